@@ -1,0 +1,85 @@
+"""The local file system, without a JVM in the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from acidsql.errors import StorageError
+from acidsql.fs.protocol import FileStatus
+
+
+@contextmanager
+def _refusals(verb: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as e:
+        raise StorageError(f"Cannot {verb} {path}: {e.strerror or e}") from e
+
+
+class LocalFileSystem:
+    """:class:`~acidsql.fs.protocol.FileSystem` on the local disk; paths are absolute."""
+
+    def list(self, path: str) -> list[FileStatus]:
+        found = []
+        with _refusals("list", path):
+            try:
+                entries = os.scandir(path)
+            except FileNotFoundError:
+                return []
+            with entries:
+                for entry in entries:
+                    try:
+                        stat = entry.stat()
+                    except FileNotFoundError:  # removed between listing and looking
+                        continue
+                    is_dir = entry.is_dir()
+                    found.append(
+                        FileStatus(entry.path, entry.name, is_dir, 0 if is_dir else stat.st_size, stat.st_mtime_ns)
+                    )
+        return sorted(found, key=lambda f: f.name)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def mkdirs(self, path: str) -> None:
+        with _refusals("create", path):
+            os.makedirs(path, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        with _refusals("rename", source):
+            if os.path.exists(target):
+                raise StorageError(f"Cannot rename {source}: {target} is there already")
+            os.rename(source, target)
+
+    def delete(self, path: str) -> None:
+        with _refusals("delete", path):
+            try:
+                if os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path)
+                else:
+                    os.unlink(path)
+            except FileNotFoundError:
+                return
+
+    def read_bytes(self, path: str) -> bytes:
+        with _refusals("read", path), open(path, "rb") as f:
+            return f.read()
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        with _refusals("write", path), self.open_write(path) as f:
+            f.write(data)
+
+    def open_read(self, path: str) -> BinaryIO:
+        with _refusals("read", path):
+            return open(path, "rb")
+
+    def open_write(self, path: str) -> BinaryIO:
+        with _refusals("write", path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return open(path, "wb")

@@ -1,0 +1,69 @@
+"""What acidsql asks of a file system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """One entry of a directory listing.
+
+    Attributes:
+        path: Full path, in the file system's own form.
+        name: Last component of the path.
+        is_dir: Whether it is a directory.
+        length: Size in bytes, 0 for a directory.
+        modified_ns: Time of last modification, nanoseconds since 1970.
+    """
+
+    path: str
+    name: str
+    is_dir: bool
+    length: int
+    modified_ns: int
+
+
+class FileSystem(Protocol):
+    """A file system whose rename of a directory is atomic.
+
+    Every method raises :class:`~acidsql.errors.StorageError` when the file system refuses, and ``FileNotFoundError``
+    where the path named is not there, unless it says otherwise.
+    """
+
+    def list(self, path: str) -> list[FileStatus]:
+        """The entries of a directory, hidden ones too, sorted by name; empty where the directory is not there."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory is there."""
+        ...
+
+    def mkdirs(self, path: str) -> None:
+        """Create a directory and its parents; nothing happens where it is there already."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or directory in one step; the target must not exist."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file or a whole directory; nothing happens where it is gone already."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """The whole content of a file."""
+        ...
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file anew, making its parent directory where it is missing, and make it durable."""
+        ...
+
+    def open_read(self, path: str) -> BinaryIO:
+        """A file opened for reading at any offset."""
+        ...
+
+    def open_write(self, path: str) -> BinaryIO:
+        """A new file opened for writing, its parent directory made where missing; durable once closed."""
+        ...

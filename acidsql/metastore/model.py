@@ -1,0 +1,210 @@
+"""What the metastore knows, as frozen values. The words are those of Hive's metastore API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+
+DEFAULT_DATABASE = "default"
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The value of a partition key that is NULL (or the empty string), as Hive spells it."""
+
+
+# --- catalog ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column. ``type`` is a Hive type string in lower case (``decimal(10,2)``, ``struct<a:int>``)."""
+
+    name: str
+    type: str
+    comment: str | None = None
+    default: str | None = None
+    """SQL text of the DEFAULT expression."""
+    not_null: bool = False
+
+
+@dataclass(frozen=True)
+class Database:
+    name: str
+    location: str
+    comment: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. ``columns`` are the data columns; partition keys are not among them."""
+
+    database: str
+    name: str
+    location: str
+    columns: tuple[Column, ...]
+    partition_keys: tuple[Column, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    bucket_columns: tuple[str, ...] = ()
+    num_buckets: int = -1
+    table_type: str = "MANAGED_TABLE"
+    owner: str = ""
+    created_at: int = 0
+    """Seconds since 1970."""
+
+    @property
+    def full_name(self) -> str:
+        """``database.table``: the name under which write ids are counted."""
+        return f"{self.database}.{self.name}"
+
+    @property
+    def all_columns(self) -> tuple[Column, ...]:
+        """Data columns, then partition keys: the order of ``SELECT *``."""
+        return self.columns + self.partition_keys
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.parameters.get("transactional", "").lower() == "true"
+
+    @property
+    def is_insert_only(self) -> bool:
+        return self.is_transactional and self.parameters.get("transactional_properties", "").lower() == "insert_only"
+
+    @property
+    def is_full_acid(self) -> bool:
+        return self.is_transactional and not self.is_insert_only
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition. ``values`` are the key values as text, in key order; NULL is :data:`DEFAULT_PARTITION`."""
+
+    database: str
+    table: str
+    values: tuple[str, ...]
+    location: str
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+class TxnType(IntEnum):
+    """Hive's ``TxnType``."""
+
+    DEFAULT = 0
+    REPL_CREATED = 1
+    READ_ONLY = 2
+    COMPACTION = 3
+    MATER_VIEW_REBUILD = 4
+    SOFT_DELETE = 5
+    REBALANCE_COMPACTION = 6
+
+
+class TxnState(Enum):
+    """State of a transaction, with Hive's letters."""
+
+    OPEN = "o"
+    ABORTED = "a"
+    COMMITTED = "c"
+
+
+@dataclass(frozen=True)
+class TxnInfo:
+    """A row of SHOW TRANSACTIONS. Times are milliseconds since 1970."""
+
+    id: int
+    state: TxnState
+    type: TxnType
+    started_ms: int
+    heartbeat_ms: int
+    user: str
+    host: str
+    agent_info: str = ""
+    abort_reason: str | None = None
+
+
+# --- locks -----------------------------------------------------------------------------------------------------------
+
+
+class LockType(IntEnum):
+    """Hive's ``LockType`` (the numbers of its Thrift enum)."""
+
+    SHARED_READ = 1
+    SHARED_WRITE = 2
+    EXCLUSIVE = 3
+    EXCL_WRITE = 4
+
+
+class LockState(Enum):
+    """State of a lock, with Hive's letters. NOT_ACQUIRED answers a zero-wait request and is never stored."""
+
+    ACQUIRED = "a"
+    WAITING = "w"
+    NOT_ACQUIRED = "n"
+
+
+class Operation(Enum):
+    """What a statement does to the object that it locks (Hive's ``DataOperationType`` and its letters)."""
+
+    SELECT = "s"
+    INSERT = "i"
+    UPDATE = "u"
+    DELETE = "d"
+    NO_TXN = "n"
+
+
+@dataclass(frozen=True)
+class LockComponent:
+    """One object of a lock request: a database (table None), a table (partition None) or a partition.
+
+    ``partition`` is a partition name as in a path, ``p=1/q=even``.
+    """
+
+    type: LockType
+    database: str
+    table: str | None = None
+    partition: str | None = None
+    operation: Operation = Operation.NO_TXN
+    is_dynamic_partition_write: bool = False
+
+
+@dataclass(frozen=True)
+class LockRequest:
+    """All objects that a statement needs, granted together or not at all. ``txn_id`` 0 is a lock without transaction."""
+
+    components: tuple[LockComponent, ...]
+    txn_id: int
+    user: str
+    host: str
+    agent_info: str = ""
+    zero_wait_reads: bool = False
+
+
+@dataclass(frozen=True)
+class LockInfo:
+    """A row of SHOW LOCKS. Times are milliseconds since 1970, None where there is none."""
+
+    lock_id: int
+    internal_id: int
+    txn_id: int
+    database: str
+    table: str | None
+    partition: str | None
+    type: LockType
+    state: LockState
+    blocked_by_lock_id: int | None
+    blocked_by_internal_id: int | None
+    heartbeat_ms: int | None
+    acquired_ms: int | None
+    user: str
+    host: str
+    agent_info: str
+
+
+@dataclass(frozen=True)
+class LockResponse:
+    """Answer to a lock request: its id, its state and, while it waits, the first lock in its way."""
+
+    lock_id: int
+    state: LockState
+    blocked_by: LockInfo | None = None

@@ -1,0 +1,200 @@
+"""The metastore protocol: Hive's calls, with Hive's names, whatever store stands behind them.
+
+Implementations: :mod:`acidsql.metastore.embedded` (SQLAlchemy on SQLite). A call is one atomic step of the store; any
+number of threads and processes may call at once. Names of databases, tables and columns are lower case here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from acidsql.metastore.model import (
+    Database,
+    LockInfo,
+    LockRequest,
+    LockResponse,
+    Operation,
+    Partition,
+    Table,
+    TxnInfo,
+    TxnType,
+)
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+
+class Catalog(Protocol):
+    """Databases, tables and partitions."""
+
+    def create_database(self, database: Database) -> None:
+        """Raises: AlreadyExists."""
+        ...
+
+    def get_database(self, name: str) -> Database:
+        """Raises: DatabaseNotFound."""
+        ...
+
+    def list_databases(self) -> list[str]: ...
+
+    def drop_database(self, name: str) -> None:
+        """Forget an empty database.
+
+        Raises:
+            DatabaseNotFound: When it is not there.
+            AnalysisError: When it still has tables (Hive 10226), or is ``default``.
+        """
+        ...
+
+    def create_table(self, table: Table) -> None:
+        """Raises: DatabaseNotFound, AlreadyExists."""
+        ...
+
+    def get_table(self, database: str, name: str) -> Table:
+        """Raises: TableNotFound (also where the database is not there)."""
+        ...
+
+    def find_table(self, database: str, name: str) -> Table | None: ...
+
+    def list_tables(self, database: str) -> list[str]:
+        """Raises: DatabaseNotFound."""
+        ...
+
+    def alter_table(self, table: Table) -> None:
+        """Replace columns, parameters, comment and location of a table of the same name. Raises: TableNotFound."""
+        ...
+
+    def drop_table(self, database: str, name: str) -> None:
+        """Forget a table with its partitions, write ids, completed components and write sets. Raises: TableNotFound."""
+        ...
+
+    def add_partitions(self, partitions: Sequence[Partition]) -> None:
+        """Register partitions; those that are there already are left alone. Raises: TableNotFound."""
+        ...
+
+    def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
+        """Partitions ordered by name; only those of ``names`` (``p=1/q=even``) where given. Raises: TableNotFound."""
+        ...
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
+        """Raises: PartitionNotFound, and then drops none."""
+        ...
+
+
+class Transactions(Protocol):
+    """Transactions, write ids, locks (``TxnStore`` in Hive)."""
+
+    def open_txns(
+        self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
+    ) -> list[int]:
+        """Open transactions; ids rise. Raises: TransactionError past ``hive.max.open.txns``."""
+        ...
+
+    def get_valid_txns(self, current_txn: int = 0) -> ValidTxnList:
+        """The snapshot: committed transactions up to ``current_txn`` (all, for 0), and ``current_txn`` itself."""
+        ...
+
+    def get_valid_write_ids(self, tables: Sequence[str], valid_txns: ValidTxnList) -> list[ValidWriteIdList]:
+        """One list per ``database.table``, in the order asked."""
+        ...
+
+    def allocate_table_write_id(self, txn_id: int, database: str, table: str, *, reallocate: bool = False) -> int:
+        """The write id of a transaction in a table: one per (transaction, table), the same at each call.
+
+        Args:
+            reallocate: Give back the one that it had and take a new one (a retry on a fresh snapshot).
+
+        Raises:
+            NoSuchTransaction, TransactionAborted: When the transaction is not open.
+            TransactionError: When it is read-only.
+        """
+        ...
+
+    def lock(self, request: LockRequest) -> LockResponse:
+        """Queue a request and grant it if nothing earlier is in its way.
+
+        Components with an operation of a real transaction also go to TXN_COMPONENTS, as in Hive's ``enqueueLock``.
+
+        Raises:
+            NoSuchTransaction, TransactionAborted: When its transaction is not open.
+        """
+        ...
+
+    def check_lock(self, lock_id: int) -> LockResponse:
+        """Try a waiting request again; also counts as a heartbeat. Raises: NoSuchLock, TransactionAborted."""
+        ...
+
+    def unlock(self, lock_id: int) -> None:
+        """Release a lock that belongs to no transaction, or a waiting one. Raises: NoSuchLock, TransactionError."""
+        ...
+
+    def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
+        """Say that the owner is alive. Raises: NoSuchTransaction, TransactionAborted, NoSuchLock."""
+        ...
+
+    def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Heartbeats of many transactions at once: (aborted ids, unknown ids)."""
+        ...
+
+    def add_dynamic_partitions(
+        self, txn_id: int, write_id: int, database: str, table: str, partitions: Sequence[str], operation: Operation
+    ) -> None:
+        """Name the partitions that a dynamic-partition write really wrote to (Hive's call of that name)."""
+        ...
+
+    def get_latest_txn_in_conflict(self, txn_id: int) -> int | None:
+        """The latest transaction that committed a conflicting UPDATE/DELETE on what ``txn_id`` has locked for writing,
+        at or after the start of ``txn_id`` (Hive's ``getLatestTxnIdInConflict``); None where there is none."""
+        ...
+
+    def commit_txn(self, txn_id: int) -> None:
+        """Commit: the one moment at which the transaction's writes become visible. Committing twice is no error.
+
+        Raises:
+            WriteConflict: When another transaction committed a change of the same table or partition first; the
+                transaction is then aborted (first committer wins).
+            NoSuchTransaction, TransactionAborted: When it cannot be committed.
+        """
+        ...
+
+    def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
+        """Abort those that are open and release their locks; the ids really aborted."""
+        ...
+
+    def show_txns(self) -> list[TxnInfo]:
+        """Open and aborted transactions (an aborted one stays while its components are there)."""
+        ...
+
+    def show_locks(
+        self, database: str | None = None, table: str | None = None, partition: str | None = None
+    ) -> list[LockInfo]: ...
+
+    def time_out_txns(self) -> list[int]:
+        """Abort transactions, and release locks, whose heartbeats stopped ``hive.txn.timeout`` ago; the aborted ids."""
+        ...
+
+    def clean_empty_aborted_txns(self) -> None:
+        """Forget committed and aborted transactions that left no components (Hive's ``cleanEmptyAbortedAndCommittedTxns``)."""
+        ...
+
+    def forget_txn_components(self, txn_id: int) -> None:
+        """Drop the components of an aborted transaction whose files are gone. Nothing else may forget them (rule 5)."""
+        ...
+
+    def seed_write_id(self, valid_write_ids: ValidWriteIdList) -> None:
+        """Start a table's write ids above those in files made elsewhere (Hive's ``seedWriteId`` and
+        ``replTableWriteIdState``): ids up to the high watermark count as committed, its aborted and open ids as aborted.
+
+        Raises:
+            TransactionError: When the table has write ids already.
+        """
+        ...
+
+    def seed_txn_id(self, txn_id: int) -> None:
+        """Start transaction ids above ``txn_id``; what is below counts as committed (Hive's ``seedTxnId``)."""
+        ...
+
+
+class Metastore(Catalog, Transactions, Protocol):
+    """A catalog and its transactions, in one store."""
+
+    def close(self) -> None: ...

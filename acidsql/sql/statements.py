@@ -1,0 +1,262 @@
+"""The statements that acidsql carries out itself, as frozen values.
+
+An expression or a query of the user is never taken apart and printed again: it is a :class:`Span` of the source text.
+Names are as the user wrote them, without back-quotes; whoever resolves them makes them lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of the statement's text: ``source[start:end]``."""
+
+    source: str
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.source[self.start : self.end]
+
+
+@dataclass(frozen=True)
+class Name:
+    """An identifier and its place."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class TableName:
+    """``[database.]table`` and its place. A leading ``spark_catalog.`` stands in ``catalog``."""
+
+    table: str
+    database: str | None
+    span: Span
+    catalog: str | None = None
+
+
+@dataclass(frozen=True)
+class Default:
+    """The word DEFAULT in place of an expression."""
+
+    span: Span
+
+
+@dataclass(frozen=True)
+class ColumnDef:
+    """A column of CREATE TABLE; ``type`` is the user's text of the type."""
+
+    name: Name
+    type: Span
+    comment: str | None = None
+    not_null: bool = False
+    default: Span | None = None
+
+
+@dataclass(frozen=True)
+class PartitionSpec:
+    """``PARTITION (p = 1, q)``: keys with their value's text, None for a dynamic one."""
+
+    keys: tuple[tuple[Name, Span | None], ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Base of all. ``span`` covers the whole statement."""
+
+    span: Span
+
+
+@dataclass(frozen=True)
+class CreateDatabase(Statement):
+    name: Name
+    if_not_exists: bool = False
+    comment: str | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DropDatabase(Statement):
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class CreateTable(Statement):
+    """``CREATE [TRANSACTIONAL] [EXTERNAL] TABLE``. ``transactional`` is the keyword, not the property."""
+
+    table: TableName
+    columns: tuple[ColumnDef, ...] = ()
+    partition_keys: tuple[ColumnDef, ...] = ()
+    if_not_exists: bool = False
+    transactional: bool = False
+    external: bool = False
+    comment: str | None = None
+    stored_as: str | None = None
+    using: str | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    clustered_by: tuple[Name, ...] = ()
+    sorted_by: tuple[Name, ...] = ()
+    num_buckets: int | None = None
+    query: Span | None = None
+    """CREATE TABLE … AS query."""
+
+
+@dataclass(frozen=True)
+class DropTable(Statement):
+    table: TableName
+    if_exists: bool = False
+    purge: bool = False
+
+
+@dataclass(frozen=True)
+class RepairTable(Statement):
+    """``MSCK [REPAIR] TABLE t``: register the partition directories that are there."""
+
+    table: TableName
+
+
+@dataclass(frozen=True)
+class Use(Statement):
+    database: Name
+
+
+@dataclass(frozen=True)
+class Set(Statement):
+    """``SET``, ``SET name``, ``SET name = value``."""
+
+    name: str | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowDatabases(Statement):
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowTables(Statement):
+    database: Name | None = None
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowPartitions(Statement):
+    table: TableName
+    partition: PartitionSpec | None = None
+
+
+@dataclass(frozen=True)
+class ShowCreateTable(Statement):
+    table: TableName
+
+
+@dataclass(frozen=True)
+class ShowTransactions(Statement):
+    pass
+
+
+@dataclass(frozen=True)
+class ShowLocks(Statement):
+    database: Name | None = None
+    table: TableName | None = None
+    partition: PartitionSpec | None = None
+    extended: bool = False
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """``DESCRIBE [FORMATTED | EXTENDED] t``."""
+
+    table: TableName
+    formatted: bool = False
+
+
+@dataclass(frozen=True)
+class Insert(Statement):
+    """``INSERT INTO|OVERWRITE [TABLE] t [PARTITION (…)] [(columns)] VALUES … | query | TABLE u``.
+
+    ``rows`` is set for a plain VALUES list (each value a span, or DEFAULT); ``query`` covers the source text in every
+    case, ``VALUES`` included, ``WITH`` clauses of a leading CTE too (``WITH c AS (…) INSERT INTO t SELECT …`` puts the
+    WITH clause in ``with_clause``).
+    """
+
+    table: TableName
+    query: Span
+    overwrite: bool = False
+    partition: PartitionSpec | None = None
+    if_not_exists: bool = False
+    columns: tuple[Name, ...] | None = None
+    by_name: bool = False
+    rows: tuple[tuple[Span | Default, ...], ...] | None = None
+    with_clause: Span | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    column: Name
+    value: Span | Default
+
+
+@dataclass(frozen=True)
+class Update(Statement):
+    """``UPDATE t [[AS] alias] SET c = expr, … [WHERE expr]``."""
+
+    table: TableName
+    assignments: tuple[Assignment, ...]
+    alias: Name | None = None
+    where: Span | None = None
+
+
+@dataclass(frozen=True)
+class Delete(Statement):
+    """``DELETE FROM t [[AS] alias] [WHERE expr]``."""
+
+    table: TableName
+    alias: Name | None = None
+    where: Span | None = None
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """A query (SELECT, WITH, VALUES, FROM …, TABLE …): answered by Spark over snapshots of its ACID tables."""
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """``EXPLAIN [EXTENDED | FORMATTED | COST | CODEGEN] query``; ``mode`` is the word in upper case or empty."""
+
+    mode: str
+    inner: Statement
+
+
+@dataclass(frozen=True)
+class CreateTempView(Statement):
+    """``CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW v [(cols)] AS query``: Spark's view over today's snapshot.
+
+    ``head`` is the text up to the query.
+    """
+
+    head: Span
+    query: Span
+
+
+@dataclass(frozen=True)
+class Passthrough(Statement):
+    """Anything else: handed to Spark as it stands.
+
+    ``names`` are the words of the statement that may be table names, so that a statement that acidsql does not know but
+    that names an ACID table can be refused instead of failing strangely.
+    """
+
+    names: tuple[TableName, ...] = ()
