@@ -16,7 +16,18 @@ from acidsql.errors import InvalidValue
 
 T = TypeVar("T")
 
-_UNITS = {"ms": 0.001, "msec": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0}
+_UNITS = {
+    "ms": 0.001,
+    "msec": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+}
 _SIZES = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
@@ -78,21 +89,72 @@ def _setting(name: str, parse: Callable[[str], T], default: str, doc: str) -> Se
     return made
 
 
-TXN_TIMEOUT = _setting("hive.txn.timeout", parse_seconds, "300s", "A transaction or lock without a heartbeat for this long is timed out.")
-MAX_OPEN_TXNS = _setting("hive.max.open.txns", _count, "100000", "Opening a transaction beyond this many open ones is refused.")
-LOCK_RETRIES = _setting("hive.lock.numretries", _count, "100", "How often a waiting lock is tried again before the statement gives up.")
-LOCK_SLEEP = _setting("hive.lock.sleep.between.retries", parse_seconds, "60s", "Longest pause between two tries for a lock; the first is 50 ms, each next one twice as long.")
-LOCK_WAIT = _setting("acidsql.lock.timeout", parse_seconds, "300s", "Longest time that a statement waits for its locks.")
-XLOCK_WRITE = _setting("hive.txn.xlock.write", parse_bool, "true", "UPDATE and DELETE take EXCL_WRITE locks; false: SHARED_WRITE, and the first to commit wins.")
-XLOCK_IOW = _setting("hive.txn.xlock.iow", parse_bool, "true", "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE.")
-SNAPSHOT_RETRIES = _setting("hive.txn.retrysnapshot.max.count", _count, "5", "How often a statement starts anew because its snapshot was outdated when its locks were granted.")
-LOCK_PARTITIONS = _setting("hive.locks.max.partitions", _count, "1000", "A statement over more partitions than this locks the whole table.")
-COMPACTION_LAYOUT = _setting("acidsql.layout", _choice("hive3", "hive4"), "hive3", "Names of compacted directories: hive3 without, hive4 with the visibility suffix _v<txn>.")
-DRIVER_WRITE_ROWS = _setting("acidsql.write.driver.rows", _count, "20000", "A statement that changes no more rows than this is written by the driver, without a Spark write job.")
-READ_LEASE = _setting("acidsql.read.lease", parse_seconds, "1h", "How long a DataFrame's snapshot is pinned against the cleaner.")
-DYNAMIC_PARTITION = _setting("hive.exec.dynamic.partition", parse_bool, "true", "Whether INSERT may take partition values from the query.")
-DYNAMIC_PARTITION_MODE = _setting("hive.exec.dynamic.partition.mode", _choice("strict", "nonstrict"), "nonstrict", "strict: INSERT must name at least one static partition value.")
-METASTORE_BUSY = _setting("acidsql.metastore.busy.timeout", parse_seconds, "60s", "How long a call waits for another process that is writing to the embedded store.")
+TXN_TIMEOUT = _setting(
+    "hive.txn.timeout", parse_seconds, "300s", "A transaction or lock without a heartbeat for this long is timed out."
+)
+MAX_OPEN_TXNS = _setting(
+    "hive.max.open.txns", _count, "100000", "Opening a transaction beyond this many open ones is refused."
+)
+LOCK_RETRIES = _setting(
+    "hive.lock.numretries", _count, "100", "How often a waiting lock is tried again before the statement gives up."
+)
+LOCK_SLEEP = _setting(
+    "hive.lock.sleep.between.retries",
+    parse_seconds,
+    "60s",
+    "Longest pause between two tries for a lock; the first is 50 ms, each next one twice as long.",
+)
+LOCK_WAIT = _setting(
+    "acidsql.lock.timeout", parse_seconds, "300s", "Longest time that a statement waits for its locks."
+)
+XLOCK_WRITE = _setting(
+    "hive.txn.xlock.write",
+    parse_bool,
+    "true",
+    "UPDATE and DELETE take EXCL_WRITE locks; false: SHARED_WRITE, and the first to commit wins.",
+)
+XLOCK_IOW = _setting(
+    "hive.txn.xlock.iow", parse_bool, "true", "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE."
+)
+SNAPSHOT_RETRIES = _setting(
+    "hive.txn.retrysnapshot.max.count",
+    _count,
+    "5",
+    "How often a statement starts anew because its snapshot was outdated when its locks were granted.",
+)
+LOCK_PARTITIONS = _setting(
+    "hive.locks.max.partitions", _count, "1000", "A statement over more partitions than this locks the whole table."
+)
+COMPACTION_LAYOUT = _setting(
+    "acidsql.layout",
+    _choice("hive3", "hive4"),
+    "hive3",
+    "Names of compacted directories: hive3 without, hive4 with the visibility suffix _v<txn>.",
+)
+DRIVER_WRITE_ROWS = _setting(
+    "acidsql.write.driver.rows",
+    _count,
+    "20000",
+    "A statement that changes no more rows than this is written by the driver, without a Spark write job.",
+)
+READ_LEASE = _setting(
+    "acidsql.read.lease", parse_seconds, "1h", "How long a DataFrame's snapshot is pinned against the cleaner."
+)
+DYNAMIC_PARTITION = _setting(
+    "hive.exec.dynamic.partition", parse_bool, "true", "Whether INSERT may take partition values from the query."
+)
+DYNAMIC_PARTITION_MODE = _setting(
+    "hive.exec.dynamic.partition.mode",
+    _choice("strict", "nonstrict"),
+    "nonstrict",
+    "strict: INSERT must name at least one static partition value.",
+)
+METASTORE_BUSY = _setting(
+    "acidsql.metastore.busy.timeout",
+    parse_seconds,
+    "60s",
+    "How long a call waits for another process that is writing to the embedded store.",
+)
 
 
 class Settings(Mapping[str, str]):

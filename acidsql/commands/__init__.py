@@ -1,0 +1,1 @@
+"""What each statement does: one module a kind, found through the table in :mod:`acidsql.commands.registry`."""

@@ -242,13 +242,13 @@ class Explain(Statement):
 
 @dataclass(frozen=True)
 class CreateTempView(Statement):
-    """``CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW v [(cols)] AS query``: Spark's view over today's snapshot.
+    """``CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW v [(cols)] AS query``: Spark's view over today's snapshot."""
 
-    ``head`` is the text up to the query.
-    """
-
-    head: Span
+    name: Name
     query: Span
+    columns: tuple[Name, ...] | None = None
+    or_replace: bool = False
+    is_global: bool = False
 
 
 @dataclass(frozen=True)

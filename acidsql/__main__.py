@@ -1,0 +1,6 @@
+"""``python -m acidsql`` is the command ``acidsql``."""
+
+from acidsql.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="acidsql")

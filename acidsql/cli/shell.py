@@ -1,0 +1,116 @@
+"""The interactive shell: statements run up to their ``;``, show rows and time, and errors do not end it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+
+from acidsql.cli.options import Printing
+from acidsql.cli.scan import is_blank, is_complete
+from acidsql.output import ERRORS, describe, write_result
+from acidsql.session import AcidSession
+
+HISTORY_VARIABLE = "ACIDSQL_HISTORY"
+"""Environment variable that names another history file; empty: no history is kept."""
+
+_QUIT = ("quit", "exit", "!quit", "!exit", "!q")
+_HELP = """\
+A statement ends with ';' and may run over several lines.
+  !help   this text
+  !quit   leave (also: quit, exit, Ctrl-D)
+  Ctrl-C  drop what was typed, or cancel the running statement
+Among the statements: CREATE TABLE, INSERT, UPDATE, DELETE, SELECT, SHOW TABLES, SHOW TRANSACTIONS, SHOW LOCKS,
+DESCRIBE, USE, SET. What is not acidsql's own goes to Spark SQL."""
+
+
+class Shell:
+    """One run of the shell on an open session."""
+
+    def __init__(self, session: AcidSession, variables: Mapping[str, str], printing: Printing) -> None:
+        self._session = session
+        self._variables = variables
+        self._printing = printing
+        self._prompt: PromptSession[str] = PromptSession(
+            history=_history(),
+            multiline=True,
+            key_bindings=_bindings(),
+            prompt_continuation=lambda width, line, soft: "-> ".rjust(width),
+        )
+
+    def run(self) -> int:
+        """Read and carry out statements until the user leaves; the exit code is always 0."""
+        print("acidsql: type !help for help, !quit to leave.")
+        while True:
+            try:
+                typed = self._prompt.prompt(f"acidsql ({self._session.database})> ")
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return 0
+            word = _word(typed)
+            if word in _QUIT:
+                return 0
+            if word.startswith("!"):
+                print(_HELP if word == "!help" else f"There is no command {word}; !help lists what there is.")
+            elif not is_blank(typed):
+                self._carry_out(typed)
+
+    def _carry_out(self, text: str) -> None:
+        """Run what was typed and show what it answers. Ctrl-C cancels Spark's jobs (PySpark's own signal handler)."""
+        try:
+            begun = time.monotonic()
+            for frame in self._session.script(text + "\n", self._variables):
+                rows = write_result(frame, self._printing.format, sys.stdout, header=self._printing.header)
+                print(_summary(rows if frame.columns else None, time.monotonic() - begun))
+                begun = time.monotonic()
+        except ERRORS as e:
+            print(describe(e), file=sys.stderr)
+        except KeyboardInterrupt:
+            print("Cancelled.", file=sys.stderr)
+
+
+def _summary(rows: int | None, seconds: float) -> str:
+    what = "OK" if rows is None else f"{rows} row{'' if rows == 1 else 's'}"
+    return f"{what} ({seconds:.3f} s)"
+
+
+def _word(typed: str) -> str:
+    """What was typed, where it is a command of the shell and not of SQL."""
+    return typed.strip().rstrip(";").strip().lower()
+
+
+def _is_done(text: str) -> bool:
+    """Whether Enter ends the input: a whole statement, a command of the shell, or nothing at all."""
+    word = _word(text)
+    return is_complete(text) or word in _QUIT or word.startswith("!") or not word
+
+
+def _bindings() -> KeyBindings:
+    """Enter ends the input where it is complete, and starts a new line where it is not."""
+    bindings = KeyBindings()
+
+    @bindings.add("enter", filter=has_focus(DEFAULT_BUFFER))
+    def _(event: KeyPressEvent) -> None:
+        buffer: Buffer = event.current_buffer
+        if _is_done(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    return bindings
+
+
+def _history() -> History:
+    name = os.environ.get(HISTORY_VARIABLE, str(Path.home() / ".acidsql_history"))
+    return FileHistory(name) if name else InMemoryHistory()

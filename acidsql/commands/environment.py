@@ -1,0 +1,133 @@
+"""What commands work with: the Spark session, the metastore, the settings, the current database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from acidsql.errors import DatabaseNotFound, NotTransactional, TableNotFound, UnsupportedError
+from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.model import DEFAULT_DATABASE, Table
+from acidsql.metastore.protocol import Metastore
+from acidsql.plan.values import quote
+from acidsql.settings import Settings
+from acidsql.sql.statements import TableName
+
+SPARK_CATALOG = "spark_catalog"
+
+
+@dataclass
+class Environment:
+    """The long-lived things of a session.
+
+    Attributes:
+        warehouse: Directory of the ``default`` database, as the user gave it.
+        database: The current database; USE changes it.
+        user, host, agent: Whom SHOW TRANSACTIONS and SHOW LOCKS name.
+    """
+
+    spark: SparkSession
+    metastore: Metastore
+    settings: Settings
+    heartbeats: Heartbeats
+    warehouse: str
+    user: str
+    host: str
+    agent: str
+    database: str = field(default=DEFAULT_DATABASE)
+
+    def database_of(self, name: TableName) -> str:
+        """The database that a name means, in lower case."""
+        return (name.database or self.database).lower()
+
+    def find_table(self, name: TableName) -> Table | None:
+        """The ACID table that a name means; None where it means something of Spark's (a temporary view goes first)."""
+        if name.catalog is not None and name.catalog.lower() != SPARK_CATALOG:
+            return None
+        if name.database is None and self._is_temporary_view(name.table):
+            return None
+        return self.metastore.find_table(self.database_of(name), name.table.lower())
+
+    def get_table(self, name: TableName) -> Table:
+        """The ACID table that a name means.
+
+        Raises:
+            TableNotFound: When there is no table of that name at all (Hive 10001).
+            NotTransactional: When it is a table or view of Spark's (Hive 10297).
+        """
+        table = self.find_table(name)
+        if table is not None:
+            return table
+        if self.known_to_spark(name):
+            error: TableNotFound | NotTransactional = NotTransactional(
+                f"Attempt to do update or delete on table {name.table} that is not transactional",
+                hint="An ACID table is made with TBLPROPERTIES('transactional'='true').",
+            )
+        else:
+            error = TableNotFound(f"Table not found {self.database_of(name)}.{name.table.lower()}")
+        raise error.locate(name.span.source, name.span.start, name.span.end)
+
+    def writable_table(self, name: TableName) -> Table:
+        """The full-ACID table that a statement changes. Raises as :meth:`get_table`, and for kinds not written yet."""
+        table = self.get_table(name)
+        problem = None
+        if table.is_insert_only:
+            problem = UnsupportedError(
+                f"Table {table.full_name} is insert-only transactional: not written by this version"
+            )
+        elif table.bucket_columns:
+            problem = UnsupportedError(f"Table {table.full_name} is bucketed: not written by this version")
+        if problem is not None:
+            raise problem.locate(name.span.source, name.span.start, name.span.end)
+        return table
+
+    def known_to_spark(self, name: TableName) -> bool:
+        """Whether Spark itself has a table or view of that name."""
+        parts = [p for p in (name.catalog, name.database or self._spark_database(name), name.table) if p]
+        if name.database is None and self._is_temporary_view(name.table):
+            return True
+        return bool(self.spark.catalog.tableExists(".".join(quote(p) for p in parts)))
+
+    def _spark_database(self, name: TableName) -> str | None:
+        return None if name.database is None else name.database
+
+    def _is_temporary_view(self, name: str) -> bool:
+        catalog = self.spark._jsparkSession.sessionState().catalog()
+        return bool(catalog.getTempView(name).isDefined())
+
+    def require_database(self, name: str) -> None:
+        """Raises: DatabaseNotFound."""
+        if name not in self.metastore.list_databases():
+            raise DatabaseNotFound(f"Database does not exist: {name}")
+
+    def sql(self, text: str, parameters: Mapping[str, Any]) -> DataFrame:
+        """Run a text on Spark with named parameters."""
+        return self.spark.sql(text, args=dict(parameters)) if parameters else self.spark.sql(text)
+
+    def frame(self, columns: Mapping[str, pa.DataType], rows: Iterable[Sequence[Any]]) -> DataFrame:
+        """A small answer as a DataFrame that no Spark job is needed for."""
+        listed = [list(r) for r in rows]
+        arrays = [pa.array([r[i] for r in listed], type=t) for i, t in enumerate(columns.values())]
+        return self.spark.createDataFrame(pa.table(arrays, names=list(columns)))
+
+    def strings(self, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> DataFrame:
+        """A small answer whose columns are all strings, as those of Hive's SHOW commands are."""
+        return self.frame({c: pa.string() for c in columns}, rows)
+
+    def nothing(self) -> DataFrame:
+        """The answer of a statement that answers nothing: no columns, no rows."""
+        return self.spark.range(0).select()
+
+    def counts(self, *, updated: int = 0, deleted: int = 0, inserted: int = 0) -> DataFrame:
+        """The one row that DML answers."""
+        values = {
+            "num_affected_rows": updated + deleted + inserted,
+            "num_updated_rows": updated,
+            "num_deleted_rows": deleted,
+            "num_inserted_rows": inserted,
+        }
+        return self.frame({n: pa.int64() for n in values}, [list(values.values())])

@@ -1,0 +1,311 @@
+"""INSERT INTO and INSERT OVERWRITE, from VALUES, a query or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.binding import Snapshot, Source, bind, find_sources, read_locks
+from acidsql.commands.environment import Environment
+from acidsql.commands.query import with_sources
+from acidsql.commands.transaction import WriteTransaction, write_transaction
+from acidsql.errors import AcidError, AnalysisError, TableNotFound
+from acidsql.format.names import parse_partition_name, partition_name
+from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.staging import Staging
+from acidsql.plan.values import literal, store_assignment
+from acidsql.plan.views import Views
+from acidsql.plan.write import Target, Writer, Written
+from acidsql.settings import (
+    DRIVER_WRITE_ROWS,
+    DYNAMIC_PARTITION,
+    DYNAMIC_PARTITION_MODE,
+    XLOCK_IOW,
+)
+from acidsql.sql.references import References, analyse_query
+from acidsql.sql.statements import Default, Insert, Name, PartitionSpec, Span
+from acidsql.types import parse_type, to_spark
+
+SMALL_BYTES = 4 << 20
+"""A query that Spark estimates below this is fetched and written by the driver, unless it has too many rows."""
+
+
+@dataclass(frozen=True)
+class _Partitioning:
+    """Where rows go: values of the static keys (as path text, by key name), and the keys that the query gives."""
+
+    static: Mapping[str, str | None]
+    dynamic: tuple[str, ...]
+
+
+class InsertCommand:
+    """INSERT.
+
+    1. Resolve the table, the columns and the PARTITION clause; a static partition's value is evaluated at once.
+    2. Open a transaction; lock the table or the static partition SHARED_READ (OVERWRITE: EXCLUSIVE), the tables read
+       SHARED_READ.
+    3. Where the query reads ACID tables: one snapshot for all of them.
+    4. Cast the query's columns to the table's by Spark's ANSI store assignment; columns not named get their default.
+    5. Allocate the write id; write a delta (OVERWRITE: a base) into a staging directory: VALUES and other small results by
+       the driver without a Spark job, all else by one job, one bucket file a task.
+    6. Publish by rename, register new partitions, commit, answer the counts.
+    """
+
+    def __init__(self, env: Environment, statement: Insert, parameters: Mapping[str, Any], table: Table) -> None:
+        self.env = env
+        self.statement = statement
+        self.parameters = parameters
+        self.table = table
+        self.partitioning = self._partitioning(statement.partition)
+        self.body = self._body()
+        self.references: References = analyse_query(self.body)
+        self.columns = self._columns()
+
+    # --- resolve -----------------------------------------------------------------------------------------------------
+
+    def _partitioning(self, spec: PartitionSpec | None) -> _Partitioning:
+        keys = {k.name: k for k in self.table.partition_keys}
+        named = spec.keys if spec else ()
+        for key, _ in named:
+            if key.text.lower() not in keys:
+                raise _at(
+                    key.span,
+                    AnalysisError(f"{key.text} is not a partition key of {self.table.full_name}", code=10098),
+                )
+        given = {key.text.lower(): value for key, value in named}
+        static = {n: self._static_value(keys[n], v) for n, v in given.items() if v is not None}
+        dynamic = tuple(n for n in keys if n not in static)
+        settings = self.env.settings
+        if dynamic and not settings.value(DYNAMIC_PARTITION):
+            raise self._at_table(
+                AnalysisError("Dynamic partitions are switched off (hive.exec.dynamic.partition)", code=10097)
+            )
+        if dynamic and not static and settings.value(DYNAMIC_PARTITION_MODE) == "strict":
+            raise self._at_table(
+                AnalysisError(
+                    "Dynamic partition strict mode requires at least one static partition column",
+                    code=10096,
+                    hint="SET hive.exec.dynamic.partition.mode=nonstrict",
+                )
+            )
+        return _Partitioning(static, dynamic)
+
+    def _static_value(self, key: Column, value: Span) -> str | None:
+        type = to_spark(parse_type(key.type), plain_strings=True)
+        try:
+            row = self.env.sql(
+                f"SELECT nullif(CAST(CAST(({value.text}\n) AS {type}) AS string), '') FROM VALUES (1)", self.parameters
+            ).collect()[0]
+        except AcidError as e:
+            raise _at(value, e) from e
+        return None if row[0] is None else str(row[0])
+
+    def _body(self) -> Span:
+        """The query with the WITH clause that stands before INSERT, as one text."""
+        query, clause = self.statement.query, self.statement.with_clause
+        if clause is None:
+            return query
+        text = f"{clause.text}\n{query.text}"
+        return Span(text, 0, len(text))
+
+    def _columns(self) -> list[Column]:
+        """The columns that the query's columns go to, in the query's order; BY NAME finds them later."""
+        table, statement = self.table, self.statement
+        by_name = {c.name: c for c in table.all_columns}
+        if statement.columns is None:
+            return [*table.columns, *(by_name[n] for n in self.partitioning.dynamic)]
+        chosen: list[Column] = []
+        for name in statement.columns:
+            column = by_name.get(name.text.lower())
+            if column is None or column.name in self.partitioning.static:
+                raise _at(name.span, _unknown_column(name, table))
+            if column in chosen:
+                raise _at(name.span, AnalysisError(f"Column {column.name} is named twice"))
+            chosen.append(column)
+        missing = [n for n in self.partitioning.dynamic if by_name[n] not in chosen]
+        if missing and statement.partition is not None:
+            chosen += [by_name[n] for n in missing]
+        elif missing:
+            raise self._at_table(AnalysisError(f"Partition key {missing[0]} has no value", code=10044))
+        return chosen
+
+    # --- run ---------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Written:
+        """All phases from the resolved statement to the commit."""
+        env = self.env
+        if self._exists_already():
+            return Written(0, 0)
+        sources = find_sources(env, self.references, self.parameters)
+        with write_transaction(env, [*self._locks(), *read_locks(sources)]) as txn, Views(env.spark) as views:
+            changes = self._changes(self._raw(Snapshot(env, txn.valid_txns) if sources else None, sources, views))
+            write_id = txn.allocate_write_id(self.table)
+            staging = txn.stage(self.table)
+            target = Target(self.table, write_id, overwrite=self.statement.overwrite)
+            writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+            written = writer.write(changes, deletes=False, inserts=True, small=self._small(changes))
+            self._hide_without_rows(writer, staging)
+            staging.publish()
+            self._register_partitions(txn, write_id, staging)
+        return written
+
+    def _exists_already(self) -> bool:
+        if not (self.statement.if_not_exists and self.statement.overwrite):
+            return False
+        if self.partitioning.dynamic:
+            raise self._at_table(AnalysisError("IF NOT EXISTS goes with static partitions only"))
+        return bool(self.env.metastore.list_partitions(self.table.database, self.table.name, [self._static_name()]))
+
+    def _static_name(self) -> str:
+        keys = [k.name for k in self.table.partition_keys]
+        return partition_name(keys, [self.partitioning.static[k] for k in keys])
+
+    def _locks(self) -> list[LockComponent]:
+        """INSERT takes r, OVERWRITE e (Hive's ``AcidUtils.makeLockComponents``); dynamic partitions are named later."""
+        kind, operation = LockType.SHARED_READ, Operation.INSERT
+        if self.statement.overwrite:
+            exclusive = self.env.settings.value(XLOCK_IOW)
+            kind, operation = (LockType.EXCLUSIVE if exclusive else LockType.EXCL_WRITE), Operation.UPDATE
+        static = bool(self.table.partition_keys) and not self.partitioning.dynamic
+        return [
+            LockComponent(
+                kind,
+                self.table.database,
+                self.table.name,
+                self._static_name() if static else None,
+                operation,
+                is_dynamic_partition_write=bool(self.partitioning.dynamic),
+            )
+        ]
+
+    def _raw(self, snapshot: Snapshot | None, sources: Sequence[Source], views: Views) -> DataFrame:
+        """The query's own answer."""
+        if self.statement.rows is not None and any(isinstance(v, Default) for row in self.statement.rows for v in row):
+            return self.env.sql(self._values_with_defaults(self.statement.rows), self.parameters)
+        if snapshot is None:
+            return self.env.sql(self.body.text, self.parameters)
+        return self.env.sql(bind(self.env, self.references, sources, snapshot, views), self.parameters)
+
+    def _values_with_defaults(self, rows: Sequence[Sequence[Span | Default]]) -> str:
+        made = []
+        for row in rows:
+            self._check_count(len(row), self.columns)
+            values = [
+                f"({c.default or 'NULL'})" if isinstance(v, Default) else v.text
+                for v, c in zip(row, self.columns, strict=True)
+            ]
+            made.append("(" + "\n, ".join(values) + "\n)")
+        return "VALUES " + ", ".join(made)
+
+    def _check_count(self, count: int, columns: Sequence[Column]) -> None:
+        if count != len(columns):
+            raise self._at_table(
+                AnalysisError(
+                    f"Cannot insert into target table because column number/types are different '{self.table.name}':"
+                    f" the table takes {len(columns)} columns, but the query has {count}",
+                    code=10044,
+                    hint=f"The columns are {', '.join(c.name for c in columns)}.",
+                )
+            )
+
+    def _by_name(self, raw: DataFrame) -> list[Column]:
+        by_name = {c.name: c for c in self.columns}
+        found = []
+        for name in raw.columns:
+            if name.lower() not in by_name:
+                raise self._at_table(
+                    AnalysisError(f"INSERT BY NAME: {self.table.full_name} has no column {name}", code=10004)
+                )
+            found.append(by_name[name.lower()])
+        return found
+
+    def _changes(self, raw: DataFrame) -> DataFrame:
+        """The rows as :mod:`acidsql.plan.write` describes them."""
+        table = self.table
+        columns = self._by_name(raw) if self.statement.by_name else self.columns
+        self._check_count(len(raw.columns), columns)
+        named = raw.toDF(*[f"v{i}" for i in range(len(columns))])
+        try:
+            stored = store_assignment(self.env.spark, named, columns, 0)
+        except AcidError as e:
+            raise _at(self.statement.query, e) from e
+        given = {c.name: e for c, e in zip(columns, stored, strict=True)}
+        made = [f"{given.get(c.name) or self._missing(c)} AS c{i}" for i, c in enumerate(table.columns)]
+        for i, key in enumerate(table.partition_keys):
+            if key.name in self.partitioning.static:
+                value = self.partitioning.static[key.name]
+                text = "CAST(NULL AS string)" if value is None else literal(value)
+            else:
+                text = f"nullif(CAST({given[key.name]} AS string), '')"
+            made.append(f"{text} AS k{i}")
+        return named.selectExpr(*made)
+
+    def _missing(self, column: Column) -> str:
+        if column.default is None and column.not_null:
+            raise self._at_table(
+                AnalysisError(f"Column {column.name} is NOT NULL and has no default; it needs a value")
+            )
+        return f"CAST(({column.default or 'NULL'}\n) AS {to_spark(parse_type(column.type), plain_strings=True)})"
+
+    def _small(self, changes: DataFrame) -> bool | None:
+        size = int(changes._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+        return None if size <= SMALL_BYTES else False
+
+    def _hide_without_rows(self, writer: Writer, staging: Staging) -> None:
+        """OVERWRITE hides what was there even where no row came: an empty base."""
+        if not self.statement.overwrite or self.partitioning.dynamic:
+            return
+        partition = self._static_name() if self.table.partition_keys else ""
+        if partition not in staging.partitions:
+            writer.write_nothing(partition)
+
+    def _register_partitions(self, txn: WriteTransaction, write_id: int, staging: Staging) -> None:
+        table, metastore = self.table, self.env.metastore
+        if not table.partition_keys:
+            return
+        names = staging.partitions
+        metastore.add_partitions([new_partition(table, name) for name in names])
+        if self.partitioning.dynamic:
+            operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
+            metastore.add_dynamic_partitions(txn.id, write_id, table.database, table.name, names, operation)
+
+    def _at_table(self, error: AcidError) -> AcidError:
+        return _at(self.statement.table.span, error)
+
+
+def new_partition(table: Table, name: str) -> Partition:
+    """A partition at its usual place below the table."""
+    values = tuple(value for _, value in parse_partition_name(name))
+    return Partition(table.database, table.name, values, f"{table.location.rstrip('/')}/{name}")
+
+
+def _at(span: Span, error: AcidError) -> AcidError:
+    return error.locate(span.source, span.start, span.end)
+
+
+def _unknown_column(name: Name, table: Table) -> AnalysisError:
+    return AnalysisError(
+        f"'{name.text}' in insert schema specification is not found among regular columns of {table.full_name}"
+        " nor dynamic partition columns",
+        hint=f"The columns are {', '.join(c.name for c in table.all_columns)}.",
+    )
+
+
+def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run INSERT; the row of counts. Into a table of Spark's own, Spark runs it, over snapshots of the ACID tables read."""
+    if env.find_table(statement.table) is None:
+        if not env.known_to_spark(statement.table):
+            error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")
+            raise _at(statement.table.span, error)
+        return _insert_by_spark(env, statement, parameters)
+    table = env.writable_table(statement.table)
+    return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)
+
+
+def _insert_by_spark(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
+    query = statement.query
+    head, tail = query.source[statement.span.start : query.start], query.source[query.end : statement.span.end]
+    return with_sources(env, query, parameters, head=head, tail=tail)

@@ -1,0 +1,55 @@
+"""Which function carries out which statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands import create, describe, insert, query, session_state, show, update
+from acidsql.commands.environment import Environment
+from acidsql.errors import UnsupportedError
+from acidsql.sql import statements as s
+
+Command = Callable[[Environment, Any, Mapping[str, Any]], DataFrame]
+
+
+def passthrough(env: Environment, statement: s.Passthrough, parameters: Mapping[str, Any]) -> DataFrame:
+    """Anything that is not ours: Spark runs it, unless it names an ACID table, of which Spark knows nothing."""
+    for name in statement.names:
+        if env.find_table(name) is not None:
+            raise UnsupportedError(
+                f"This statement is not carried out on ACID tables by this version: {name.table} is one"
+            ).locate(name.span.source, name.span.start, name.span.end)
+    return env.sql(statement.span.text, parameters)
+
+
+COMMANDS: dict[type[s.Statement], Command] = {
+    s.Query: query.query,
+    s.Explain: query.explain,
+    s.CreateTempView: query.create_temp_view,
+    s.Insert: insert.insert,
+    s.Update: update.update,
+    s.Delete: update.delete,
+    s.CreateDatabase: create.create_database,
+    s.DropDatabase: create.drop_database,
+    s.CreateTable: create.create_table,
+    s.DropTable: create.drop_table,
+    s.RepairTable: create.repair_table,
+    s.Use: session_state.use,
+    s.Set: session_state.set_value,
+    s.ShowDatabases: show.show_databases,
+    s.ShowTables: show.show_tables,
+    s.ShowPartitions: show.show_partitions,
+    s.ShowCreateTable: show.show_create_table,
+    s.ShowTransactions: show.show_transactions,
+    s.ShowLocks: show.show_locks,
+    s.Describe: describe.describe,
+    s.Passthrough: passthrough,
+}
+
+
+def execute(env: Environment, statement: s.Statement, parameters: Mapping[str, Any]) -> DataFrame:
+    """Carry out one statement."""
+    return COMMANDS[type(statement)](env, statement, parameters)

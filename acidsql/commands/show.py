@@ -1,0 +1,187 @@
+"""SHOW …: what the metastore knows. Result columns are those of Hive (transactions, locks) or Spark (the rest)."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from acidsql.commands.environment import Environment
+from acidsql.errors import AnalysisError, PartitionNotFound
+from acidsql.metastore.model import Column, LockInfo, LockState, Table, TxnState
+from acidsql.plan.snapshot import partition_names
+from acidsql.plan.values import literal, quote
+from acidsql.sql.statements import (
+    PartitionSpec,
+    ShowCreateTable,
+    ShowDatabases,
+    ShowLocks,
+    ShowPartitions,
+    ShowTables,
+    ShowTransactions,
+)
+
+TRANSACTION_COLUMNS = ("txnid", "state", "startedtime", "lastheartbeattime", "user", "host")
+LOCK_COLUMNS = (
+    "lockid",
+    "database",
+    "table",
+    "partition",
+    "lock_state",
+    "blocked_by",
+    "lock_type",
+    "transaction_id",
+    "last_heartbeat",
+    "acquired_at",
+    "user",
+    "hostname",
+    "agent_info",
+)
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    """SHOW … LIKE: ``*`` for any text and ``|`` between alternatives, as in Hive and Spark; ``%`` is taken too."""
+    if pattern is None:
+        return True
+    return any(fnmatch.fnmatchcase(name.lower(), p.strip().lower().replace("%", "*")) for p in pattern.split("|"))
+
+
+def show_databases(env: Environment, statement: ShowDatabases, parameters: Mapping[str, Any]) -> DataFrame:
+    """Databases of the metastore and of Spark."""
+    names = set(env.metastore.list_databases()) | {d.name for d in env.spark.catalog.listDatabases()}
+    return env.strings(["namespace"], [[n] for n in sorted(names) if _matches(n, statement.like)])
+
+
+def show_tables(env: Environment, statement: ShowTables, parameters: Mapping[str, Any]) -> DataFrame:
+    """ACID tables, and Spark's own tables and temporary views, of one database."""
+    database = statement.database.text.lower() if statement.database else env.database
+    rows: dict[tuple[str, str], bool] = {}
+    if env.spark.catalog.databaseExists(database):
+        for found in env.spark.catalog.listTables(database):
+            rows["" if found.isTemporary else database, found.name] = found.isTemporary
+    elif database not in env.metastore.list_databases():
+        env.require_database(database)
+    if database in env.metastore.list_databases():
+        rows.update({(database, name): False for name in env.metastore.list_tables(database)})
+    kept = [(*key, temporary) for key, temporary in sorted(rows.items()) if _matches(key[1], statement.like)]
+    return env.frame({"namespace": pa.string(), "tableName": pa.string(), "isTemporary": pa.bool_()}, kept)
+
+
+def show_partitions(env: Environment, statement: ShowPartitions, parameters: Mapping[str, Any]) -> DataFrame:
+    """Names of a table's partitions, ``p=1/q=even``; only those of a (partial) PARTITION clause."""
+    table = env.find_table(statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    if not table.partition_keys:
+        span = statement.table.span
+        error = AnalysisError(f"Table {table.full_name} is not a partitioned table", code=10241)
+        raise error.locate(span.source, span.start, span.end)
+    wanted = _wanted_values(env, statement.partition)
+    keys = [k.name for k in table.partition_keys]
+    found = env.metastore.list_partitions(table.database, table.name)
+    kept = [p for p in found if all(dict(zip(keys, p.values, strict=True)).get(k) == v for k, v in wanted.items())]
+    return env.strings(["partition"], [[partition_names(table, p)] for p in kept])
+
+
+def _wanted_values(env: Environment, spec: PartitionSpec | None) -> dict[str, str]:
+    wanted = {}
+    for key, value in spec.keys if spec else ():
+        if value is not None:
+            row = env.spark.sql(f"SELECT CAST(({value.text}\n) AS string) FROM VALUES (1)").collect()[0]
+            wanted[key.text.lower()] = str(row[0])
+    return wanted
+
+
+def _column_text(column: Column) -> str:
+    parts = [f"  {quote(column.name)} {column.type}"]
+    if column.not_null:
+        parts.append("NOT NULL")
+    if column.default is not None:
+        parts.append(f"DEFAULT {column.default}")
+    if column.comment:
+        parts.append(f"COMMENT {literal(column.comment)}")
+    return " ".join(parts)
+
+
+def create_table_text(table: Table) -> str:
+    """The statement that makes a table like this one."""
+    lines = [f"CREATE TABLE {quote(table.database)}.{quote(table.name)} ("]
+    lines.append(",\n".join(_column_text(c) for c in table.columns) + ")")
+    if table.comment:
+        lines.append(f"COMMENT {literal(table.comment)}")
+    if table.partition_keys:
+        lines.append("PARTITIONED BY (\n" + ",\n".join(_column_text(k) for k in table.partition_keys) + ")")
+    lines.append("STORED AS ORC")
+    lines.append(f"LOCATION {literal(table.location)}")
+    properties = ",\n".join(f"  {literal(k)}={literal(v)}" for k, v in sorted(table.parameters.items()))
+    lines.append(f"TBLPROPERTIES (\n{properties})")
+    return "\n".join(lines)
+
+
+def show_create_table(env: Environment, statement: ShowCreateTable, parameters: Mapping[str, Any]) -> DataFrame:
+    """SHOW CREATE TABLE."""
+    table = env.find_table(statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    return env.strings(["createtab_stmt"], [[create_table_text(table)]])
+
+
+def show_transactions(env: Environment, statement: ShowTransactions, parameters: Mapping[str, Any]) -> DataFrame:
+    """Open and aborted transactions, readers' ones too, with Hive's columns."""
+    env.heartbeats.end_released()
+    states = {TxnState.OPEN: "OPEN", TxnState.ABORTED: "ABORTED", TxnState.COMMITTED: "COMMITTED"}
+    rows = [
+        [str(t.id), states[t.state], str(t.started_ms), str(t.heartbeat_ms), t.user, t.host]
+        for t in env.metastore.show_txns()
+    ]
+    return env.strings(TRANSACTION_COLUMNS, rows)
+
+
+def show_locks(env: Environment, statement: ShowLocks, parameters: Mapping[str, Any]) -> DataFrame:
+    """Locks held and waited for, with Hive's columns."""
+    database = statement.database.text.lower() if statement.database else None
+    table = partition = None
+    if statement.table is not None:
+        database, table = env.database_of(statement.table), statement.table.table.lower()
+        partition = _partition_named(env, statement, database, table)
+    return env.strings(LOCK_COLUMNS, [_lock_row(i) for i in env.metastore.show_locks(database, table, partition)])
+
+
+def _partition_named(env: Environment, statement: ShowLocks, database: str, table: str) -> str | None:
+    if statement.partition is None:
+        return None
+    known = env.metastore.get_table(database, table)
+    wanted = _wanted_values(env, statement.partition)
+    for found in env.metastore.list_partitions(database, table):
+        if dict(zip([k.name for k in known.partition_keys], found.values, strict=True)) == wanted:
+            return partition_names(known, found)
+    span = statement.partition.span
+    raise PartitionNotFound(f"Partition not found {wanted}").locate(span.source, span.start, span.end)
+
+
+def _lock_row(lock: LockInfo) -> list[str | None]:
+    blocked = "            "  # what Hive prints where nothing blocks
+    if lock.blocked_by_lock_id is not None:
+        blocked = f"{lock.blocked_by_lock_id}.{lock.blocked_by_internal_id}"
+
+    def shown(value: object | None) -> str:
+        return "NULL" if value is None else str(value)
+
+    return [
+        f"{lock.lock_id}.{lock.internal_id}",
+        lock.database,
+        shown(lock.table),
+        shown(lock.partition),
+        "ACQUIRED" if lock.state is LockState.ACQUIRED else "WAITING",
+        blocked,
+        lock.type.name,
+        shown(lock.txn_id or None),
+        shown(lock.heartbeat_ms if lock.heartbeat_ms is not None else 0 if lock.txn_id else None),
+        shown(lock.acquired_ms),
+        lock.user,
+        lock.host,
+        lock.agent_info,
+    ]

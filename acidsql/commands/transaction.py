@@ -1,0 +1,166 @@
+"""The life of a writing statement's transaction: open, lock, check, and in the end commit or abort with nothing left."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from acidsql.commands.environment import Environment
+from acidsql.errors import (
+    AcidError,
+    LockTimeout,
+    NoSuchTransaction,
+    TransactionAborted,
+    TransactionError,
+)
+from acidsql.metastore.model import LockComponent, LockRequest, LockResponse, LockState, Table
+from acidsql.plan.staging import Staging
+from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, SNAPSHOT_RETRIES
+from acidsql.valid_ids import ValidTxnList
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.01
+PAUSE_GROWTH = 1.3
+
+
+@dataclass
+class WriteTransaction:
+    """A transaction that holds its locks. Its snapshot is taken after they were granted (rule 4)."""
+
+    env: Environment
+    id: int
+    stagings: list[Staging] = field(default_factory=list)
+    _txns: ValidTxnList | None = None
+
+    @property
+    def valid_txns(self) -> ValidTxnList:
+        """The one snapshot of this statement."""
+        if self._txns is None:
+            self._txns = self.env.metastore.get_valid_txns(self.id)
+        return self._txns
+
+    def allocate_write_id(self, table: Table) -> int:
+        """The write id in a table: taken after lock and snapshot, or deletes could miss rows (Hive's ``Driver``)."""
+        return self.env.metastore.allocate_table_write_id(self.id, table.database, table.name)
+
+    def stage(self, table: Table) -> Staging:
+        """A staging area, swept if the transaction does not commit."""
+        staging = Staging(table.location)
+        self.stagings.append(staging)
+        return staging
+
+
+@contextmanager
+def write_transaction(env: Environment, components: Sequence[LockComponent]) -> Iterator[WriteTransaction]:
+    """Run a block inside a transaction that holds its locks, and commit it.
+
+    Any error before the commit aborts the transaction and removes what was written. Files are removed only once the
+    metastore has confirmed the abort: after an unclear commit they may be the truth.
+
+    Raises:
+        LockTimeout: When the locks were not granted in time.
+        WriteConflict: When another transaction changed the same rows first.
+    """
+    txn_id = _open_and_lock(env, components)
+    txn = WriteTransaction(env, txn_id)
+    try:
+        with env.heartbeats.keep_alive(txn_id):
+            yield txn
+            env.metastore.commit_txn(txn_id)
+    except BaseException as error:
+        if _aborted(env, txn_id, error) and all([staging.discard() for staging in txn.stagings]):
+            _forget(env, txn_id)
+        raise
+
+
+def _forget(env: Environment, txn_id: int) -> None:
+    """Leave no trace of an aborted transaction whose files are gone (rule 5: never before they are)."""
+    try:
+        env.metastore.forget_txn_components(txn_id)
+    except AcidError as e:
+        logger.warning("aborted transaction %s stays listed: %s", txn_id, e)
+
+
+def _aborted(env: Environment, txn_id: int, error: BaseException) -> bool:
+    """Make sure that a transaction is aborted; False where that cannot be told."""
+    try:
+        done = txn_id in env.metastore.abort_txns([txn_id], reason=str(error)[:200])
+        if not done:
+            env.metastore.heartbeat(txn_id=txn_id)
+    except TransactionAborted:
+        done = True
+    except (NoSuchTransaction, AcidError) as e:
+        logger.warning("transaction %s could not be aborted: %s", txn_id, e)
+        return False
+    return done
+
+
+def _open_and_lock(env: Environment, components: Sequence[LockComponent]) -> int:
+    """Open a transaction and wait for its locks; anew where somebody changed the same rows while it waited.
+
+    The snapshot of a transaction ends at its own id. Where a later one has committed a change to what is now locked, this
+    one would not see it and would overwrite it: Hive then starts over with a new transaction, and so do we.
+    """
+    for _ in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
+        [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
+        try:
+            with env.heartbeats.keep_alive(txn_id):
+                if components:
+                    wait_for_lock(env, LockRequest(tuple(components), txn_id, env.user, env.host, env.agent))
+                conflict = env.metastore.get_latest_txn_in_conflict(txn_id) if components else None
+        except BaseException as error:
+            if _aborted(env, txn_id, error):
+                _forget(env, txn_id)
+            raise
+        if conflict is None or conflict < txn_id:
+            return txn_id
+        env.metastore.abort_txns([txn_id], reason=f"snapshot outdated by transaction {conflict}")
+        _forget(env, txn_id)
+    raise TransactionError(
+        "The statement's snapshot was outdated each time when its locks were granted",
+        hint=f"Raise {SNAPSHOT_RETRIES.name}, or let fewer writers work on the same rows.",
+    )
+
+
+def wait_for_lock(env: Environment, request: LockRequest) -> LockResponse:
+    """Ask for locks and wait until they are granted, with growing pauses.
+
+    Raises:
+        LockTimeout: When ``acidsql.lock.timeout`` or ``hive.lock.numretries`` is used up; names the holder.
+    """
+    settings = env.settings
+    deadline = time.monotonic() + settings.value(LOCK_WAIT)
+    pause, tries = FIRST_PAUSE, settings.value(LOCK_RETRIES)
+    response = env.metastore.lock(request)
+    while response.state is LockState.WAITING:
+        if tries <= 0 or time.monotonic() >= deadline:
+            raise LockTimeout(
+                _who_holds(response),
+                code=10271,
+                hint="SHOW LOCKS lists the holders; acidsql.lock.timeout bounds the wait.",
+            )
+        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
+        pause, tries = min(pause * PAUSE_GROWTH, settings.value(LOCK_SLEEP)), tries - 1
+        response = env.metastore.check_lock(response.lock_id)
+    return response
+
+
+def _who_holds(response: LockResponse) -> str:
+    held = response.blocked_by
+    if held is None:
+        return "Lock not granted in time"
+    place = ".".join(p for p in (held.database, held.table, held.partition) if p)
+    owner = f"transaction {held.txn_id}" if held.txn_id else f"lock {held.lock_id}"
+    since = (
+        ""
+        if held.acquired_ms is None
+        else f" since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(held.acquired_ms / 1000))}"
+    )
+    return (
+        f"Lock not granted in time: {place} is locked {held.type.name} by {owner} of {held.user}@{held.host}"
+        f" ({held.agent_info or 'unknown agent'}){since}"
+    )

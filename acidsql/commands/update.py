@@ -1,0 +1,202 @@
+"""UPDATE and DELETE: delete events for the rows that match, and for UPDATE their new versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.binding import Snapshot, Source, bind, find_sources, pruned_partitions, read_locks
+from acidsql.commands.environment import Environment
+from acidsql.commands.transaction import WriteTransaction, write_transaction
+from acidsql.errors import AcidError, AnalysisError, ColumnNotFound
+from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.scan import RAW_KEY, ROW_ID, snapshot_frame
+from acidsql.plan.snapshot import partition_names
+from acidsql.plan.values import quote, store_assignment
+from acidsql.plan.views import Views
+from acidsql.plan.write import Target, Writer, Written
+from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, XLOCK_WRITE
+from acidsql.sql.references import References, analyse_expression
+from acidsql.sql.statements import Assignment, Default, Delete, Span, Update
+
+JOB_BYTES = 256 << 20
+"""A statement without WHERE over more than this goes straight to a Spark job."""
+
+
+class _RowChange:
+    """What UPDATE and DELETE share: a table, an optional condition, and the identity of the rows that meet it."""
+
+    operation: Operation
+
+    def __init__(self, env: Environment, statement: Update | Delete, parameters: Mapping[str, Any]) -> None:
+        self.env = env
+        self.parameters = parameters
+        self.statement = statement
+        self.table: Table = env.writable_table(statement.table)
+        self.alias = statement.alias.text if statement.alias else None
+        self.where = self._analyse(statement.where) if statement.where else None
+
+    def _analyse(self, span: Span) -> References:
+        return analyse_expression(span, target=self.statement.table, alias=self.alias)
+
+    def _expressions(self) -> list[References]:
+        return [self.where] if self.where else []
+
+    def _values(self, bound: Mapping[References, str]) -> list[str]:
+        """Expressions for the new values of all data columns; none for DELETE."""
+        raise NotImplementedError
+
+    def run(self) -> Written:
+        """All phases from the resolved statement to the commit."""
+        env, table = self.env, self.table
+        sources = {r: find_sources(env, r, self.parameters) for r in self._expressions()}
+        partitions = self._partitions()
+        if partitions is not None and not partitions:
+            return Written(0, 0)
+        locks = self._locks(partitions) + read_locks(s for found in sources.values() for s in found)
+        with write_transaction(env, locks) as txn, Views(env.spark) as views:
+            changes = self._plan(Snapshot(env, txn.valid_txns), sources, partitions, views)
+            if changes is None:
+                return Written(0, 0)
+            return self._write(txn, table, changes)
+
+    def _partitions(self) -> tuple[Partition, ...] | None:
+        if not self.table.partition_keys:
+            return None
+        keys = frozenset(k.name for k in self.table.partition_keys)
+        conjuncts: Sequence[Span] = self.where.conjuncts(None, keys) if self.where else ()
+        return pruned_partitions(self.env, self.table, conjuncts, self.alias or self.table.name, self.parameters)
+
+    def _locks(self, partitions: tuple[Partition, ...] | None) -> list[LockComponent]:
+        """EXCL_WRITE on what may change (Hive's ``hive.txn.xlock.write``): the partitions left, or the table."""
+        exclusive = self.env.settings.value(XLOCK_WRITE)
+        kind = LockType.EXCL_WRITE if exclusive else LockType.SHARED_WRITE
+        table, names = self.table, [None]
+        if partitions is not None and len(partitions) <= self.env.settings.value(LOCK_PARTITIONS):
+            names = [partition_names(table, p) for p in partitions]  # type: ignore[misc]
+        return [LockComponent(kind, table.database, table.name, n, self.operation) for n in names]
+
+    def _plan(
+        self,
+        snapshot: Snapshot,
+        sources: Mapping[References, list[Source]],
+        partitions: tuple[Partition, ...] | None,
+        views: Views,
+    ) -> DataFrame | None:
+        """The changes as :mod:`acidsql.plan.write` describes them; None where the table has no rows at all."""
+        env, table = self.env, self.table
+        seen = snapshot.of(table, partitions)
+        if all(p.state.base is None and not p.state.insert_deltas for p in seen.partitions):
+            return None
+        view = views.add(snapshot_frame(env.spark, seen, row_id=True, raw_keys=True))
+        bound = {r: bind(env, r, found, snapshot, views) for r, found in sources.items()}
+        name = quote(self.alias or table.name)
+        values = self._values(bound)
+        identity = [f"{name}.{quote(ROW_ID)}.{part} AS {part}" for part in ("writeId", "bucketId", "rowId")]
+        keys = [f"{name}.{quote(f'{RAW_KEY}{i}')} AS k{i}" for i in range(len(table.partition_keys))]
+        columns = ",\n".join([*(f"{v} AS v{i}" for i, v in enumerate(values)), *identity, *keys])
+        where = f" WHERE {bound[self.where]}\n" if self.where else ""
+        raw = env.sql(f"SELECT {columns}\nFROM {view} AS {name}{where}", self.parameters)
+        return self._stored(raw) if values else raw
+
+    def _stored(self, raw: DataFrame) -> DataFrame:
+        stored = store_assignment(self.env.spark, raw, self.table.columns, 0)
+        rest = [quote(c) for c in raw.columns[len(stored) :]]
+        return raw.selectExpr(*[f"{e} AS c{i}" for i, e in enumerate(stored)], *rest)
+
+    def _write(self, txn: WriteTransaction, table: Table, changes: DataFrame) -> Written:
+        env = self.env
+        target = Target(table, txn.allocate_write_id(table))
+        staging = txn.stage(table)
+        writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+        small = None
+        if self.where is None and int(changes._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) > JOB_BYTES:
+            small = False
+        written = writer.write(changes, deletes=True, inserts=self.operation is Operation.UPDATE, small=small)
+        staging.publish()
+        return written
+
+
+class UpdateCommand(_RowChange):
+    """UPDATE.
+
+    1. Resolve the table and the SET columns; prune its partitions by the condition.
+    2. Open a transaction, lock the partitions (or the table) EXCL_WRITE and the tables read SHARED_READ, all at once.
+    3. Take one snapshot for the table and every table in a subquery.
+    4. One scan gives, for each row that matches, its identity and all its new values, as they are stored.
+    5. Allocate the write id; write ``delete_delta`` and ``delta`` of the same statement id into a staging directory: by the
+       driver when few rows match, else by one Spark job.
+    6. Publish by rename, commit, answer the counts.
+    """
+
+    operation = Operation.UPDATE
+
+    def __init__(self, env: Environment, statement: Update, parameters: Mapping[str, Any]) -> None:
+        super().__init__(env, statement, parameters)
+        self.assignments = {self._target_column(a).name: a for a in statement.assignments}
+        self._refuse_twice(statement.assignments)
+        self.expressions = {
+            name: self._analyse(a.value) for name, a in self.assignments.items() if isinstance(a.value, Span)
+        }
+
+    def _target_column(self, assignment: Assignment) -> Column:
+        name, span, table = assignment.column.text.lower(), assignment.column.span, self.table
+        problem: AcidError
+        if any(k.name == name for k in table.partition_keys):
+            problem = AnalysisError("Updating values of partition columns is not supported", code=10292)
+        else:
+            found = next((c for c in table.columns if c.name == name), None)
+            if found is not None:
+                return found
+            problem = ColumnNotFound(
+                f'Target column "{assignment.column.text}" of set clause is not found in table "{table.full_name}"',
+                code=10408,
+                hint=f"The columns are {', '.join(c.name for c in table.columns)}.",
+            )
+        raise problem.locate(span.source, span.start, span.end)
+
+    @staticmethod
+    def _refuse_twice(assignments: Sequence[Assignment]) -> None:
+        seen: set[str] = set()
+        for assignment in assignments:
+            name, span = assignment.column.text.lower(), assignment.column.span
+            if name in seen:
+                raise AnalysisError(f"Column {name} is set twice").locate(span.source, span.start, span.end)
+            seen.add(name)
+
+    def _expressions(self) -> list[References]:
+        return [*super()._expressions(), *self.expressions.values()]
+
+    def _values(self, bound: Mapping[References, str]) -> list[str]:
+        name = quote(self.alias or self.table.name)
+        made = []
+        for column in self.table.columns:
+            assignment = self.assignments.get(column.name)
+            if assignment is None:
+                made.append(f"{name}.{quote(column.name)}")
+            elif isinstance(assignment.value, Default):
+                made.append(f"({column.default or 'NULL'})")
+            else:
+                made.append(f"({bound[self.expressions[column.name]]}\n)")
+        return made
+
+
+class DeleteCommand(_RowChange):
+    """DELETE: the phases of :class:`UpdateCommand`, with delete events alone."""
+
+    operation = Operation.DELETE
+
+    def _values(self, bound: Mapping[References, str]) -> list[str]:
+        return []
+
+
+def update(env: Environment, statement: Update, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run UPDATE; the row of counts."""
+    return env.counts(updated=UpdateCommand(env, statement, parameters).run().inserted)
+
+
+def delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run DELETE; the row of counts."""
+    return env.counts(deleted=DeleteCommand(env, statement, parameters).run().deleted)

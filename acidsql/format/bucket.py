@@ -1,0 +1,62 @@
+"""The ``bucket`` column of an event: which writer wrote the row, in which statement of its transaction.
+
+Bits, as in Hive's ``BucketCodec.V1``: 31-29 the version (1), 27-16 the writer (the bucket number), 11-0 the statement;
+the others are zero. Version 0, from before Hive 3, is the bare bucket number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acidsql.errors import AcidError, CorruptFile
+
+MAX_WRITER_ID = 4095
+MAX_STATEMENT_ID = 4095
+
+_VERSION = 1 << 29
+
+
+@dataclass(frozen=True)
+class BucketProperty:
+    """The parts of a ``bucket`` value."""
+
+    version: int
+    writer_id: int
+    statement_id: int
+
+
+def encode(writer_id: int, statement_id: int = 0) -> int:
+    """The ``bucket`` value of a writer in a statement.
+
+    Args:
+        writer_id: Number of the bucket file, 0 to 4095.
+        statement_id: 0 to 4095; -1 (a directory name without statement id) counts as 0.
+
+    Raises:
+        AcidError: When one of them is out of its range.
+    """
+    if not 0 <= writer_id <= MAX_WRITER_ID:
+        raise AcidError(
+            f"Bucket number {writer_id} is out of range: a statement writes at most {MAX_WRITER_ID + 1} bucket files",
+            hint="Write with fewer partitions (repartition the source).",
+        )
+    if not -1 <= statement_id <= MAX_STATEMENT_ID:
+        raise AcidError(
+            f"Statement id {statement_id} is out of range: a transaction has at most {MAX_STATEMENT_ID + 1} statements",
+            hint="Commit, and go on in a new transaction.",
+        )
+    return _VERSION | writer_id << 16 | max(0, statement_id)
+
+
+def decode(prop: int) -> BucketProperty:
+    """The parts of a ``bucket`` value.
+
+    Raises:
+        CorruptFile: When the value is of a version that nobody knows.
+    """
+    version = (prop & 0xE0000000) >> 29
+    if version == 0:
+        return BucketProperty(0, prop, 0)
+    if version != 1:
+        raise CorruptFile(f"Bucket value {prop} is of unknown version {version}")
+    return BucketProperty(1, (prop & 0x0FFF0000) >> 16, prop & 0x0FFF)

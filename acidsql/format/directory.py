@@ -1,0 +1,381 @@
+"""The state of an ACID directory: which base, deltas and original files a snapshot reads.
+
+This is ``getAcidState`` of Hive's ``AcidUtils``, step by step, over one listing of the directory. Files of a directory
+are looked at only once it is chosen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from acidsql.errors import CorruptFile, SnapshotTooOld
+from acidsql.format import names
+from acidsql.format.names import BaseName, DeltaName
+from acidsql.fs import FileStatus, FileSystem, join
+from acidsql.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
+
+
+@dataclass(frozen=True)
+class AcidFile:
+    """A data file. Of length 0 it holds no rows; readers pass over it.
+
+    Attributes:
+        path: Full path.
+        name: Last component of the path.
+        bucket_id: The bucket number in its name, -1 where the name has none.
+        length: Size in bytes.
+        modified_ns: Time of last modification, nanoseconds since 1970.
+    """
+
+    path: str
+    name: str
+    bucket_id: int
+    length: int
+    modified_ns: int
+
+
+@dataclass(frozen=True)
+class AcidDirectory:
+    """A base or delta that the snapshot reads.
+
+    Attributes:
+        name: What its name says.
+        path: Full path.
+        files: Its data files by path: bucket files, and files without ACID columns as LOAD DATA leaves them. Those in
+            directories below it (union all, export) count as its own.
+    """
+
+    name: BaseName | DeltaName
+    path: str
+    files: tuple[AcidFile, ...]
+
+
+@dataclass(frozen=True)
+class AcidState:
+    """What a snapshot reads of a table or partition directory, and what nobody needs any more.
+
+    Attributes:
+        path: The directory.
+        base: The base, None where there is none.
+        deltas: Insert and delete deltas in the order of Hive: wider ranges first, then by statement.
+        originals: Files from before the table was transactional, by path; none where there is a base.
+        obsolete: Directories and files that the base or a compacted delta replaces.
+        aborted: Directories that only aborted transactions wrote.
+        aborted_write_ids: The write ids of the aborted directories.
+        has_partial_aborts: Whether a delta that is read holds rows of aborted write ids beside others.
+    """
+
+    path: str
+    base: AcidDirectory | None = None
+    deltas: tuple[AcidDirectory, ...] = ()
+    originals: tuple[AcidFile, ...] = ()
+    obsolete: tuple[str, ...] = ()
+    aborted: tuple[str, ...] = ()
+    aborted_write_ids: frozenset[int] = frozenset()
+    has_partial_aborts: bool = False
+
+    @property
+    def insert_deltas(self) -> tuple[AcidDirectory, ...]:
+        """The deltas that hold rows."""
+        return tuple(d for d in self.deltas if not _is_delete(d.name))
+
+    @property
+    def delete_deltas(self) -> tuple[AcidDirectory, ...]:
+        """The deltas that hold delete events."""
+        return tuple(d for d in self.deltas if _is_delete(d.name))
+
+
+@dataclass(frozen=True)
+class DirectorySummary:
+    """What the names in a directory made elsewhere tell of the transactions that wrote it.
+
+    Attributes:
+        max_write_id: The largest write id in any name, 0 where there is none.
+        max_visibility_txn: The largest transaction of a compactor in any name, 0 where there is none.
+        has_originals: Whether there are files outside bases and deltas.
+    """
+
+    max_write_id: int
+    max_visibility_txn: int
+    has_originals: bool
+
+
+def acid_state(fs: FileSystem, path: str, valid_write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> AcidState:
+    """The state of a table (or partition) directory for a snapshot; empty where the directory is not there.
+
+    Args:
+        fs: The file system of ``path``.
+        path: The directory that holds bases, deltas and original files.
+        valid_write_ids: The write ids of the table that the snapshot sees.
+        valid_txns: The transactions that it sees; compacted directories of others (``_v<txn>``) are passed over.
+
+    Raises:
+        SnapshotTooOld: When the files that the snapshot needs were compacted away (Hive 10327).
+        CorruptFile: When a directory name or ``_metadata_acid`` cannot be understood.
+    """
+    return _Selection(fs, path, valid_write_ids, valid_txns).state()
+
+
+def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) -> bool:
+    """Whether a delete delta can hold deletes of rows in ``data_dir`` (None: original files).
+
+    A delete never hides a row that was written under a larger write id, or by a later statement of its transaction
+    (``VectorizedOrcAcidRowBatchReader``, ``isQualifiedDeleteDeltaForSplit``).
+    """
+    first = data_dir.min_write_id if isinstance(data_dir, DeltaName) else 0
+    statement = data_dir.statement_id if isinstance(data_dir, DeltaName) else 0
+    return (first, max(0, statement)) < (delete_delta.max_write_id, max(0, delete_delta.statement_id))
+
+
+def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
+    """Look through a table directory, its partitions included, before the table is taken in.
+
+    Raises:
+        CorruptFile: When a directory name cannot be understood.
+    """
+    max_write_id, max_visibility_txn, has_originals = 0, 0, False
+    for entry in _visible(fs, path):
+        name = _parse(entry) if entry.is_dir else None
+        if name is not None:
+            largest = name.write_id if isinstance(name, BaseName) else name.max_write_id
+            below = DirectorySummary(largest, name.visibility_txn, False)
+        elif entry.is_dir:
+            below = directory_summary(fs, entry.path)
+        else:
+            below = DirectorySummary(0, 0, True)
+        max_write_id = max(max_write_id, below.max_write_id)
+        max_visibility_txn = max(max_visibility_txn, below.max_visibility_txn)
+        has_originals = has_originals or below.has_originals
+    return DirectorySummary(max_write_id, max_visibility_txn, has_originals)
+
+
+@dataclass(frozen=True)
+class _Base:
+    name: BaseName
+    path: str
+
+
+@dataclass(frozen=True)
+class _Delta:
+    name: DeltaName
+    path: str
+
+    @property
+    def order(self) -> tuple[int, int, int, str]:
+        """Hive's ``ParsedDelta.compareTo``: wider before narrower, compacted before single statements."""
+        return self.name.min_write_id, -self.name.max_write_id, self.name.statement_id, self.path
+
+
+class _Selection:
+    """One run of ``getAcidState``: gathers candidates, then picks."""
+
+    def __init__(self, fs: FileSystem, path: str, valid_write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> None:
+        self._fs = fs
+        self._path = path
+        self._write_ids = valid_write_ids
+        self._txns = valid_txns
+        self._obsolete: list[str] = []
+        self._aborted: list[str] = []
+        self._aborted_write_ids: set[int] = set()
+        self._has_partial_aborts = False
+
+    def state(self) -> AcidState:
+        bases: list[_Base] = []
+        deltas: list[_Delta] = []
+        others: list[FileStatus] = []
+        for entry in _visible(self._fs, self._path):
+            name = _parse(entry) if entry.is_dir else None
+            if name is None:
+                others.append(entry)
+            elif self._is_visible(name, entry.path):
+                if isinstance(name, BaseName):
+                    bases.append(_Base(name, entry.path))
+                else:
+                    deltas.append(_Delta(name, entry.path))
+        base = self._choose_base(bases)
+        if base is None:
+            originals = sorted((f for entry in others for f in self._originals(entry)), key=lambda f: f.path)
+        else:
+            originals = []
+            self._obsolete.extend(entry.path for entry in others)
+        kept = self._choose_deltas(self._with_valid_ids(deltas), base)
+        return AcidState(
+            path=self._path,
+            base=base and AcidDirectory(base.name, base.path, self._files(base.path)),
+            deltas=tuple(AcidDirectory(d.name, d.path, self._files(d.path)) for d in kept),
+            originals=tuple(originals),
+            obsolete=tuple(self._obsolete),
+            aborted=tuple(self._aborted),
+            aborted_write_ids=frozenset(self._aborted_write_ids),
+            has_partial_aborts=self._has_partial_aborts,
+        )
+
+    def _is_visible(self, name: BaseName | DeltaName, path: str) -> bool:
+        """Whether the compactor that made the directory committed for this snapshot (``isDirUsable``)."""
+        if name.visibility_txn == 0 or self._txns.is_valid(name.visibility_txn):
+            return True
+        if self._txns.is_aborted(name.visibility_txn):
+            self._aborted.append(path)
+        return False
+
+    # --- base ---
+
+    def _choose_base(self, bases: list[_Base]) -> _Base | None:
+        best: _Base | None = None
+        for base in bases:
+            write_id = base.name.write_id
+            if self._write_ids.is_aborted(write_id) and not self._is_compacted(base):
+                self._aborted.append(base.path)
+                self._aborted_write_ids.add(write_id)
+            elif best is None or best.name.write_id < write_id or self._replaces_twin(base, best):
+                if self._is_valid_base(base):
+                    if best is not None:
+                        self._obsolete.append(best.path)
+                    best = base
+            else:
+                self._obsolete.append(base.path)
+        if best is None and bases:
+            oldest = min(bases, key=lambda b: b.name.write_id)
+            if self._is_compacted(oldest):
+                raise self._too_old(oldest)
+        return best
+
+    def _replaces_twin(self, base: _Base, best: _Base) -> bool:
+        return best.name.write_id == base.name.write_id and self._is_compacted(base)
+
+    def _is_valid_base(self, base: _Base) -> bool:
+        """Hive's ``isValidBase``, but for a base whose own write id is the smallest open one.
+
+        Hive takes that base for valid; it can only come from an INSERT OVERWRITE that is not committed, which nobody
+        but its own transaction may see (and to that one its write id is not open).
+        """
+        write_id, ids = base.name.write_id, self._write_ids
+        if write_id == names.MIN_LONG or (ids.min_open is not None and write_id < ids.min_open):
+            return True
+        if ids.is_valid_base(write_id) == ids.is_valid(write_id):
+            return ids.is_valid(write_id)  # the same answer for both kinds of base: no need to find out which it is
+        return ids.is_valid_base(write_id) if self._is_compacted(base) else ids.is_valid(write_id)
+
+    def _is_compacted(self, base: _Base) -> bool:
+        """Whether a compactor made the base, not INSERT OVERWRITE or TRUNCATE (``isCompactedBase``)."""
+        return base.name.visibility_txn > 0 or _data_format(self._fs, base.path) == "compacted"
+
+    def _too_old(self, oldest: _Base) -> SnapshotTooOld:
+        open_ids = ", ".join(map(str, self._write_ids.open_ids)) or "none"
+        return SnapshotTooOld(
+            f"Not enough history for {self._path}: the snapshot sees write ids up to {self._write_ids.high_watermark} "
+            f"(open: {open_ids}), but the oldest base is {oldest.path}",
+            hint="Run the statement again on a new snapshot.",
+        )
+
+    # --- deltas ---
+
+    def _with_valid_ids(self, deltas: list[_Delta]) -> Iterator[_Delta]:
+        for delta in deltas:
+            first, last = delta.name.min_write_id, delta.name.max_write_id
+            aborted = self._write_ids.range_aborted(first, last)
+            if aborted is RangeResponse.ALL:
+                self._aborted.append(delta.path)
+                self._aborted_write_ids.update(range(first, last + 1))
+                continue
+            self._has_partial_aborts |= aborted is RangeResponse.SOME
+            if self._write_ids.range_valid(first, last) is not RangeResponse.NONE:
+                yield delta
+
+    def _choose_deltas(self, deltas: Iterable[_Delta], base: _Base | None) -> list[_Delta]:
+        """Walk the deltas from wide to narrow and keep what brings write ids that are not covered yet."""
+        kept: list[_Delta] = []
+        covered = base.name.write_id if base else 0
+        statement = names.NO_STATEMENT
+        for delta in sorted(deltas, key=lambda d: d.order):
+            name = delta.name
+            if name.max_write_id > covered:
+                if self._write_ids.range_valid(covered + 1, name.max_write_id) is not RangeResponse.NONE:
+                    kept.append(delta)
+                    covered, statement = name.max_write_id, name.statement_id
+            elif (name.max_write_id == covered and statement >= 0) or (kept and _are_twins(kept[-1].name, name)):
+                kept.append(delta)  # a further statement of one transaction, or inserts and deletes of one range
+            else:
+                self._obsolete.append(delta.path)
+        return kept
+
+    # --- files ---
+
+    def _files(self, path: str) -> tuple[AcidFile, ...]:
+        """The data files of a base or delta."""
+        found = (_acid_file(f) for f in _walk(self._fs, path) if not names.is_side_file(f.name))
+        return tuple(sorted((f for f in found if f.bucket_id >= 0), key=lambda f: f.path))
+
+    def _originals(self, entry: FileStatus) -> Iterator[AcidFile]:
+        if not entry.is_dir:
+            yield _acid_file(entry)
+            return
+        for below in _visible(self._fs, entry.path):
+            if below.is_dir and _parse(below) is not None:
+                raise CorruptFile(
+                    f"{below.path} is an ACID directory inside {entry.path}, which is none",
+                    hint="Is this the directory of a partitioned table that is not declared so?",
+                )
+            yield from self._originals(below)
+
+
+def _is_delete(name: BaseName | DeltaName) -> bool:
+    return isinstance(name, DeltaName) and name.is_delete
+
+
+def _are_twins(one: DeltaName, other: DeltaName) -> bool:
+    return (one.min_write_id, one.max_write_id, one.statement_id) == (
+        other.min_write_id,
+        other.max_write_id,
+        other.statement_id,
+    )
+
+
+def _visible(fs: FileSystem, path: str) -> Iterator[FileStatus]:
+    return (entry for entry in fs.list(path) if not names.is_hidden(entry.name))
+
+
+def _walk(fs: FileSystem, path: str) -> Iterator[FileStatus]:
+    """All files below a directory."""
+    for entry in _visible(fs, path):
+        if entry.is_dir:
+            yield from _walk(fs, entry.path)
+        else:
+            yield entry
+
+
+def _acid_file(entry: FileStatus) -> AcidFile:
+    return AcidFile(entry.path, entry.name, names.parse_bucket_id(entry.name), entry.length, entry.modified_ns)
+
+
+def _parse(entry: FileStatus) -> BaseName | DeltaName | None:
+    """What a directory's name says.
+
+    Raises:
+        CorruptFile: When it starts like a base or delta and does not go on so. To read over it would lose its rows.
+    """
+    name = names.parse_directory(entry.name)
+    if name is None and entry.name.startswith((names.BASE_PREFIX, names.DELTA_PREFIX, names.DELETE_DELTA_PREFIX)):
+        raise CorruptFile(f"Not the name of a base or delta directory: {entry.path}")
+    return name
+
+
+def _data_format(fs: FileSystem, base: str) -> str | None:
+    """The ``dataFormat`` of a base's ``_metadata_acid``, None where there is no such file.
+
+    Raises:
+        CorruptFile: When it is of a version or format that is not known: nobody can say what the base means then.
+    """
+    path = join(base, names.METADATA_FILE)
+    try:
+        found = json.loads(fs.read_bytes(path))
+        version, data_format = found["thisFileVersion"], found["dataFormat"]
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as e:
+        raise CorruptFile(f"{path} cannot be understood: {e}") from e
+    if version != "0" or data_format not in ("compacted", "truncated", "dropped"):
+        raise CorruptFile(f"{path} has an unknown version or format: {version!r}, {data_format!r}")
+    return str(data_format)

@@ -1,0 +1,196 @@
+"""Names of directories and files of an ACID table: the one place that makes and reads them.
+
+The rules are those of Hive's ``AcidUtils`` and ``AcidConstants``, with their order of steps; for partition directories
+those of ``FileUtils.escapePathName`` and ``Warehouse.makePartName``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acidsql.errors import AnalysisError
+
+BASE_PREFIX = "base_"
+DELTA_PREFIX = "delta_"
+DELETE_DELTA_PREFIX = "delete_delta_"
+BUCKET_PREFIX = "bucket_"
+VISIBILITY_PREFIX = "_v"
+ACID_VERSION_FILE = "_orc_acid_version"
+ACID_VERSION = b"2"
+METADATA_FILE = "_metadata_acid"
+SIDE_FILE_SUFFIX = "_flush_length"
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+NO_STATEMENT = -1
+MIN_LONG = -(2**63)
+"""Write id of the base that the first compaction of a converted table makes when nothing was written since."""
+
+_BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
+_ORIGINAL = re.compile(r"([0-9]+)_[0-9]+(?:_copy_[0-9]+)?")
+_LONG = re.compile(r"-?[0-9]+")
+_ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+@dataclass(frozen=True)
+class BaseName:
+    """``base_<write id>[_v<txn>]``: everything up to a write id.
+
+    Attributes:
+        write_id: The write id; :data:`MIN_LONG` for a base of original files only.
+        visibility_txn: The transaction of the compactor that made it, 0 where the name has none.
+    """
+
+    write_id: int
+    visibility_txn: int = 0
+
+    def __str__(self) -> str:
+        return f"{BASE_PREFIX}{self.write_id:07d}{_visibility(self.visibility_txn)}"
+
+
+@dataclass(frozen=True)
+class DeltaName:
+    """``[delete_]delta_<min>_<max>[_<statement>][_v<txn>]``: the events of a range of write ids.
+
+    Attributes:
+        min_write_id: Smallest write id.
+        max_write_id: Largest write id.
+        statement_id: The statement of the transaction, :data:`NO_STATEMENT` in a compacted one.
+        visibility_txn: The transaction of the compactor that made it, 0 where the name has none.
+        is_delete: Whether it holds delete events.
+    """
+
+    min_write_id: int
+    max_write_id: int
+    statement_id: int = NO_STATEMENT
+    visibility_txn: int = 0
+    is_delete: bool = False
+
+    def __str__(self) -> str:
+        prefix = DELETE_DELTA_PREFIX if self.is_delete else DELTA_PREFIX
+        statement = f"_{self.statement_id:04d}" if self.statement_id >= 0 else ""
+        return f"{prefix}{self.min_write_id:07d}_{self.max_write_id:07d}{statement}{_visibility(self.visibility_txn)}"
+
+
+@dataclass(frozen=True)
+class BucketFile:
+    """``bucket_<n>[_<attempt>]``; the attempt is that of Hive's task, None where the name has none."""
+
+    bucket_id: int
+    attempt_id: int | None = None
+
+
+def _visibility(txn: int) -> str:
+    return f"{VISIBILITY_PREFIX}{txn:07d}" if txn > 0 else ""
+
+
+def parse_directory(name: str) -> BaseName | DeltaName | None:
+    """What a directory's name says; None for one that is neither base nor delta.
+
+    A name that starts like one of them and does not go on so (``delta_x``) is None too; Hive fails on it.
+    """
+    ids, mark, visibility = name.partition(VISIBILITY_PREFIX)
+    try:
+        visibility_txn = _long(visibility) if mark else 0
+        if ids.startswith(BASE_PREFIX):
+            return BaseName(_long(ids[len(BASE_PREFIX) :]), visibility_txn)
+        for prefix in (DELETE_DELTA_PREFIX, DELTA_PREFIX):
+            if ids.startswith(prefix):
+                first, last, *statement = ids[len(prefix) :].split("_", 2)
+                return DeltaName(
+                    _long(first),
+                    _long(last),
+                    _long(statement[0]) if statement else NO_STATEMENT,
+                    visibility_txn,
+                    is_delete=prefix == DELETE_DELTA_PREFIX,
+                )
+    except ValueError:
+        return None
+    return None
+
+
+def _long(text: str) -> int:
+    """A number as Java's ``Long.parseLong`` takes it: no blanks, underscores or other digits, as ``int`` allows."""
+    if _LONG.fullmatch(text) is None:
+        raise ValueError(text)
+    return int(text)
+
+
+def bucket_file(bucket_id: int) -> str:
+    """The name of a data file. Never with an attempt id: not every reader finds the deletes of a file that has one."""
+    return f"{BUCKET_PREFIX}{bucket_id:05d}"
+
+
+def parse_bucket_file(name: str) -> BucketFile | None:
+    """What the name of a data file in a base or delta says, None where it is not one."""
+    m = _BUCKET.fullmatch(name)
+    return m and BucketFile(int(m[1]), None if m[2] is None else int(m[2]))
+
+
+def parse_original_file(name: str) -> int | None:
+    """The bucket number in the name of a file without ACID columns (``000001_0``, ``000001_0_copy_2``), or None."""
+    m = _ORIGINAL.fullmatch(name)
+    return m and int(m[1])
+
+
+def parse_bucket_id(name: str) -> int:
+    """The bucket number in the name of either kind of file, -1 where it has none (Hive: ``parseBucketId``)."""
+    original = parse_original_file(name)
+    if original is not None:
+        return original
+    bucket = parse_bucket_file(name)
+    return -1 if bucket is None else bucket.bucket_id
+
+
+def is_hidden(name: str) -> bool:
+    """Whether readers pass over a file or directory of this name."""
+    return name.startswith(("_", "."))
+
+
+def side_file(name: str) -> str:
+    """The file beside a streamed data file that says how much of it is written."""
+    return name + SIDE_FILE_SUFFIX
+
+
+def is_side_file(name: str) -> bool:
+    """Whether this is the name of a side file."""
+    return name.endswith(SIDE_FILE_SUFFIX)
+
+
+# --- partitions ------------------------------------------------------------------------------------------------------
+
+
+def escape_path_name(text: str) -> str:
+    """A partition key or value as it stands in a path; NULL's name for the empty string."""
+    if not text:
+        return DEFAULT_PARTITION
+    return _ESCAPED.sub(lambda m: f"%{ord(m[0]):02X}", text)
+
+
+def unescape_path_name(text: str) -> str:
+    """The inverse of :func:`escape_path_name`; a percent sign without two hexadecimal digits is taken as it is."""
+    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), text)
+
+
+def partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:
+    """``p=1/q=even``: keys in lower case, both sides escaped; NULL and '' are :data:`DEFAULT_PARTITION`."""
+    if len(keys) != len(values):
+        raise AnalysisError(f"{len(keys)} partition keys, but {len(values)} values")
+    pairs = zip(keys, values)  # noqa: B905
+    return "/".join(f"{escape_path_name(key.lower())}={escape_path_name(value or '')}" for key, value in pairs)
+
+
+def parse_partition_name(name: str) -> tuple[tuple[str, str], ...]:
+    """Keys and values of a partition's name or relative path, unescaped; NULL stays :data:`DEFAULT_PARTITION`.
+
+    Raises:
+        AnalysisError: When a part is not ``key=value``.
+    """
+    found = []
+    for part in name.strip("/").split("/"):
+        key, sign, value = part.partition("=")
+        if not (sign and key):
+            raise AnalysisError(f"Not the name of a partition: {name!r}", hint="Partition names look like p=1/q=even.")
+        found.append((unescape_path_name(key), unescape_path_name(value)))
+    return tuple(found)

@@ -1,0 +1,105 @@
+"""One thread per session that keeps its transactions alive, and ends those whose readers are gone."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from acidsql.errors import AcidError
+from acidsql.metastore.protocol import Metastore
+
+logger = logging.getLogger(__name__)
+
+
+class Heartbeats:
+    """Heartbeats for the open transactions of a session.
+
+    Args:
+        metastore: Where the transactions live.
+        timeout: ``hive.txn.timeout`` in seconds; a heartbeat goes out twice in that time, as Hive's ``DbTxnManager`` does.
+    """
+
+    def __init__(self, metastore: Metastore, timeout: float) -> None:
+        self._metastore = metastore
+        self._pause = max(timeout / 2, 0.05)
+        self._lock = threading.Lock()
+        self._alive: dict[int, float | None] = {}
+        self._released: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def keep_alive(self, txn_id: int) -> Iterator[None]:
+        """Send heartbeats for a transaction while the block runs."""
+        self._add(txn_id, None)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._alive.pop(txn_id, None)
+
+    def pin(self, txn_id: int, lease: float) -> None:
+        """Send heartbeats for a reader's transaction until it is released, for ``lease`` seconds at most."""
+        self._add(txn_id, time.monotonic() + lease)
+
+    def release(self, txn_id: int) -> None:
+        """Mark a pinned transaction as no longer needed. Takes no lock: it is called by the garbage collector."""
+        self._released.put(txn_id)
+
+    def end_released(self) -> None:
+        """Commit the transactions of readers that are gone."""
+        while True:
+            try:
+                txn_id = self._released.get_nowait()
+            except queue.Empty:
+                return
+            with self._lock:
+                known = txn_id in self._alive
+                self._alive.pop(txn_id, None)
+            if known:
+                self._end(txn_id)
+
+    def close(self) -> None:
+        """Stop the thread and end all readers' transactions."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+        with self._lock:
+            pinned = [txn_id for txn_id, lease in self._alive.items() if lease is not None]
+            self._alive.clear()
+        for txn_id in pinned:
+            self._end(txn_id)
+
+    def _end(self, txn_id: int) -> None:
+        try:
+            self._metastore.commit_txn(txn_id)
+        except AcidError as e:
+            logger.debug("reader's transaction %s had ended already: %s", txn_id, e)
+
+    def _add(self, txn_id: int, lease: float | None) -> None:
+        with self._lock:
+            self._alive[txn_id] = lease
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="acidsql-heartbeat", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._pause):
+            now = time.monotonic()
+            with self._lock:
+                expired = [t for t, lease in self._alive.items() if lease is not None and lease < now]
+                for txn_id in expired:
+                    del self._alive[txn_id]
+                alive = list(self._alive)
+            for txn_id in expired:
+                self._end(txn_id)
+            try:
+                self.end_released()
+                if alive:
+                    self._metastore.heartbeat_txns(alive)
+            except AcidError as e:  # the statement itself meets the error at its next call; the thread must go on
+                logger.warning("heartbeat failed: %s", e)

@@ -1,0 +1,172 @@
+"""Results as text: tables for people; csv, tsv and JSON lines for programs.
+
+Spark itself turns the values into text, so that what is printed is what Spark means (its session time zone, all digits
+of a decimal) and no Python type stands between. Structs, maps and arrays are printed as JSON, binary values in hex.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from html import escape
+from typing import TextIO
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType, VariantType
+
+from acidsql.errors import AcidError
+
+ERRORS = (AcidError, PySparkException, Py4JError)
+"""What a wrong statement, or a statement that went wrong, raises."""
+
+_KEEP_NULLS = {"ignoreNullFields": "false"}
+
+TextRow = tuple[str | None, ...]
+
+
+class Format(Enum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    TSV = "tsv"
+    JSON = "json"
+
+
+def describe(error: BaseException) -> str:
+    """An error as a user should see it: the message with its place and hint, no stack of Python or Java frames."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.toString())
+    return str(error) or type(error).__name__
+
+
+def text_rows(frame: DataFrame) -> Iterator[TextRow]:
+    """The rows of a result as texts; None for NULL. Fetched at once."""
+    yield from (tuple(row) for row in _as_text(frame).collect())
+
+
+def write_result(frame: DataFrame, format: Format, out: TextIO, *, header: bool = True) -> int:
+    """Print a result; nothing for one without columns. Csv, tsv and JSON are written partition by partition.
+
+    Returns:
+        The number of rows.
+    """
+    if not frame.columns:
+        return 0
+    return _WRITERS[format](frame, out, header)
+
+
+def format_table(columns: Sequence[str], rows: Iterable[TextRow]) -> str:
+    """Rows in a frame of lines, a line a row; line breaks and tabs inside a value are shown as escapes."""
+    cells = [[_one_line(v) for v in row] for row in [tuple(columns), *rows]]
+    widths = [max(_width(row[i]) for row in cells) for i in range(len(columns))]
+    rule = "+" + "+".join("-" * (w + 2) for w in widths) + "+"
+    lines = [
+        "| " + " | ".join(v + " " * (w - _width(v)) for v, w in zip(row, widths, strict=True)) + " |" for row in cells
+    ]
+    return "\n".join([rule, lines[0], rule, *lines[1:], *([rule] if lines[1:] else [])])
+
+
+def html_table(columns: Sequence[str], rows: Iterable[TextRow], *, more: bool = False) -> str:
+    """Rows as an HTML table; ``more`` adds a line that says that rows were left out."""
+    head = "".join(f"<th>{escape(c)}</th>" for c in columns)
+    body = "".join("<tr>" + "".join(_html_cell(v) for v in row) + "</tr>" for row in rows)
+    note = "<p><em>More rows are not shown.</em></p>" if more else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
+
+
+def _html_cell(value: str | None) -> str:
+    return "<td><em>NULL</em></td>" if value is None else f"<td>{escape(value)}</td>"
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+def _as_text(frame: DataFrame) -> DataFrame:
+    """The same rows with every column as a string; columns are taken by position, since names may stand twice."""
+    numbered = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
+    return numbered.select(*[_text(F.col(f.name), f.dataType).alias(f.name) for f in numbered.schema.fields])
+
+
+def _text(column: Column, type: DataType) -> Column:
+    if isinstance(type, (StructType, MapType, ArrayType, VariantType)):
+        return F.to_json(column, _KEEP_NULLS)
+    return F.hex(column) if isinstance(type, BinaryType) else column.cast("string")
+
+
+def _one_line(value: str | None) -> str:
+    if value is None:
+        return "NULL"
+    return value.replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal: wide East Asian characters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text if not unicodedata.combining(c))
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+
+def _write_table(frame: DataFrame, out: TextIO, header: bool) -> int:
+    rows = list(text_rows(frame))
+    lines = format_table(frame.columns, rows).split("\n")
+    out.write("\n".join(lines if header else [lines[0], *lines[3:]]) + "\n")
+    return len(rows)
+
+
+def _write_lines(frame: DataFrame, out: TextIO, header: bool, line: Callable[[TextRow], str]) -> int:
+    if header:
+        out.write(line(tuple(frame.columns)) + "\n")
+    count = 0
+    for row in _as_text(frame).toLocalIterator():
+        out.write(line(tuple(row)) + "\n")
+        count += 1
+    return count
+
+
+def csv_line(row: TextRow) -> str:
+    """A line of csv as RFC 4180 has it: NULL is nothing at all, the empty text is ``""``."""
+    return ",".join("" if v is None else f'"{v.replace(chr(34), chr(34) * 2)}"' if _quoted(v) else v for v in row)
+
+
+def _quoted(value: str) -> bool:
+    return not value or any(c in value for c in ',"\r\n')
+
+
+def tsv_line(row: TextRow) -> str:
+    r"""A line of tsv as Hive's text files have it: NULL is ``\N``; backslash, tab and line breaks are escaped."""
+    return "\t".join("\\N" if v is None else _one_line(v.replace("\\", "\\\\")) for v in row)
+
+
+def _write_csv(frame: DataFrame, out: TextIO, header: bool) -> int:
+    return _write_lines(frame, out, header, csv_line)
+
+
+def _write_tsv(frame: DataFrame, out: TextIO, header: bool) -> int:
+    return _write_lines(frame, out, header, tsv_line)
+
+
+def _write_json(frame: DataFrame, out: TextIO, header: bool) -> int:
+    """One JSON object a line. A binary value is base64 in it, as in Spark's ``to_json``."""
+    numbered = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
+    fields = [F.col(f"c{i}").alias(name) for i, name in enumerate(frame.columns)]
+    count = 0
+    for row in numbered.select(F.to_json(F.struct(*fields), _KEEP_NULLS)).toLocalIterator():
+        out.write(f"{row[0]}\n")
+        count += 1
+    return count
+
+
+_WRITERS: dict[Format, Callable[[DataFrame, TextIO, bool], int]] = {
+    Format.TABLE: _write_table,
+    Format.CSV: _write_csv,
+    Format.TSV: _write_tsv,
+    Format.JSON: _write_json,
+}

@@ -1,0 +1,59 @@
+"""Rows that Spark has at hand (a local relation) as an Arrow table for the driver's ORC writer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+
+from acidsql.types import Array, Char, Decimal, HiveType, Map, Struct, Varchar
+
+_PRIMITIVES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
+
+
+def arrow_type(type: HiveType) -> pa.DataType:
+    """The Arrow type of a Hive type; timestamps are wall clocks without a zone."""
+    if isinstance(type, Decimal):
+        return pa.decimal128(type.precision, type.scale)
+    if isinstance(type, Char | Varchar):
+        return pa.string()
+    if isinstance(type, Array):
+        return pa.list_(arrow_type(type.element))
+    if isinstance(type, Map):
+        return pa.map_(arrow_type(type.key), arrow_type(type.value))
+    if isinstance(type, Struct):
+        return pa.struct([pa.field(name, arrow_type(t)) for name, t in type.fields])
+    return _PRIMITIVES[type.name]
+
+
+def rows_to_table(rows: Sequence[Row], names: Sequence[str], types: Sequence[pa.DataType]) -> pa.Table:
+    """Collected rows as an Arrow table."""
+    columns = [pa.array([_plain(row[i], type) for row in rows], type=type) for i, type in enumerate(types)]
+    return pa.table(columns, names=list(names))
+
+
+def _plain(value: Any, type: pa.DataType) -> Any:
+    """A value as pyarrow's converters take it: maps as pairs, structs as dictionaries."""
+    if value is None:
+        return None
+    if pa.types.is_map(type):
+        return [(_plain(k, type.key_type), _plain(v, type.item_type)) for k, v in value.items()]
+    if pa.types.is_struct(type):
+        return {type.field(i).name: _plain(value[i], type.field(i).type) for i in range(type.num_fields)}
+    if pa.types.is_list(type):
+        return [_plain(v, type.value_type) for v in value]
+    return bytes(value) if isinstance(value, bytearray) else value

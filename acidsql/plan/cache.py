@@ -1,0 +1,35 @@
+"""A small cache of what was read from immutable files."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from acidsql.format.directory import AcidFile
+
+T = TypeVar("T")
+
+
+class FileCache(Generic[T]):
+    """The least recently used entries go first. A file that was replaced (other size or time) is read anew."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._entries: OrderedDict[tuple[str, int, int], T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, file: AcidFile, read: Callable[[], T]) -> T:
+        """What was read from a file, reading it where it is not known yet."""
+        key = (file.path, file.length, file.modified_ns)
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+        value = read()
+        with self._lock:
+            self._entries[key] = value
+            while len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)
+        return value

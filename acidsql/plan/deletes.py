@@ -1,0 +1,208 @@
+"""Hiding deleted rows: the delete events of a snapshot as a filter over its rows.
+
+The delete files are read on the driver (they are immutable, so their keys are cached) and become
+
+* a bitmap, where the deletes fall into few runs of row ids: one array in the plan, tested by expression, which keeps
+  whole-stage code generation alive and needs no join;
+* a broadcast anti join on the row identity, where they do not;
+* a scan of the delete files and an ordinary anti join, where they are too many for the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from acidsql import fs
+from acidsql.format.bucket import decode
+from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, qualifies
+from acidsql.format.names import BaseName, DeltaName
+from acidsql.format.orc import read_delete_keys
+from acidsql.metastore.model import DEFAULT_PARTITION
+from acidsql.plan.cache import FileCache
+from acidsql.plan.files import event_frame
+from acidsql.plan.snapshot import TableSnapshot
+from acidsql.valid_ids import ValidWriteIdList
+
+BITMAP_GROUPS = 32
+"""More runs than this make the bitmap's CASE dearer than a join."""
+BITMAP_WORDS = 4 << 20
+DRIVER_BYTES = 256 << 20
+"""Delete files larger than this in all are joined by Spark instead of being read by the driver."""
+
+Ids = npt.NDArray[np.int64]
+Values = tuple[str | None, ...]
+
+_keys = FileCache[pa.Table](capacity=512)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Identities of deleted rows of one partition, each once."""
+
+    values: Values
+    write_ids: Ids
+    buckets: Ids
+    row_ids: Ids
+
+
+def hide_deleted(spark: SparkSession, snapshot: TableSnapshot) -> Callable[[DataFrame], DataFrame]:
+    """The delete filter of a snapshot, to be applied to a frame with the event columns (and partition keys) of it."""
+    names = [k.name for k in snapshot.table.partition_keys]
+    size = sum(f.length for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
+    if size > DRIVER_BYTES:
+        return _scan_join(spark, snapshot, names)
+    keys = [k for k in _load(snapshot) if len(k.row_ids)]
+    if not keys:
+        return lambda frame: frame
+    return _bitmap(spark, keys, names) or _broadcast_join(spark, keys, names)
+
+
+def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
+    for part in snapshot.partitions:
+        found = [
+            _valid_keys(file, directory, part.state, snapshot.write_ids)
+            for directory in part.state.delete_deltas
+            for file in directory.files
+        ]
+        if not found:
+            continue
+        identities = np.unique(np.concatenate(found), axis=0)
+        values: Values = ()
+        if part.partition is not None:
+            values = tuple(None if v == DEFAULT_PARTITION else v for v in part.partition.values)
+        yield _Keys(values, identities[:, 0], identities[:, 1], identities[:, 2])
+
+
+def _valid_keys(file: AcidFile, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> Ids:
+    """(originalTransaction, bucket, rowId) of the delete events of a file that hide a row in this snapshot."""
+    filesystem, path = fs.resolve(file.path)
+    table = _keys.get(file, lambda: read_delete_keys(filesystem, path))
+    write_ids, buckets, row_ids, current = (table.column(i).to_numpy().astype(np.int64) for i in range(4))
+    name = directory.name
+    assert isinstance(name, DeltaName)
+    keep = np.ones(len(row_ids), dtype=bool)
+    if name.min_write_id != name.max_write_id:
+        keep &= current <= valid.high_watermark
+        keep &= ~np.isin(current, np.array(valid.exceptions, dtype=np.int64))
+    # A delete hides rows of directories that began before it only: see format.directory.qualifies. Rows older than the
+    # delete are in such a directory by their own write id; the others are rare and looked at one by one.
+    for i in np.nonzero(keep & (write_ids >= name.max_write_id))[0]:
+        keep[i] = _reaches(name, int(write_ids[i]), int(buckets[i]), state)
+    return np.stack([write_ids[keep], buckets[keep], row_ids[keep]], axis=1)
+
+
+def _reaches(delete: DeltaName, write_id: int, bucket: int, state: AcidState) -> bool:
+    if state.base is not None and isinstance(state.base.name, BaseName) and write_id <= state.base.name.write_id:
+        return True
+    statement = decode(bucket).statement_id
+    for directory in state.insert_deltas:
+        name = directory.name
+        if isinstance(name, DeltaName) and name.min_write_id <= write_id <= name.max_write_id:
+            if name.min_write_id == name.max_write_id and max(name.statement_id, 0) != statement:
+                continue
+            if qualifies(delete, name):
+                return True
+    return False
+
+
+def _bitmap(spark: SparkSession, keys: list[_Keys], names: list[str]) -> Callable[[DataFrame], DataFrame] | None:
+    """A filter over one array of 64-bit words; None where the deletes are too scattered for it."""
+    groups: list[tuple[Values, int, int, Ids]] = []
+    for k in keys:
+        for write_id, bucket in np.unique(np.stack([k.write_ids, k.buckets], axis=1), axis=0):
+            if len(groups) == BITMAP_GROUPS:
+                return None
+            mask = (k.write_ids == write_id) & (k.buckets == bucket)
+            groups.append((k.values, int(write_id), int(bucket), k.row_ids[mask]))
+    sizes = [int(rows.max()) // 64 + 1 for *_, rows in groups]
+    if sum(sizes) > BITMAP_WORDS:
+        return None
+    words = np.zeros(sum(sizes), dtype=np.uint64)
+    groups_with_base = []
+    base = 0
+    for (values, write_id, bucket, rows), size in sorted(zip(groups, sizes, strict=True), key=lambda g: -len(g[0][3])):
+        np.bitwise_or.at(words, base + (rows >> 6), np.uint64(1) << (rows & 63).astype(np.uint64))
+        groups_with_base.append((values, write_id, bucket, base, size))
+        base += size
+    array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
+    bits = spark.createDataFrame(pa.table({"words": array})).scalar()
+
+    def apply(frame: DataFrame) -> DataFrame:
+        first: Column | None = None
+        for values, write_id, bucket, start, size in groups_with_base:
+            here = (
+                (F.col("originalTransaction") == write_id) & (F.col("bucket") == bucket) & (F.col("rowId") < size * 64)
+            )
+            for name, value in zip(names, values, strict=True):
+                here = here & F.col(name).eqNullSafe(value)
+            first = (F if first is None else first).when(here, F.lit(start))  # type: ignore[union-attr]
+        assert first is not None
+        word = F.get(bits, first + F.shiftright("rowId", 6).cast("int"))
+        bit = F.getbit(word, F.col("rowId").bitwiseAND(63).cast("int"))
+        return frame.filter(F.coalesce(bit, F.lit(0).cast("tinyint")) == 0)
+
+    return apply
+
+
+_IDENTITY = ("originalTransaction", "bucket", "rowId")
+
+
+def _join(frame: DataFrame, keys: DataFrame, names: list[str]) -> DataFrame:
+    """Rows of ``frame`` that have no partner in ``keys`` (columns ``d0…`` partition values, then the identity)."""
+    conditions = [frame[name].eqNullSafe(keys[f"d{i}"]) for i, name in enumerate(names)]
+    conditions += [frame[name] == keys[f"d{name}"] for name in _IDENTITY]
+    return frame.join(keys, reduce(lambda a, b: a & b, conditions), "left_anti")
+
+
+def _broadcast_join(spark: SparkSession, keys: list[_Keys], names: list[str]) -> Callable[[DataFrame], DataFrame]:
+    columns: dict[str, pa.Array] = {}
+    for i in range(len(names)):
+        columns[f"d{i}"] = pa.concat_arrays([pa.array([k.values[i]] * len(k.row_ids), type=pa.string()) for k in keys])
+    columns["doriginalTransaction"] = pa.array(np.concatenate([k.write_ids for k in keys]))
+    columns["dbucket"] = pa.array(np.concatenate([k.buckets for k in keys]).astype(np.int32))
+    columns["drowId"] = pa.array(np.concatenate([k.row_ids for k in keys]))
+    table = spark.createDataFrame(pa.table(columns))
+    return lambda frame: _join(frame, F.broadcast(table), names)
+
+
+def _scan_join(spark: SparkSession, snapshot: TableSnapshot, names: list[str]) -> Callable[[DataFrame], DataFrame]:
+    """Too many deletes for the driver: Spark scans the delete files, and joins as it sees fit."""
+    paths = [f.path for p in snapshot.partitions for d in p.state.delete_deltas for f in d.files]
+    first = snapshot.table.columns[0]
+    events = event_frame(spark, snapshot.table, paths, ((first.name, first.type),))
+    valid = snapshot.write_ids
+    written = F.col("currentTransaction")
+    events = events.filter(written <= valid.high_watermark)
+    if valid.exceptions:
+        events = events.filter(~written.isin(*valid.exceptions))
+    events = events.filter(_reaches_expression(snapshot))
+    keys = events.select(
+        *[F.col(name).alias(f"d{i}") for i, name in enumerate(names)],
+        *[F.col(name).alias(f"d{name}") for name in _IDENTITY],
+    )
+    return lambda frame: _join(frame, keys, names)
+
+
+def _reaches_expression(snapshot: TableSnapshot) -> Column:
+    """The rule of :func:`_reaches` without knowing the partition: older rows, and rows inside a compacted directory."""
+    deleted, deleting = F.col("originalTransaction"), F.col("currentTransaction")
+    statement = F.regexp_extract("_metadata.file_path", r"delete_delta_\d+_\d+_(\d+)/", 1).try_cast("int")
+    own = (deleted == deleting) & (F.col("bucket").bitwiseAND(0xFFF) < F.coalesce(statement, F.lit(0)))
+    rule = (deleted < deleting) | own
+    for part in snapshot.partitions:
+        base = part.state.base
+        if base is not None and isinstance(base.name, BaseName):
+            rule = rule | (deleted <= base.name.write_id)
+        for directory in part.state.insert_deltas:
+            name = directory.name
+            if isinstance(name, DeltaName) and name.min_write_id != name.max_write_id:
+                rule = rule | (deleted.between(name.min_write_id, name.max_write_id) & (deleting > name.min_write_id))
+    return rule

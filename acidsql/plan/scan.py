@@ -1,0 +1,203 @@
+"""The snapshot scan: a lazy DataFrame of the rows that a snapshot sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from acidsql import fs
+from acidsql.errors import CorruptFile
+from acidsql.format.directory import AcidDirectory, AcidFile
+from acidsql.format.names import DeltaName
+from acidsql.format.orc import read_footer
+from acidsql.metastore.model import Column, Table
+from acidsql.plan.cache import FileCache
+from acidsql.plan.deletes import hide_deleted
+from acidsql.plan.files import event_frame
+from acidsql.plan.snapshot import TableSnapshot
+from acidsql.plan.values import Zones, from_orc, literal, quote, zones_of
+from acidsql.types import Decimal, HiveType, Primitive, Struct, parse_type, to_spark
+
+ROW_ID = "ROW__ID"
+RAW_KEY = "__acid_key_"
+"""Prefix of the columns that carry a row's partition as the text of its path, for whoever writes events back."""
+
+_footers = FileCache[tuple[str, ...]](capacity=20000)
+
+
+def snapshot_frame(
+    spark: SparkSession, snapshot: TableSnapshot, *, row_id: bool = False, raw_keys: bool = False
+) -> DataFrame:
+    """The rows of a snapshot.
+
+    Args:
+        spark: The session.
+        snapshot: What to read.
+        row_id: Whether a column ``ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>`` comes first.
+        raw_keys: Whether columns ``__acid_key_0…`` with the partition's path values come last.
+
+    Returns:
+        A lazy frame: data columns, then partition keys, named and typed as the table declares them.
+    """
+    table, zones = snapshot.table, zones_of(spark)
+    groups = _by_column_names(snapshot)
+    hide = hide_deleted(spark, snapshot) if groups else None
+    parts = []
+    for group in groups:
+        columns = group.columns(table)
+        events = event_frame(spark, table, [f.path for f in group.files], columns)
+        events = events.filter(visible_events(snapshot, columns[: group.present]))
+        assert hide is not None
+        parts.append(hide(events).selectExpr(*_projection(table, columns, zones, row_id, raw_keys)))
+    if not parts:
+        return _empty(spark, table, row_id, raw_keys)
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = merged.union(part)
+    return merged
+
+
+def _data_directories(snapshot: TableSnapshot) -> Iterator[AcidDirectory]:
+    for part in snapshot.partitions:
+        if part.state.base is not None:
+            yield part.state.base
+        yield from part.state.insert_deltas
+
+
+@dataclass
+class _Group:
+    """Files whose columns have the same names. ``present``: how many of the columns every one of them has."""
+
+    names: tuple[str, ...]
+    files: list[AcidFile]
+    present: int
+
+    def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
+        """Name in the files and type of each column of the table."""
+        own = self.names
+        return tuple((own[i] if i < len(own) else c.name, c.type) for i, c in enumerate(table.columns))
+
+
+def _by_column_names(snapshot: TableSnapshot) -> list[_Group]:
+    """Files grouped by the names of their columns.
+
+    Hive finds a column by its position (a renamed column keeps its values), Spark by its name: files with other names
+    are read under those. Missing columns at the end are NULL, wider types are the ORC reader's work. All files of a
+    directory come from one statement or one compaction, so one footer tells for all.
+    """
+    wanted = tuple(c.name for c in snapshot.table.columns)
+    groups: dict[tuple[str, ...], _Group] = {}
+    for directory in _data_directories(snapshot):
+        files = directory.files
+        if not files:
+            continue
+        empty = next((f for f in files if not f.length), None)
+        if empty is not None:  # Spark would pass over it as if it held no rows
+            raise CorruptFile(f"{empty.path} is empty: not an ORC file")
+        names = _column_names(files[0])[: len(wanted)]
+        same = tuple(n.lower() for n in names) == wanted[: len(names)]
+        group = groups.setdefault(wanted if same else names, _Group(wanted if same else names, [], len(names)))
+        group.files.extend(files)
+        group.present = min(group.present, len(names))
+    return list(groups.values())
+
+
+def _column_names(file: AcidFile) -> tuple[str, ...]:
+    def read() -> tuple[str, ...]:
+        filesystem, path = fs.resolve(file.path)
+        row = read_footer(filesystem, path).row_type
+        return tuple(name for name, _ in row.fields) if isinstance(row, Struct) else ()
+
+    return _footers.get(file, read)
+
+
+def visible_events(snapshot: TableSnapshot, columns: tuple[tuple[str, str], ...]) -> str:
+    """The predicate that keeps the insert events which the snapshot sees, and every event column alive.
+
+    The first term is always true. Catalyst can neither simplify it nor push it down nor prune a column that it names:
+    orc-core takes a scan for an ACID one by the six names, and reads wrong columns when one is missing.
+    """
+    alive = "(operation ^ originalTransaction ^ bucket ^ rowId ^ currentTransaction ^ if({} IS NULL, 0, 1)) % 1 = 0"
+    terms = [alive.format(f"row.{quote(_cheapest(columns))}")]
+    message = literal(f"Table {snapshot.table.full_name} holds update events of ACID version 1, which are not read yet")
+    terms.append(f"CASE operation WHEN 0 THEN true WHEN 2 THEN false ELSE raise_error({message}) END")
+    exceptions = _exceptions_inside(snapshot)
+    if exceptions is not None:
+        # inside CASE it cannot be pushed to orc-core, which would look the name up among the table's own columns
+        hidden = f"currentTransaction > {snapshot.write_ids.high_watermark}L"
+        if exceptions:
+            hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in exceptions)})"
+        terms.append(f"CASE WHEN {hidden} THEN false ELSE true END")
+    return " AND ".join(terms)
+
+
+def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
+    """Write ids that are not seen but may stand in a directory that is read; None where none can.
+
+    A directory of one write id is seen or not as a whole; a compacted or streamed one may hold events of several.
+    """
+    wide = [
+        d.name
+        for d in _data_directories(snapshot)
+        if isinstance(d.name, DeltaName) and d.name.min_write_id != d.name.max_write_id
+    ]
+    valid = snapshot.write_ids
+    inside = [w for w in valid.exceptions if any(n.min_write_id <= w <= n.max_write_id for n in wide)]
+    beyond = any(n.max_write_id > valid.high_watermark for n in wide)
+    return inside if inside or beyond else None
+
+
+_WIDTHS = ("boolean", "tinyint", "smallint", "int", "date", "float", "bigint", "double")
+
+
+def _cheapest(columns: tuple[tuple[str, str], ...]) -> str:
+    def width(type: HiveType) -> int:
+        if isinstance(type, Primitive) and type.name in _WIDTHS:
+            return _WIDTHS.index(type.name)
+        return 50 if isinstance(type, Decimal) else 100
+
+    return min(columns, key=lambda c: width(parse_type(c[1])))[0]
+
+
+def row_id_expression() -> str:
+    """``ROW__ID`` over event columns. The ``^ 0`` keeps user predicates on it out of ORC's search arguments, which
+    orc-core would apply to a table column of that name."""
+    return (
+        "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
+        f" AS {quote(ROW_ID)}"
+    )
+
+
+def _projection(
+    table: Table, columns: tuple[tuple[str, str], ...], zones: Zones, row_id: bool, raw_keys: bool
+) -> list[str]:
+    made = [row_id_expression()] if row_id else []
+    shadowed = any(c.name == "row" for c in table.columns)
+    for (name, _), column in zip(columns, table.columns, strict=True):
+        field = f"row.{quote(name)}"
+        if shadowed:  # a pushed predicate on `row.x` would be looked up in the table's own column `row`
+            field = f"CASE WHEN operation = 0 THEN {field} END"
+        made.append(f"{from_orc(field, parse_type(column.type), zones)} AS {quote(column.name)}")
+    for key in table.partition_keys:
+        made.append(f"{_key_expression(key)} AS {quote(key.name)}")
+    if raw_keys:
+        made += [f"{quote(key.name)} AS {quote(f'{RAW_KEY}{i}')}" for i, key in enumerate(table.partition_keys)]
+    return made
+
+
+def _key_expression(key: Column) -> str:
+    """A partition key from the text of the path; text that is not of the key's type is NULL, as in Hive."""
+    type = to_spark(parse_type(key.type), plain_strings=True)
+    return quote(key.name) if type == "string" else f"try_cast({quote(key.name)} AS {type})"
+
+
+def _empty(spark: SparkSession, table: Table, row_id: bool, raw_keys: bool) -> DataFrame:
+    made = [f"CAST(NULL AS struct<writeId: bigint, bucketId: int, rowId: bigint>) AS {quote(ROW_ID)}"] if row_id else []
+    for column in table.all_columns:
+        type = to_spark(parse_type(column.type), plain_strings=True)
+        made.append(f"CAST(NULL AS {type}) AS {quote(column.name)}")
+    if raw_keys:
+        made += [f"CAST(NULL AS string) AS {quote(f'{RAW_KEY}{i}')}" for i in range(len(table.partition_keys))]
+    return spark.sql(f"SELECT {', '.join(made)} WHERE false")

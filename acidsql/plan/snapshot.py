@@ -1,0 +1,89 @@
+"""A table as one snapshot sees it: the files of each partition that are to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from acidsql import fs
+from acidsql.errors import UnsupportedError
+from acidsql.format.directory import AcidState, acid_state
+from acidsql.format.names import partition_name
+from acidsql.metastore.model import Partition, Table
+from acidsql.types import Struct, parse_type
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """The directory state of one partition; ``partition`` is None for a table without partitions."""
+
+    partition: Partition | None
+    state: AcidState
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """A table, the write ids that are seen, and the state of every partition that is read."""
+
+    table: Table
+    write_ids: ValidWriteIdList
+    partitions: tuple[PartitionState, ...]
+
+
+def row_type_of(table: Table) -> Struct:
+    """The ``row`` of a table's events: its data columns, without the partition keys."""
+    return Struct(tuple((c.name, parse_type(c.type)) for c in table.columns))
+
+
+def partition_names(table: Table, partition: Partition) -> str:
+    """Name of a partition as in its path: ``p=1/q=even``."""
+    return partition_name([k.name for k in table.partition_keys], list(partition.values))
+
+
+def take_snapshot(
+    table: Table,
+    write_ids: ValidWriteIdList,
+    txns: ValidTxnList,
+    partitions: Sequence[Partition] | None,
+) -> TableSnapshot:
+    """List a table's directories and choose the files that the snapshot sees.
+
+    Args:
+        table: The table.
+        write_ids: Write ids of the table that the snapshot sees.
+        txns: Transactions that it sees (for ``_v<txn>`` directories).
+        partitions: The partitions to read; None for a table without partition keys.
+
+    Raises:
+        SnapshotTooOld: When the files of this snapshot were compacted away and cleaned.
+        UnsupportedError: When a directory holds files that this version does not read.
+    """
+    states = tuple(_states(table, write_ids, txns, partitions))
+    for part in states:
+        _refuse_unread(table, part.state)
+    return TableSnapshot(table, write_ids, states)
+
+
+def _states(
+    table: Table, write_ids: ValidWriteIdList, txns: ValidTxnList, partitions: Sequence[Partition] | None
+) -> Iterable[PartitionState]:
+    if partitions is None:
+        filesystem, path = fs.resolve(table.location)
+        yield PartitionState(None, acid_state(filesystem, path, write_ids, txns))
+        return
+    for partition in partitions:
+        filesystem, path = fs.resolve(partition.location)
+        yield PartitionState(partition, acid_state(filesystem, path, write_ids, txns))
+
+
+def _refuse_unread(table: Table, state: AcidState) -> None:
+    """Original files (no event columns) need synthetic row ids; reading past them would lose rows, so refuse."""
+    directories = [*([state.base] if state.base else []), *state.insert_deltas]
+    original = next((f for d in directories for f in d.files if not f.name.startswith("bucket_")), None)
+    found = state.originals[0] if state.originals else original
+    if found is not None:
+        raise UnsupportedError(
+            f"Table {table.full_name} holds a file without ACID columns, {found.path}: reading original files comes later",
+            hint="A major compaction in Hive rewrites such files.",
+        )

@@ -1,0 +1,102 @@
+"""Staging and publishing: what a statement writes is invisible until it is moved to its place, whole directories at a time.
+
+A statement writes below ``_tmp_<uuid>`` in the table's directory, a name that every engine skips. :meth:`Staging.publish`
+renames each finished directory to its final name; the write id is still open then, so nobody sees it before the commit.
+:meth:`Staging.discard` removes whatever of it is there, staged or published.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from acidsql import fs
+from acidsql.errors import AcidError
+from acidsql.format.names import BaseName, DeltaName, bucket_file
+from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
+
+STAGING_PREFIX = "_tmp_"
+
+
+@dataclass(frozen=True)
+class StagedDirectory:
+    """A directory of events on its way: where it is written, and below which partition it will stand.
+
+    ``partition`` is a partition name (``p=1/q=even``), empty for a table without partitions.
+    """
+
+    partition: str
+    name: BaseName | DeltaName
+    path: str
+
+    def bucket(self, number: int) -> str:
+        """Path of a bucket's file in it."""
+        return fs.join(self.path, bucket_file(number))
+
+
+class Staging:
+    """The directories that one statement writes to one table."""
+
+    def __init__(self, location: str) -> None:
+        self.fs, self._root = fs.resolve(location)
+        self.path = fs.join(self._root, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
+        self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
+        self._published: list[str] = []
+        self._made: list[str] = []
+
+    @property
+    def partitions(self) -> list[str]:
+        """Names of the partitions written to, sorted."""
+        return sorted({d.partition for d in self._directories.values()})
+
+    def directory(self, partition: str, name: BaseName | DeltaName) -> StagedDirectory:
+        """The staged directory of that name, made with its version file at the first call."""
+        key = (partition, name)
+        if key not in self._directories:
+            below = [partition] if partition else []
+            path = fs.join(self.path, *below, str(name))
+            self.fs.write_bytes(fs.join(path, VERSION_FILE), VERSION_FILE_CONTENT)
+            self._directories[key] = StagedDirectory(partition, name, path)
+        return self._directories[key]
+
+    def publish(self) -> None:
+        """Move every directory to its place.
+
+        Raises:
+            StorageError: When one cannot be moved, or something of that name is there: a write id was used twice.
+        """
+        for directory in self._directories.values():
+            parent = fs.join(self._root, directory.partition) if directory.partition else self._root
+            if directory.partition and not self.fs.exists(parent):
+                self._made.append(parent)
+                self.fs.mkdirs(parent)
+            target = fs.join(parent, str(directory.name))
+            self.fs.rename(directory.path, target)
+            self._published.append(target)
+        self.fs.delete(self.path)
+
+    def discard(self) -> bool:
+        """Remove everything, published directories and the partition directories made for them too.
+
+        Returns:
+            Whether all of it is gone. What is left belongs to an aborted write id and is invisible.
+        """
+        gone = True
+        for path in [*self._published, self.path]:
+            try:
+                self.fs.delete(path)
+            except AcidError:
+                gone = False
+        for path in self._made:
+            self._remove_empty(path)
+        return gone
+
+    def _remove_empty(self, path: str) -> None:
+        while path.startswith(self._root + "/"):
+            try:
+                if self.fs.list(path):
+                    return
+                self.fs.delete(path)
+            except AcidError:
+                return
+            path = path.rpartition("/")[0]

@@ -1,0 +1,38 @@
+"""ACID tables under names that Spark's analyser knows, for as long as one statement is being analysed."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from types import TracebackType
+
+from pyspark.sql import DataFrame, SparkSession
+
+
+class Views:
+    """Temporary views with names of their own; gone when the ``with`` block ends.
+
+    Spark puts a view's plan into the plan of whatever is analysed over it, so the frames stay good after that.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._prefix = f"__acidsql_{uuid.uuid4().hex[:12]}"
+        self._numbers = itertools.count()
+        self._names: list[str] = []
+
+    def add(self, frame: DataFrame) -> str:
+        """Make a frame known to Spark; its name."""
+        name = f"{self._prefix}_{next(self._numbers)}"
+        frame.createTempView(name)
+        self._names.append(name)
+        return name
+
+    def __enter__(self) -> Views:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in self._names:
+            self._spark.catalog.dropTempView(name)

@@ -1,0 +1,214 @@
+"""The session: text in, DataFrame out."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from acidsql import fs
+from acidsql.commands.environment import Environment
+from acidsql.commands.query import table_frame
+from acidsql.commands.registry import execute
+from acidsql.errors import AcidError
+from acidsql.metastore import open_metastore
+from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.protocol import Metastore
+from acidsql.settings import TXN_TIMEOUT, Settings
+from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
+from acidsql.sql.statements import Statement
+
+STORE_NAME = "acidsql.db"
+"""File of the embedded store inside the warehouse."""
+
+
+class AcidSession:
+    """Hive full-ACID tables on a Spark session. Made by :func:`acidsql.connect`; a context manager; thread-safe.
+
+    Attributes:
+        spark: The Spark session.
+    """
+
+    def __init__(self, env: Environment, *, owns_spark: bool) -> None:
+        self._env = env
+        self._owns_spark = owns_spark
+        self._closed = False
+        self._close_lock = threading.Lock()
+
+    @property
+    def spark(self) -> SparkSession:
+        return self._env.spark
+
+    @property
+    def metastore(self) -> Metastore:
+        """The metastore, for operators and tests; its calls are Hive's."""
+        return self._env.metastore
+
+    @property
+    def settings(self) -> Settings:
+        """This session's settings."""
+        return self._env.settings
+
+    @property
+    def warehouse(self) -> str:
+        """Directory of the ``default`` database."""
+        return self._env.warehouse
+
+    @property
+    def database(self) -> str:
+        """The current database."""
+        return self._env.database
+
+    def sql(self, text: str, **parameters: Any) -> DataFrame:
+        """Run one statement.
+
+        DML and DDL are done when this returns. A query answers a lazy DataFrame over the snapshot of this moment.
+
+        Args:
+            text: The statement; a ``;`` at its end is allowed.
+            **parameters: Values of the named parameters ``:name`` in it.
+
+        Returns:
+            The rows; for DML one row ``num_affected_rows, num_updated_rows, num_deleted_rows, num_inserted_rows``.
+
+        Raises:
+            AcidError: For whatever acidsql finds wrong, with the place in the statement; nothing is half done then.
+            pyspark.errors.PySparkException: For whatever Spark finds wrong in an expression or a query.
+        """
+        self._require_open()
+        return self._execute(parse_statement(text), parameters)
+
+    def table(self, name: str) -> DataFrame:
+        """All rows of a table as a lazy DataFrame over the snapshot of this moment.
+
+        Args:
+            name: ``table`` or ``database.table``. A name that is not an ACID table's is Spark's.
+        """
+        self._require_open()
+        parsed = parse_table_name(name)
+        table = self._env.find_table(parsed)
+        if table is None and self._env.known_to_spark(parsed):
+            return self.spark.table(name)
+        return table_frame(self._env, self._env.get_table(parsed))
+
+    def script(self, script: str | os.PathLike[str], variables: Mapping[str, str] | None = None) -> Iterator[DataFrame]:
+        """Run a ``;``-separated script statement by statement, as the results are taken.
+
+        Args:
+            script: The path of a file (a ``PathLike``, or a one-line text that names an existing file), or the text.
+            variables: Values of ``${name}`` and ``${hivevar:name}``.
+
+        Yields:
+            The DataFrame of each statement.
+        """
+        self._require_open()
+        text = _script_text(script)
+        for part in split_script(text):
+            try:
+                yield self.sql(substitute(part.text, dict(variables or {})))
+            except AcidError as e:
+                if e.line is not None and part.line > 1:
+                    e.line += part.line - 1
+                raise
+
+    def close(self) -> None:
+        """End the readers' transactions and release the store; stops Spark where :func:`acidsql.connect` started it."""
+        with self._close_lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._env.heartbeats.close()
+        self._env.metastore.close()
+        if self._owns_spark:
+            self.spark.stop()
+
+    def __enter__(self) -> AcidSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise AcidError("The session is closed")
+
+    def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> DataFrame:
+        return execute(self._env, statement, parameters)
+
+
+def _script_text(script: str | os.PathLike[str]) -> str:
+    if isinstance(script, os.PathLike):
+        return Path(script).read_text(encoding="utf-8")
+    if "\n" not in script and ";" not in script and os.path.isfile(script):
+        return Path(script).read_text(encoding="utf-8")
+    return script
+
+
+def _own_spark(warehouse: str) -> SparkSession:
+    """A local Spark of our own: wall clocks of the JVM in UTC, no UI, no progress bar over the answers."""
+    return (
+        SparkSession.builder.master("local[*]")
+        .appName("acidsql")
+        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.warehouse.dir", fs.spark_path(fs.join(warehouse, "spark")))
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+
+
+def connect(
+    spark: SparkSession | None = None,
+    *,
+    warehouse: str | os.PathLike[str] = "warehouse",
+    metastore: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> AcidSession:
+    """Open a session.
+
+    Args:
+        spark: The Spark session to work in; one of our own (local) where none is given and none is active.
+        warehouse: Directory of the ``default`` database; other databases stand in ``<name>.db`` below it.
+        metastore: Where catalog and transactions live: a SQLAlchemy URL (``sqlite:////path/file.db``). Without it, the
+            file ``acidsql.db`` inside the warehouse.
+        settings: Settings by name.
+
+    Raises:
+        StorageError: When the warehouse cannot be made or written.
+        MetastoreError: When the store cannot be opened.
+        InvalidValue: When a setting is unknown or has a value that it cannot have.
+    """
+    parsed = Settings(settings)
+    filesystem, root = fs.resolve(os.fspath(warehouse))
+    filesystem.mkdirs(root)
+    store = open_metastore(metastore or f"sqlite:///{fs.join(root, STORE_NAME)}", parsed, warehouse=root)
+    try:
+        active = SparkSession.getActiveSession() if spark is None else spark
+        session = active or _own_spark(root)
+    except BaseException:
+        store.close()
+        raise
+    env = Environment(
+        spark=session,
+        metastore=store,
+        settings=parsed,
+        heartbeats=Heartbeats(store, parsed.value(TXN_TIMEOUT)),
+        warehouse=root,
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+        agent=f"acidsql-{os.getpid()}",
+    )
+    return AcidSession(env, owns_spark=active is None)

@@ -1,0 +1,1 @@
+"""Benchmarks: run by hand, never by the test run (no module here is a test module)."""

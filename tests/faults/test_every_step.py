@@ -1,0 +1,132 @@
+"""Fail the Nth step of a statement for N = 1, 2, 3 …: the table is wholly before it or wholly after it, nothing is left.
+
+A step is a call of the metastore or of the file system. What is injected is an error at its entry, and in a second run
+right after it was done: the caller then cannot know that it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import acidsql
+from acidsql.errors import StorageError
+from acidsql.fs.local import LocalFileSystem
+from acidsql.session import AcidSession
+from tests.spark.tree import tree
+
+FS_STEPS = ("list", "exists", "mkdirs", "rename", "write_bytes", "open_write")
+METASTORE_STEPS = (
+    "open_txns",
+    "get_valid_txns",
+    "get_valid_write_ids",
+    "allocate_table_write_id",
+    "lock",
+    "get_latest_txn_in_conflict",
+    "add_partitions",
+    "add_dynamic_partitions",
+    "commit_txn",
+)
+
+
+class Injected(StorageError):
+    """The error that is injected."""
+
+
+class Injector:
+    """Counts steps and fails the Nth."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, acid: AcidSession) -> None:
+        self.countdown = 0
+        self.after = False
+        self.fired: str | None = None
+        for name in FS_STEPS:
+            self._wrap(monkeypatch, LocalFileSystem, name)
+        for name in METASTORE_STEPS:
+            self._wrap(monkeypatch, type(acid.metastore), name)
+
+    def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def step(*args: Any, **kwargs: Any) -> Any:
+            if self.countdown:
+                self.countdown -= 1
+                if not self.countdown:
+                    self.fired = name
+                    if self.after:
+                        original(*args, **kwargs)
+                    raise Injected(f"injected at {name}")
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, step)
+
+    def arm(self, number: int, after: bool) -> None:
+        self.countdown, self.after, self.fired = number, after, None
+
+
+STATEMENTS = {
+    "insert": "INSERT INTO t VALUES (9, 'new', 1)",
+    "insert by a job": "INSERT INTO t SELECT id, 'bulk', 1 FROM range(30000)",
+    "update": "UPDATE t SET v = 'changed' WHERE id = 1",
+    "delete": "DELETE FROM t WHERE id = 2",
+    "overwrite": "INSERT OVERWRITE t VALUES (7, 'only', 3)",
+    "partitioned insert": "INSERT INTO p VALUES (9, 'new', 1), (9, 'new', 5)",
+    "partitioned update": "UPDATE p SET v = 'changed' WHERE id = 1",
+}
+
+
+def rows(acid: AcidSession) -> list[list[tuple[Any, ...]]]:
+    return [sorted(tuple(r) for r in acid.table(t).collect()) for t in ("t", "p")]
+
+
+def prepared(spark: SparkSession, warehouse: Path) -> AcidSession:
+    acid = acidsql.connect(spark, warehouse=warehouse)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string, p int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE p (id int, v string) PARTITIONED BY (p int)")
+    for table in ("t", "p"):
+        acid.sql(f"INSERT INTO {table} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2)").collect()
+    return acid
+
+
+def aborted_or_hidden(files: list[str], before: list[str], after: list[str]) -> bool:
+    return files in (before, after)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the step", "after the step"])
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_an_error_at_any_step_leaves_all_or_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, after: bool
+) -> None:
+    run: Callable[[AcidSession], object] = lambda acid: acid.sql(STATEMENTS[name])  # noqa: E731
+    acid = prepared(spark, tmp_path / "w")
+    injector = Injector(monkeypatch, acid)
+    before = rows(acid)
+    files = [f for f in tree(tmp_path / "w") if not f.startswith("acidsql.db")]
+    fired: list[str] = []
+    for number in itertools.count(1):
+        injector.arm(number, after)
+        try:
+            run(acid)
+        except Injected:
+            assert injector.fired is not None
+            fired.append(injector.fired)
+        injector.countdown = 0
+        if injector.fired is None:
+            break
+        now = rows(acid)
+        if injector.fired == "commit_txn" and after:
+            assert now != before  # it was committed, whatever the caller saw
+            break
+        assert now == before, injector.fired
+        assert acid.sql("SHOW TRANSACTIONS").collect() == [], injector.fired
+        assert acid.sql("SHOW LOCKS").collect() == [], injector.fired
+        left = [f for f in tree(tmp_path / "w") if not f.startswith("acidsql.db")]
+        assert left == files, injector.fired
+    assert {"open_txns", "lock", "allocate_table_write_id", "commit_txn", "rename"} <= set(fired)
+    assert rows(acid) != before
+    acid.close()

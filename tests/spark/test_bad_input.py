@@ -1,0 +1,208 @@
+"""Wrong statements: a clear error at its place with Hive's code, and nothing left behind."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import acidsql
+from acidsql.errors import (
+    AcidError,
+    CorruptFile,
+    LockTimeout,
+    MetastoreError,
+    NotTransactional,
+    ParseError,
+    StorageError,
+    UnsupportedError,
+)
+from acidsql.metastore.model import LockComponent, LockRequest, LockType
+from acidsql.session import AcidSession
+from tests.spark.tree import tree
+
+
+@pytest.fixture
+def shop(acid: AcidSession, warehouse: Path) -> AcidSession:
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string, salary int)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann', 5000), (2, 'Bob', 5500)").collect()
+    acid.sql("CREATE TRANSACTIONAL TABLE part (id int, v varchar(3)) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO part VALUES (1, 'a', 7)").collect()
+    acid.sql("CREATE TRANSACTIONAL TABLE strict (id int NOT NULL, c char(2))")
+    return acid
+
+
+def assert_nothing_left(acid: AcidSession, warehouse: Path, run: Callable[[], object]) -> AcidError | PySparkException:
+    before = tree(warehouse)
+    with pytest.raises((AcidError, PySparkException)) as caught:
+        run()
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+    assert acid.sql("SHOW LOCKS").collect() == []
+    hidden = ("acidsql.db",)
+    assert [f for f in tree(warehouse) if not f.startswith(hidden)] == [f for f in before if not f.startswith(hidden)]
+    return caught.value
+
+
+# statement, Hive's code, line:column, a piece of the message
+REFUSED = [
+    ("SELEC 1", None, None, ""),
+    ("UPDATE emp SET salary = 1 WHERE", 40000, None, ""),
+    ("UPDATE nope SET a = 1", 10001, "1:8", "default.nope"),
+    ("DELETE FROM nope", 10001, "1:13", "default.nope"),
+    ("INSERT INTO nope VALUES (1)", 10001, "1:13", "default.nope"),
+    ("UPDATE emp SET nope = 5", 10408, "1:16", 'Target column "nope"'),
+    ("UPDATE emp SET salary = 1, name = 'x', SALARY = 2", 40000, "1:40", "set twice"),
+    ("UPDATE part SET p = 5 WHERE id = 1", 10292, "1:17", "partition columns"),
+    ("UPDATE plain SET a = 1", 10297, "1:8", "not transactional"),
+    ("DELETE FROM plain", 10297, "1:13", "not transactional"),
+    ("INSERT INTO emp VALUES (1, 'a')", 10044, "1:13", "takes 3 columns, but the query has 2"),
+    ("INSERT INTO emp SELECT 1", 10044, "1:13", "takes 3 columns, but the query has 1"),
+    ("INSERT INTO emp (id, zzz) VALUES (1, 'a')", 40000, "1:22", "'zzz' in insert schema specification"),
+    ("INSERT INTO emp (id, id) VALUES (1, 2)", 40000, "1:22", "named twice"),
+    ("INSERT INTO emp VALUES ('notint', 'z', 1)", 40000, None, "Cannot store STRING in column id"),
+    ("UPDATE emp SET salary = 'x'", 40000, None, "Cannot store STRING in column salary"),
+    ("INSERT INTO part PARTITION (zz = 1) VALUES (1, 'a')", 10098, "1:29", "not a partition key"),
+    ("MERGE INTO emp t USING part s ON t.id = s.id WHEN MATCHED THEN DELETE", None, None, ""),
+    ("ALTER TABLE emp ADD COLUMNS (x int)", None, "1:13", "emp"),
+    ("CREATE TABLE emp (a int) TBLPROPERTIES ('transactional'='true')", 40000, None, "already exists"),
+    ("CREATE TRANSACTIONAL TABLE t (a int) STORED AS TEXTFILE", 40000, None, "ACID compliant format (such as ORC)"),
+    ("CREATE EXTERNAL TABLE t (a int) STORED AS ORC TBLPROPERTIES ('transactional'='true')", 40000, None, "external"),
+    ("CREATE TRANSACTIONAL TABLE t (a int, A string)", 10036, "1:38", "Duplicate column name"),
+    ("CREATE TRANSACTIONAL TABLE t (a zint)", None, "1:33", "zint"),
+    ("CREATE TRANSACTIONAL TABLE no_such_db.t (a int)", 10072, None, "no_such_db"),
+    ("USE no_such_db", 10072, "1:5", "no_such_db"),
+    ("SET acidsql.lock.timeoot = 1s", None, None, "acidsql.lock.timeoot"),
+    ("SET hive.txn.timeout = soon", None, None, "a duration"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "place", "piece"), REFUSED, ids=[r[0][:50] for r in REFUSED])
+def test_a_wrong_statement_is_refused_and_leaves_nothing(
+    shop: AcidSession, spark: SparkSession, warehouse: Path, text: str, code: int | None, place: str | None, piece: str
+) -> None:
+    spark.createDataFrame([(1,)], "a int").createOrReplaceTempView("plain")
+    error = assert_nothing_left(shop, warehouse, lambda: shop.sql(text))
+    assert piece in str(error)
+    if code is not None:
+        assert isinstance(error, AcidError)
+        assert error.code == code
+    if place is not None:
+        assert isinstance(error, AcidError)
+        assert f"{error.line}:{error.column}" == place, str(error)
+
+
+# found only when Spark looks at the expressions, or at the values
+FAILING = [
+    ("UPDATE emp SET salary = nope + 1", "nope"),
+    ("DELETE FROM emp WHERE nope = 1", "nope"),
+    ("SELECT nope FROM emp", "nope"),
+    ("SELECT * FROM nope", "nope"),
+    ("INSERT INTO emp SELECT id, name, zzz FROM emp", "zzz"),
+    ("INSERT INTO emp VALUES (99999999999, 'big', 1)", "OVERFLOW"),
+    ("UPDATE emp SET salary = 99999999999", "OVERFLOW"),
+    ("UPDATE emp SET salary = 1 / 0", "DIVIDE_BY_ZERO"),
+    ("INSERT INTO part VALUES (1, 'four', 7)", "exceeds the length"),
+    ("INSERT INTO strict VALUES (NULL, 'a')", "NOT NULL"),
+    ("INSERT INTO strict (c) VALUES ('a')", "NOT NULL"),
+    ("INSERT INTO strict VALUES (1, 'abc')", "exceeds the length"),
+    ("DELETE FROM emp WHERE id IN (SELECT x FROM part)", "x"),
+]
+
+
+@pytest.mark.parametrize(("text", "piece"), FAILING, ids=[f[0][:50] for f in FAILING])
+def test_a_failing_statement_leaves_nothing(shop: AcidSession, warehouse: Path, text: str, piece: str) -> None:
+    error = assert_nothing_left(shop, warehouse, lambda: shop.sql(text).collect())
+    assert piece.lower() in str(error).lower()
+    assert shop.table("emp").count() == 2
+
+
+def test_without_ansi_mode_nothing_wraps_around(shop: AcidSession, spark: SparkSession, warehouse: Path) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        error = assert_nothing_left(
+            shop, warehouse, lambda: shop.sql("INSERT INTO emp VALUES (99999999999, 'big', 1)").collect()
+        )
+        assert "cannot be stored in column id" in str(error)
+        shop.sql("INSERT INTO emp VALUES (3L, 'small', 1)").collect()
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert shop.table("emp").count() == 3
+
+
+def test_an_error_shows_the_line_the_column_and_a_mark(shop: AcidSession) -> None:
+    with pytest.raises(AcidError) as caught:
+        shop.sql("UPDATE emp\nSET salary = 1,\n    nope = 2\nWHERE id = 1")
+    assert "line 3:5" in str(caught.value)
+    assert "    nope = 2\n    ^^^^" in str(caught.value)
+    with pytest.raises(ParseError) as parsed:
+        shop.sql("DELETE emp")
+    assert parsed.value.line == 1
+
+
+def test_a_table_of_sparks_own_is_not_transactional(shop: AcidSession, spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE own (a int) USING orc")
+    try:
+        with pytest.raises(NotTransactional):
+            shop.sql("UPDATE own SET a = 1")
+    finally:
+        spark.sql("DROP TABLE own")
+
+
+def test_a_held_lock_is_waited_for_and_its_holder_named(shop: AcidSession, warehouse: Path) -> None:
+    [txn] = shop.metastore.open_txns(user="olga", host="farhost")
+    held = LockComponent(LockType.EXCLUSIVE, "default", "emp")
+    shop.metastore.lock(LockRequest((held,), txn, "olga", "farhost", "nightly-load"))
+    shop.sql("SET acidsql.lock.timeout = 300ms").collect()
+    with pytest.raises(LockTimeout) as caught:
+        shop.sql("UPDATE emp SET salary = 1")
+    for piece in ("default.emp", "olga@farhost", "nightly-load", str(txn)):
+        assert piece in str(caught.value)
+    assert [r.txnid for r in shop.sql("SHOW TRANSACTIONS").collect()] == [str(txn)]
+    shop.metastore.commit_txn(txn)
+    assert shop.sql("UPDATE emp SET salary = 1").collect()[0].num_updated_rows == 2
+
+
+def test_a_warehouse_that_cannot_be_made_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    with pytest.raises(StorageError):
+        acidsql.connect(spark, warehouse=tmp_path / "file" / "warehouse")
+
+
+def test_a_store_that_is_no_database_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "acidsql.db").write_bytes(b"this is not a database file, but it is long enough to look like one" * 40)
+    with pytest.raises(MetastoreError) as caught:
+        acidsql.connect(spark, warehouse=tmp_path)
+    assert "acidsql.db" in str(caught.value)
+
+
+def test_a_store_locked_by_another_process_is_waited_for_and_then_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    with acidsql.connect(spark, warehouse=tmp_path, settings={"acidsql.metastore.busy.timeout": "200ms"}) as acid:
+        acid.sql("CREATE TRANSACTIONAL TABLE t (a int)")
+        other = sqlite3.connect(tmp_path / "acidsql.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            with pytest.raises(MetastoreError):
+                acid.sql("INSERT INTO t VALUES (1)")
+        finally:
+            other.close()
+        assert acid.sql("INSERT INTO t VALUES (1)").collect()[0].num_inserted_rows == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"ORC", b"this is no ORC file at all" * 100], ids=["empty", "short", "text"])
+def test_a_corrupt_file_is_named(shop: AcidSession, warehouse: Path, content: bytes) -> None:
+    [file] = (warehouse / "emp").glob("delta_*/bucket_00000")
+    file.write_bytes(content)
+    with pytest.raises(CorruptFile) as caught:
+        shop.sql("SELECT * FROM emp").collect()
+    assert str(file) in str(caught.value)
+    assert shop.sql("SHOW TRANSACTIONS").collect() == []
+
+
+def test_statements_of_later_versions_say_so(shop: AcidSession) -> None:
+    for text in ("MERGE INTO emp t USING part s ON t.id = s.id WHEN MATCHED THEN DELETE", "TRUNCATE TABLE emp"):
+        with pytest.raises(UnsupportedError):
+            shop.sql(text)
