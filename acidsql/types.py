@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from acidsql.errors import AnalysisError
 
@@ -19,19 +19,15 @@ MAX_VARCHAR_LENGTH = 65535
 LOCAL_TIMESTAMP = "timestamp with local time zone"
 
 
-class HiveType:
-    """Base of the type tree."""
-
-
 @dataclass(frozen=True)
-class Primitive(HiveType):
+class Primitive:
     """A type without parameters; ``name`` is Hive's own (``bigint``, ``timestamp with local time zone``)."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Decimal(HiveType):
+class Decimal:
     """``decimal(precision, scale)``."""
 
     precision: int = 10
@@ -39,35 +35,38 @@ class Decimal(HiveType):
 
 
 @dataclass(frozen=True)
-class Char(HiveType):
+class Char:
     """``char(length)``: padded with blanks to ``length`` characters."""
 
     length: int
 
 
 @dataclass(frozen=True)
-class Varchar(HiveType):
+class Varchar:
     """``varchar(length)``: at most ``length`` characters."""
 
     length: int
 
 
 @dataclass(frozen=True)
-class Array(HiveType):
+class Array:
     element: HiveType
 
 
 @dataclass(frozen=True)
-class Map(HiveType):
+class Map:
     key: HiveType
     value: HiveType
 
 
 @dataclass(frozen=True)
-class Struct(HiveType):
+class Struct:
     """``struct<name:type,…>``; names in the letter case that they were given in."""
 
     fields: tuple[tuple[str, HiveType], ...]
+
+
+HiveType: TypeAlias = Primitive | Decimal | Char | Varchar | Array | Map | Struct
 
 
 def parse_type(text: str) -> HiveType:
@@ -161,9 +160,7 @@ def _print(t: HiveType, style: _Style) -> str:
         return f"array<{_print(t.element, style)}>"
     if isinstance(t, Map):
         return f"map<{_print(t.key, style)},{_print(t.value, style)}>"
-    if isinstance(t, Struct):
-        return f"struct<{','.join(f'{style.quote(name)}:{_print(field, style)}' for name, field in t.fields)}>"
-    raise TypeError(f"not a Hive type: {t!r}")
+    return f"struct<{','.join(f'{style.quote(name)}:{_print(field, style)}' for name, field in t.fields)}>"
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -276,7 +273,10 @@ class _Parser:
             return Array(element)
         if name == "map":
             self._expect("<")
+            place = self._token
             key = self._type()
+            if isinstance(key, (Array, Map, Struct)):
+                self._fail("the key of a map is a primitive type", place)
             self._expect(",")
             value = self._type()
             self._expect(">")

@@ -1,15 +1,26 @@
-"""Running scripts: each result is printed as it comes, the first error ends the run."""
+"""Running scripts and printing what they answer."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from acidsql.cli.options import Printing
-from acidsql.output import ERRORS, describe, write_result
-from acidsql.session import AcidSession
+from acidsql.output import ERRORS, Format, describe, write_result
+
+if TYPE_CHECKING:
+    from acidsql.session import AcidSession
+
+
+@dataclass(frozen=True)
+class Printing:
+    """How results are printed."""
+
+    format: Format = Format.TABLE
+    header: bool = True
 
 
 def run_scripts(
@@ -18,11 +29,7 @@ def run_scripts(
     variables: Mapping[str, str],
     printing: Printing,
 ) -> int:
-    """Run scripts one after the other.
-
-    Args:
-        scripts: Texts and paths of files.
-        variables: Values of ``${name}`` and ``${hivevar:name}``.
+    """Run scripts one after the other; each result is printed as it comes, the first error ends the run.
 
     Returns:
         The exit code: 0, or 1 when a statement failed; its error is then on standard error, with the file's name.

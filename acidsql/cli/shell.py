@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
@@ -16,10 +17,12 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
-from acidsql.cli.options import Printing
+from acidsql.cli.run import Printing
 from acidsql.cli.scan import is_blank, is_complete
 from acidsql.output import ERRORS, describe, write_result
-from acidsql.session import AcidSession
+
+if TYPE_CHECKING:
+    from acidsql.session import AcidSession
 
 HISTORY_VARIABLE = "ACIDSQL_HISTORY"
 """Environment variable that names another history file; empty: no history is kept."""

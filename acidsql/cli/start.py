@@ -1,4 +1,4 @@
-"""From parsed options to a session at work: a script run or the shell."""
+"""From parsed options to a session at work: scripts or the shell."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from acidsql.cli.options import Connection, Printing, open_session
-from acidsql.cli.run import run_scripts
+from pyspark.sql import SparkSession
+
+from acidsql.cli.connection import Connection, open_session
+from acidsql.cli.run import Printing, run_scripts
 from acidsql.cli.shell import Shell
 from acidsql.output import ERRORS, describe
 
@@ -17,19 +19,31 @@ def start(
     scripts: Sequence[str | os.PathLike[str]],
     variables: Mapping[str, str],
     printing: Printing,
-    *,
-    interactive: bool,
+    spark: SparkSession | None = None,
 ) -> int:
-    """Open the session and run the scripts, or the shell.
+    """Open a session and run scripts in it.
+
+    Args:
+        scripts: Texts, and paths of files.
+        variables: Values of ``${name}`` and ``${hivevar:name}``.
+        spark: A Spark session that is there already, and stays when the acidsql session ends.
 
     Returns:
         The exit code: 0, or 1 when the session could not be opened or a statement failed.
     """
     try:
-        with open_session(connection) as session:
-            if interactive:
-                return Shell(session, variables, printing).run()
+        with open_session(connection, spark) as session:
             return run_scripts(session, scripts, variables, printing)
+    except ERRORS as e:
+        print(f"acidsql: {describe(e)}", file=sys.stderr)
+        return 1
+
+
+def run_shell(connection: Connection, variables: Mapping[str, str], printing: Printing) -> int:
+    """Open a session and give it to the user. Returns the exit code as :func:`start` does."""
+    try:
+        with open_session(connection) as session:
+            return Shell(session, variables, printing).run()
     except ERRORS as e:
         print(f"acidsql: {describe(e)}", file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""From the names in a text to frames: which ACID tables a query or expression reads, in one snapshot for all of them."""
+"""From the names in a text to frames: which ACID tables it reads, in one snapshot for all of them."""
 
 from __future__ import annotations
 

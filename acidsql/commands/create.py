@@ -48,8 +48,8 @@ from acidsql.types import Array, Char, HiveType, Map, Struct, Varchar, contains,
 from acidsql.valid_ids import ValidWriteIdList
 
 VALID_WRITE_IDS = "acidsql.valid.write.ids"
-"""Table property of CREATE TABLE … LOCATION: Hive's ``ValidReaderWriteIdList`` text for a directory that holds aborted or
-open write ids; without it every directory there counts as committed."""
+"""Table property of CREATE TABLE … LOCATION: Hive's ``ValidReaderWriteIdList`` text for a directory that holds aborted
+or open write ids; without it every directory there counts as committed."""
 
 
 def create_database(env: Environment, statement: CreateDatabase, parameters: Mapping[str, Any]) -> DataFrame:

@@ -16,9 +16,10 @@ from acidsql.errors import AcidError, AnalysisError, TableNotFound
 from acidsql.format.names import parse_partition_name, partition_name
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.staging import Staging
+from acidsql.plan.target import Target, Written
 from acidsql.plan.values import literal, store_assignment
 from acidsql.plan.views import Views
-from acidsql.plan.write import Target, Writer, Written
+from acidsql.plan.write import Writer
 from acidsql.settings import (
     DRIVER_WRITE_ROWS,
     DYNAMIC_PARTITION,
@@ -45,12 +46,12 @@ class InsertCommand:
     """INSERT.
 
     1. Resolve the table, the columns and the PARTITION clause; a static partition's value is evaluated at once.
-    2. Open a transaction; lock the table or the static partition SHARED_READ (OVERWRITE: EXCLUSIVE), the tables read
-       SHARED_READ.
+    2. Open a transaction; lock the table or the static partition SHARED_READ (OVERWRITE: EXCLUSIVE), and the tables
+       read SHARED_READ.
     3. Where the query reads ACID tables: one snapshot for all of them.
     4. Cast the query's columns to the table's by Spark's ANSI store assignment; columns not named get their default.
-    5. Allocate the write id; write a delta (OVERWRITE: a base) into a staging directory: VALUES and other small results by
-       the driver without a Spark job, all else by one job, one bucket file a task.
+    5. Allocate the write id; write a delta (OVERWRITE: a base) into a staging directory: VALUES and other small
+       results by the driver without a Spark job, all else by one job, one bucket file a task.
     6. Publish by rename, register new partitions, commit, answer the counts.
     """
 
@@ -295,7 +296,7 @@ def _unknown_column(name: Name, table: Table) -> AnalysisError:
 
 
 def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run INSERT; the row of counts. Into a table of Spark's own, Spark runs it, over snapshots of the ACID tables read."""
+    """Run INSERT; the row of counts. INSERT into a table of Spark's own is run by Spark, over snapshots."""
     if env.find_table(statement.table) is None:
         if not env.known_to_spark(statement.table):
             error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")

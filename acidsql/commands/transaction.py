@@ -1,4 +1,4 @@
-"""The life of a writing statement's transaction: open, lock, check, and in the end commit or abort with nothing left."""
+"""The life of a writing statement's transaction: open, lock, check, then commit, or abort with nothing left."""
 
 from __future__ import annotations
 
@@ -72,8 +72,10 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
             yield txn
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
-        if _aborted(env, txn_id, error) and all([staging.discard() for staging in txn.stagings]):
-            _forget(env, txn_id)
+        if _aborted(env, txn_id, error):
+            gone = [staging.discard() for staging in txn.stagings]
+            if all(gone):
+                _forget(env, txn_id)
         raise
 
 
@@ -102,8 +104,8 @@ def _aborted(env: Environment, txn_id: int, error: BaseException) -> bool:
 def _open_and_lock(env: Environment, components: Sequence[LockComponent]) -> int:
     """Open a transaction and wait for its locks; anew where somebody changed the same rows while it waited.
 
-    The snapshot of a transaction ends at its own id. Where a later one has committed a change to what is now locked, this
-    one would not see it and would overwrite it: Hive then starts over with a new transaction, and so do we.
+    The snapshot of a transaction ends at its own id. Where a later one has committed a change to what is now locked,
+    this one would not see it and would overwrite it: Hive then starts over with a new transaction, and so do we.
     """
     for _ in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
         [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)

@@ -14,9 +14,10 @@ from acidsql.errors import AcidError, AnalysisError, ColumnNotFound
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.scan import RAW_KEY, ROW_ID, snapshot_frame
 from acidsql.plan.snapshot import partition_names
+from acidsql.plan.target import Target, Written
 from acidsql.plan.values import quote, store_assignment
 from acidsql.plan.views import Views
-from acidsql.plan.write import Target, Writer, Written
+from acidsql.plan.write import Writer
 from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, XLOCK_WRITE
 from acidsql.sql.references import References, analyse_expression
 from acidsql.sql.statements import Assignment, Default, Delete, Span, Update
@@ -126,8 +127,8 @@ class UpdateCommand(_RowChange):
     2. Open a transaction, lock the partitions (or the table) EXCL_WRITE and the tables read SHARED_READ, all at once.
     3. Take one snapshot for the table and every table in a subquery.
     4. One scan gives, for each row that matches, its identity and all its new values, as they are stored.
-    5. Allocate the write id; write ``delete_delta`` and ``delta`` of the same statement id into a staging directory: by the
-       driver when few rows match, else by one Spark job.
+    5. Allocate the write id; write ``delete_delta`` and ``delta`` of the same statement id into a staging directory: by
+       the driver when few rows match, else by one Spark job.
     6. Publish by rename, commit, answer the counts.
     """
 

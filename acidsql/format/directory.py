@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from acidsql.errors import CorruptFile, SnapshotTooOld
 from acidsql.format import names
@@ -87,19 +88,16 @@ class AcidState:
         return tuple(d for d in self.deltas if _is_delete(d.name))
 
 
-@dataclass(frozen=True)
-class DirectorySummary:
+class DirectorySummary(NamedTuple):
     """What the names in a directory made elsewhere tell of the transactions that wrote it.
 
     Attributes:
         max_write_id: The largest write id in any name, 0 where there is none.
         max_visibility_txn: The largest transaction of a compactor in any name, 0 where there is none.
-        has_originals: Whether there are files outside bases and deltas.
     """
 
     max_write_id: int
     max_visibility_txn: int
-    has_originals: bool
 
 
 def acid_state(fs: FileSystem, path: str, valid_write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> AcidState:
@@ -135,20 +133,18 @@ def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
     Raises:
         CorruptFile: When a directory name cannot be understood.
     """
-    max_write_id, max_visibility_txn, has_originals = 0, 0, False
+    found = DirectorySummary(0, 0)
     for entry in _visible(fs, path):
-        name = _parse(entry) if entry.is_dir else None
-        if name is not None:
-            largest = name.write_id if isinstance(name, BaseName) else name.max_write_id
-            below = DirectorySummary(largest, name.visibility_txn, False)
-        elif entry.is_dir:
-            below = directory_summary(fs, entry.path)
-        else:
-            below = DirectorySummary(0, 0, True)
-        max_write_id = max(max_write_id, below.max_write_id)
-        max_visibility_txn = max(max_visibility_txn, below.max_visibility_txn)
-        has_originals = has_originals or below.has_originals
-    return DirectorySummary(max_write_id, max_visibility_txn, has_originals)
+        if entry.is_dir:
+            name = _parse(entry)
+            if isinstance(name, BaseName):
+                below = DirectorySummary(name.write_id, name.visibility_txn)
+            elif name is not None:
+                below = DirectorySummary(name.max_write_id, name.visibility_txn)
+            else:
+                below = directory_summary(fs, entry.path)
+            found = DirectorySummary(*map(max, found, below))
+    return found
 
 
 @dataclass(frozen=True)
@@ -203,7 +199,7 @@ class _Selection:
         kept = self._choose_deltas(self._with_valid_ids(deltas), base)
         return AcidState(
             path=self._path,
-            base=base and AcidDirectory(base.name, base.path, self._files(base.path)),
+            base=None if base is None else AcidDirectory(base.name, base.path, self._files(base.path)),
             deltas=tuple(AcidDirectory(d.name, d.path, self._files(d.path)) for d in kept),
             originals=tuple(originals),
             obsolete=tuple(self._obsolete),

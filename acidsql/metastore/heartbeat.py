@@ -20,7 +20,7 @@ class Heartbeats:
 
     Args:
         metastore: Where the transactions live.
-        timeout: ``hive.txn.timeout`` in seconds; a heartbeat goes out twice in that time, as Hive's ``DbTxnManager`` does.
+        timeout: ``hive.txn.timeout`` in seconds; heartbeats go out twice in that time, as Hive's ``DbTxnManager`` does.
     """
 
     def __init__(self, metastore: Metastore, timeout: float) -> None:

@@ -142,8 +142,8 @@ def _bitmap(spark: SparkSession, keys: list[_Keys], names: list[str]) -> Callabl
                 (F.col("originalTransaction") == write_id) & (F.col("bucket") == bucket) & (F.col("rowId") < size * 64)
             )
             for name, value in zip(names, values, strict=True):
-                here = here & F.col(name).eqNullSafe(value)
-            first = (F if first is None else first).when(here, F.lit(start))  # type: ignore[union-attr]
+                here = here & F.col(name).eqNullSafe(F.lit(value))
+            first = (F if first is None else first).when(here, F.lit(start))
         assert first is not None
         word = F.get(bits, first + F.shiftright("rowId", 6).cast("int"))
         bit = F.getbit(word, F.col("rowId").bitwiseAND(63).cast("int"))

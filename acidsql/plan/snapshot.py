@@ -84,6 +84,6 @@ def _refuse_unread(table: Table, state: AcidState) -> None:
     found = state.originals[0] if state.originals else original
     if found is not None:
         raise UnsupportedError(
-            f"Table {table.full_name} holds a file without ACID columns, {found.path}: reading original files comes later",
+            f"Table {table.full_name} holds a file without ACID columns, {found.path}: not read by this version",
             hint="A major compaction in Hive rewrites such files.",
         )

@@ -1,8 +1,8 @@
-"""Staging and publishing: what a statement writes is invisible until it is moved to its place, whole directories at a time.
+"""Staging and publishing: what a statement writes is invisible until it is moved to its place, directory by directory.
 
-A statement writes below ``_tmp_<uuid>`` in the table's directory, a name that every engine skips. :meth:`Staging.publish`
-renames each finished directory to its final name; the write id is still open then, so nobody sees it before the commit.
-:meth:`Staging.discard` removes whatever of it is there, staged or published.
+A statement writes below ``_tmp_<uuid>`` in the table's directory, a name that every engine skips.
+:meth:`Staging.publish` renames each finished directory to its final name; the write id is still open then, so nobody
+sees it before the commit. :meth:`Staging.discard` removes whatever of it is there, staged or published.
 """
 
 from __future__ import annotations

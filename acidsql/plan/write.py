@@ -12,68 +12,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql import fs
-from acidsql.errors import UnsupportedError
 from acidsql.format.bucket import encode
-from acidsql.format.names import BaseName, DeltaName, partition_name
-from acidsql.format.orc import read_footer, write_deletes, write_empty, write_inserts
-from acidsql.metastore.model import Table
+from acidsql.format.names import partition_name
+from acidsql.format.orc import write_deletes, write_empty, write_inserts
 from acidsql.plan.arrow import arrow_type, rows_to_table
+from acidsql.plan.job import write_by_job
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
-from acidsql.plan.values import Zones, quote, to_orc_driver, to_orc_job, zones_of
-from acidsql.types import to_spark
-
-MAX_WRITERS = 4096
-"""Twelve bits of the bucket property number the writer (``BucketCodec``)."""
+from acidsql.plan.target import Target, Written
+from acidsql.plan.values import quote, to_orc_driver
 
 _IDENTITY = ("writeId", "bucketId", "rowId")
-_SPARK_CODECS = {"ZLIB": "zlib", "SNAPPY": "snappy", "ZSTD": "zstd", "LZ4": "lz4", "NONE": "none"}
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where events go: a table, the write id, the statement's number, and whether old data are hidden by a base."""
-
-    table: Table
-    write_id: int
-    statement_id: int = 0
-    overwrite: bool = False
-
-    @property
-    def inserts(self) -> BaseName | DeltaName:
-        if self.overwrite:
-            return BaseName(self.write_id)
-        return DeltaName(self.write_id, self.write_id, self.statement_id)
-
-    @property
-    def deletes(self) -> DeltaName:
-        return DeltaName(self.write_id, self.write_id, self.statement_id, is_delete=True)
-
-    @property
-    def compression(self) -> str:
-        """The table's ``orc.compress``, ZLIB when it is not set (zstd, Spark's default, is nothing that Hive 3 reads)."""
-        name = self.table.parameters.get("orc.compress", "ZLIB").upper()
-        if name not in _SPARK_CODECS:
-            raise UnsupportedError(
-                f"Table {self.table.full_name} has orc.compress={name}, which cannot be written",
-                hint=f"One of {', '.join(_SPARK_CODECS)}.",
-            )
-        return _SPARK_CODECS[name]
-
-
-@dataclass(frozen=True)
-class Written:
-    """How many insert and delete events were written."""
-
-    inserted: int
-    deleted: int
 
 
 class Writer:
@@ -102,7 +56,7 @@ class Writer:
         finished = self._for_driver(changes, inserts)
         if _is_local(finished):
             rows = finished.collect()
-            names = [n for n in finished.columns]
+            names = list(finished.columns)
             return self._driver(rows_to_table(rows, names, self._arrow_types(names)), deletes, inserts)
         if small:
             return self._driver(finished.toArrow(), deletes, inserts)
@@ -110,6 +64,9 @@ class Writer:
         if fetched.num_rows <= self._driver_rows:
             return self._driver(fetched, deletes, inserts)
         return self._job(changes, deletes, inserts)
+
+    def _job(self, changes: DataFrame, deletes: bool, inserts: bool) -> Written:
+        return write_by_job(self._spark, self._target, self._staging, changes, deletes=deletes, inserts=inserts)
 
     def write_nothing(self, partition: str) -> None:
         """A base without rows: one empty ORC file, because a base that holds no file hides nothing from Trino."""
@@ -192,112 +149,6 @@ class Writer:
 
     def _partition_of(self, values: Sequence[str | None]) -> str:
         return partition_name([k.name for k in self._target.table.partition_keys], values)
-
-    # --- by a Spark job ----------------------------------------------------------------------------------------------
-
-    def _job(self, changes: DataFrame, deletes: bool, inserts: bool) -> Written:
-        events = self._change_events(changes, inserts) if deletes else self._insert_events(changes)
-        keys = [f"k{i}" for i in range(self._key_count)]
-        output = fs.join(self._staging.path, "job")
-        write = events.write.option("compression", self._target.compression).option("maxRecordsPerFile", "0")
-        by = [*keys, *(["kind", "writer"] if deletes else [])]
-        (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
-        return self._collect_job(output, deletes)
-
-    def _row(self, zones: Zones) -> str:
-        fields = ", ".join(
-            f"'{name}', {to_orc_job(f'c{i}', type, zones)}" for i, (name, type) in enumerate(self._row_type.fields)
-        )
-        return f"named_struct({fields})"
-
-    def _insert_events(self, changes: DataFrame) -> DataFrame:
-        """One file per task and partition; the task's number is the writer's. ``monotonically_increasing_id`` holds both
-        the task's number and a row number in it, so no shuffle is needed."""
-        count = changes.rdd.getNumPartitions() if not self._key_count else 0
-        if count > MAX_WRITERS:
-            changes = changes.coalesce(MAX_WRITERS)
-        statement = encode(0, self._target.statement_id)
-        keys = [f"k{i}" for i in range(self._key_count)]
-        numbered = changes.selectExpr("*", "monotonically_increasing_id() AS id")
-        events = numbered.selectExpr(
-            "0 AS operation",
-            f"{self._target.write_id}L AS originalTransaction",
-            f"{statement} | (CAST(id >> 33 AS int) << 16) AS bucket",
-            f"id & {(1 << 33) - 1}L AS rowId",
-            f"{self._target.write_id}L AS currentTransaction",
-            f"{self._row(zones_of(self._spark))} AS row",
-            *keys,
-        )
-        return events.sortWithinPartitions(*keys, "rowId") if keys else events
-
-    def _change_events(self, changes: DataFrame, inserts: bool) -> DataFrame:
-        """Both directories of an UPDATE in one job: a delete event and, unless it is a DELETE, an insert event per row.
-
-        All rows of a bucket meet in one task (one file a bucket), sorted as readers need them.
-        """
-        keys = [f"k{i}" for i in range(self._key_count)]
-        write_id, statement = self._target.write_id, self._target.statement_id
-        ddl = to_spark(self._row_type, plain_strings=True)
-        writer = changes.selectExpr("*", "(bucketId & 268369920) >> 16 AS writer")
-        placed = writer.repartition(*keys, "writer").selectExpr(
-            "*", f"monotonically_increasing_id() & {(1 << 33) - 1}L AS number"
-        )
-        gone = (
-            "named_struct('kind', 0, 'operation', 2, 'originalTransaction', writeId, 'bucket', bucketId, 'rowId', rowId,"
-            f" 'currentTransaction', {write_id}L, 'row', CAST(NULL AS {ddl}))"
-        )
-        new = (
-            (
-                f"named_struct('kind', 1, 'operation', 0, 'originalTransaction', {write_id}L,"
-                f" 'bucket', {encode(0, statement)} | (writer << 16), 'rowId', number, 'currentTransaction', {write_id}L,"
-                f" 'row', CAST({self._row(zones_of(self._spark))} AS {ddl}))"
-            )
-            if inserts
-            else ""
-        )
-        pair = f"explode(array({gone}, {new})) AS e" if inserts else f"{gone} AS e"
-        events = placed.selectExpr(*keys, "writer", pair)
-        names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row")
-        flat = events.selectExpr(*keys, "e.kind AS kind", "writer", *[f"e.{n} AS {n}" for n in names])
-        return flat.sortWithinPartitions(*keys, "kind", "writer", "originalTransaction", "bucket", "rowId")
-
-    def _collect_job(self, output: str, deletes: bool) -> Written:
-        """Move the job's part files into the staged directories, under their bucket names."""
-        counts = {"inserted": 0, "deleted": 0}
-        for path, parts in _part_files(output, self._staging.fs):
-            values = dict(p.partition("=")[::2] for p in parts)
-            partition = "/".join(
-                f"{key.name}={values[f'k{i}']}" for i, key in enumerate(self._target.table.partition_keys)
-            )
-            is_delete = deletes and values["kind"] == "0"
-            number = int(values["writer"]) if deletes else _task_number(path)
-            rows = read_footer(self._staging.fs, path).row_count
-            if not rows:
-                continue
-            name = self._target.deletes if is_delete else self._target.inserts
-            self._staging.fs.rename(path, self._staging.directory(partition, name).bucket(number))
-            counts["deleted" if is_delete else "inserted"] += rows
-        self._staging.fs.delete(output)
-        return Written(**counts)
-
-
-def _part_files(output: str, filesystem: fs.FileSystem) -> Iterator[tuple[str, list[str]]]:
-    """Part files of a Spark write with the ``name=value`` directories above them."""
-
-    def walk(path: str, above: list[str]) -> Iterator[tuple[str, list[str]]]:
-        for entry in filesystem.list(path):
-            if entry.is_dir:
-                yield from walk(entry.path, [*above, entry.name])
-            elif entry.name.startswith("part-"):
-                yield entry.path, above
-
-    yield from walk(output, [])
-
-
-def _task_number(path: str) -> int:
-    match = re.match(r"part-(\d+)-", path.rpartition("/")[2])
-    assert match is not None
-    return int(match[1])
 
 
 def _is_local(frame: DataFrame) -> bool:

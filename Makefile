@@ -1,0 +1,65 @@
+# The targets are documented by the "##" behind them: `make` lists them.
+# Everything lives in VENV; PYTHON chooses the interpreter that it is made from (3.10 to 3.13).
+
+VENV ?= .venv
+PYTHON ?=
+PY := $(VENV)/bin/python
+# The tested versions, where the package itself allows a range.
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help java venv demo test test-fast bench lint format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.dev ## the virtual environment with everything that a contributor needs
+
+demo: java $(VENV)/.package ## two short stories: a table of our own, and one that Apache Hive wrote
+	@$(WITH_JAVA) $(PY) -m acidsql.demo
+
+test: java $(VENV)/.dev ## all tests
+	@$(WITH_JAVA) $(PY) -m pytest
+
+test-fast: $(VENV)/.dev ## the tests that need no Spark
+	@$(PY) -m pytest --ignore=tests/spark --ignore=tests/faults
+
+bench: java $(VENV)/.dev ## time of single statements (see tests/benchmarks/README.md for the comparison with others)
+	@$(WITH_JAVA) $(PY) -m tests.benchmarks.statements
+
+lint: $(VENV)/.dev ## ruff, mypy and the contract of the rooms
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@$(VENV)/bin/lint-imports
+
+format: $(VENV)/.dev ## bring the code into the house's form
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+clean: ## remove the virtual environment and everything that can be made again
+	rm -rf $(VENV) build dist *.egg-info warehouse spark-warehouse metastore_db derby.log
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# First of all, since what follows may download a lot.
+java:
+	@.ci/java.sh > /dev/null
+
+# --- the environment: a stamp for each step, so that a second run starts at once ---
+
+$(VENV)/.made: .ci/venv.sh
+	@.ci/venv.sh "$(VENV)" "$(PYTHON)"
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.made pyproject.toml .ci/constraints.txt
+	@echo "Installing acidsql and what it needs into $(VENV) (PySpark is some 450 MB) ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.package
+	@echo "Installing the tools for tests into $(VENV) ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@

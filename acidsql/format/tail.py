@@ -1,0 +1,300 @@
+"""The tail of an ORC file, read without decoding a row: types, stripes, user metadata, calendar.
+
+pyorc and pyarrow both keep the calendar to themselves, and pyarrow the lengths of char and varchar. The layout is that
+of ORC's ``orc_proto.proto``: postscript (never compressed), before it the footer, in compression chunks.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.schema import AcidSchema, is_acid_schema
+from acidsql.fs import FileSystem
+from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
+
+MAGIC = b"ORC"
+
+_FIRST_READ = 16 * 1024
+_COMPRESSIONS = ("none", "zlib", "snappy", "lzo", "lz4", "zstd")
+_LIST, _MAP, _STRUCT, _DECIMAL, _VARCHAR, _CHAR = 10, 11, 12, 14, 16, 17
+_PRIMITIVE_KINDS = {
+    0: "boolean",
+    1: "tinyint",
+    2: "smallint",
+    3: "int",
+    4: "bigint",
+    5: "float",
+    6: "double",
+    7: "string",
+    8: "binary",
+    9: "timestamp",
+    15: "date",
+    18: LOCAL_TIMESTAMP,
+}
+_PROLEPTIC_GREGORIAN = 2
+
+
+@dataclass(frozen=True)
+class Stripe:
+    """One stripe: where it begins, its length in bytes, its rows."""
+
+    offset: int
+    length: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class OrcFooter:
+    """What an ORC file says about itself.
+
+    Attributes:
+        row_count: Number of rows.
+        field_names: Names of the top-level fields.
+        row_type: The type of the table's row: of the field ``row`` in an ACID file, of the whole row in another.
+        acid_schema: Whether the fields are those of events, and in which letter case.
+        metadata: The user metadata.
+        stripes: The stripes, in order.
+        proleptic: Whether dates before 1582-10-15 count in the proleptic Gregorian calendar; otherwise they count in
+            the Julian one (what Java's ``GregorianCalendar`` does, and Hive by default).
+        compression: ``none``, ``zlib``, ``snappy``, ``lzo``, ``lz4`` or ``zstd``.
+    """
+
+    row_count: int
+    field_names: tuple[str, ...]
+    row_type: Struct
+    acid_schema: AcidSchema
+    metadata: Mapping[str, bytes]
+    stripes: tuple[Stripe, ...]
+    proleptic: bool
+    compression: str
+
+    @property
+    def is_acid(self) -> bool:
+        """Whether the file holds events."""
+        return self.acid_schema is not AcidSchema.NONE
+
+
+def read_footer(fs: FileSystem, path: str) -> OrcFooter:
+    """Read the footer of an ORC file.
+
+    Raises:
+        CorruptFile: When it is not an ORC file, or not a whole one.
+        UnsupportedError: When it is compressed with LZO, or has columns of a type that Hive tables of this kind cannot
+            have.
+    """
+    with fs.open_read(path) as file:
+        try:
+            return _read(file)
+        except (ValueError, IndexError, KeyError, zlib.error, pa.ArrowInvalid, OSError) as e:
+            raise CorruptFile(f"{path} is not an ORC file, or not a whole one") from e
+        except UnsupportedError as e:
+            raise UnsupportedError(f"{path}: {e.message}", hint=e.hint) from e
+
+
+def _read(file: BinaryIO) -> OrcFooter:
+    size = file.seek(0, 2)
+    if size < 2 * len(MAGIC):
+        raise ValueError(f"it has {size} bytes")
+    tail = _last(file, size, _FIRST_READ)
+    postscript = _message(tail[-1 - tail[-1] : -1])
+    if postscript.get(8000) != [MAGIC]:
+        raise ValueError("it does not end like one")
+    footer_length = _number(postscript, 1)
+    compression = _COMPRESSIONS[_number(postscript, 2)]
+    whole = footer_length + tail[-1] + 1
+    if whole > len(tail):
+        tail = _last(file, size, whole)
+    start = len(tail) - whole
+    if start < 0:
+        raise ValueError("its footer is longer than the file")
+    footer = _message(_expand(tail[start : start + footer_length], compression))
+    return _footer(footer, size, compression)
+
+
+def _last(file: BinaryIO, size: int, count: int) -> bytes:
+    file.seek(max(0, size - count))
+    return file.read(count)
+
+
+def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -> OrcFooter:
+    stripes = tuple(_stripe(_message(_bytes(one))) for one in footer.get(3, []))
+    if any(one.offset + one.length > size for one in stripes):
+        raise ValueError("a stripe ends beyond the file")
+    types = [_message(_bytes(one)) for one in footer.get(4, [])]
+    root = _type(types, 0)
+    if not isinstance(root, Struct):
+        raise ValueError("its rows are not structs")
+    names = tuple(name for name, _ in root.fields)
+    acid_schema = is_acid_schema(names)
+    row = next((t for name, t in root.fields if name.lower() == "row"), None) if acid_schema else root
+    items = (_message(_bytes(one)) for one in footer.get(5, []))
+    return OrcFooter(
+        row_count=_number(footer, 6),
+        field_names=names,
+        row_type=row if isinstance(row, Struct) else root,
+        acid_schema=acid_schema,
+        metadata={_bytes(item[1][-1]).decode(): _bytes(item[2][-1]) for item in items},
+        stripes=stripes,
+        proleptic=_number(footer, 11) == _PROLEPTIC_GREGORIAN,
+        compression=compression,
+    )
+
+
+def _stripe(found: dict[int, list[int | bytes]]) -> Stripe:
+    length = sum(_number(found, field) for field in (2, 3, 4))
+    return Stripe(_number(found, 1), length, _number(found, 5))
+
+
+def _type(types: list[dict[int, list[int | bytes]]], at: int) -> HiveType:
+    """The type tree below column ``at``."""
+    found = types[at]
+    kind = _number(found, 1)
+    if kind in _PRIMITIVE_KINDS:
+        return Primitive(_PRIMITIVE_KINDS[kind])
+    if kind == _DECIMAL:
+        return Decimal(_number(found, 5) or 38, _number(found, 6))
+    if kind in (_CHAR, _VARCHAR):
+        return (Char if kind == _CHAR else Varchar)(_number(found, 4))
+    below = [_type(types, child) for child in _numbers(found.get(2, [])) if child > at]
+    if kind == _STRUCT:
+        names = (_bytes(name).decode() for name in found.get(3, []))
+        return Struct(tuple(zip(names, below, strict=True)))
+    if kind == _LIST:
+        (element,) = below
+        return Array(element)
+    if kind == _MAP:
+        key, value = below
+        return Map(key, value)
+    raise UnsupportedError("it has a column of a type that cannot be read, such as uniontype")
+
+
+# --- protocol buffers ------------------------------------------------------------------------------------------------
+
+
+def _message(data: bytes) -> dict[int, list[int | bytes]]:
+    """The fields of a message by number: numbers as they are, everything else as bytes."""
+    found: dict[int, list[int | bytes]] = {}
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        value: int | bytes
+        if tag & 7 == 0:
+            value, at = _varint(data, at)
+        else:
+            length, at = _varint(data, at) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], at)
+            value, at = data[at : at + length], at + length
+            if at > len(data):
+                raise ValueError("its footer is cut off")
+        found.setdefault(tag >> 3, []).append(value)
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def _number(message: dict[int, list[int | bytes]], field: int) -> int:
+    value = message.get(field, [0])[-1]
+    if not isinstance(value, int):
+        raise ValueError(f"field {field} of its footer is not a number")
+    return value
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if not isinstance(value, bytes):
+        raise ValueError("a number stands in its footer where there should be none")
+    return value
+
+
+def _numbers(values: list[int | bytes]) -> Iterator[int]:
+    """Repeated numbers, packed or not."""
+    for value in values:
+        if isinstance(value, int):
+            yield value
+        else:
+            at = 0
+            while at < len(value):
+                number, at = _varint(value, at)
+                yield number
+
+
+# --- compression -----------------------------------------------------------------------------------------------------
+
+
+def _expand(data: bytes, compression: str) -> bytes:
+    """The content of compression chunks: three bytes of length, the lowest bit set where it is not compressed."""
+    if compression == "none":
+        return data
+    if compression == "lzo":
+        raise UnsupportedError("files compressed with LZO cannot be read", hint="Rewrite the table with another codec.")
+    expand, parts, at = _CODECS[compression], [], 0
+    while at < len(data):
+        head = int.from_bytes(data[at : at + 3], "little")
+        chunk = data[at + 3 : at + 3 + (head >> 1)]
+        if len(chunk) != head >> 1:
+            raise ValueError("its footer is cut off")
+        parts.append(chunk if head & 1 else expand(chunk))
+        at += 3 + len(chunk)
+    return b"".join(parts)
+
+
+def _snappy(chunk: bytes) -> bytes:
+    return bytes(pa.Codec("snappy").decompress(chunk, _varint(chunk, 0)[0], asbytes=True))
+
+
+def _zstd(chunk: bytes) -> bytes:
+    with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
+        return bytes(stream.read())
+
+
+def _lz4(chunk: bytes) -> bytes:
+    return bytes(pa.Codec("lz4_raw").decompress(chunk, _lz4_size(chunk), asbytes=True))
+
+
+def _lz4_size(chunk: bytes) -> int:
+    """The size of a raw LZ4 block once expanded, which only its sequences tell."""
+    size = at = 0
+
+    def run(nibble: int) -> int:
+        nonlocal at
+        length = nibble
+        if nibble == 15:
+            while True:
+                more = chunk[at]
+                at += 1
+                length += more
+                if more != 255:
+                    break
+        return length
+
+    while at < len(chunk):
+        token = chunk[at]
+        at += 1
+        literals = run(token >> 4)
+        at += literals
+        size += literals
+        if at < len(chunk):  # the last sequence is literals only
+            at += 2
+            size += run(token & 15) + 4
+    return size
+
+
+_CODECS: dict[str, Callable[[bytes], bytes]] = {
+    "zlib": lambda chunk: zlib.decompress(chunk, wbits=-15),
+    "snappy": _snappy,
+    "lz4": _lz4,
+    "zstd": _zstd,
+}

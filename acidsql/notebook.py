@@ -1,0 +1,148 @@
+"""Jupyter: ``%load_ext acidsql`` brings ``%acid``, ``%%acid`` and ``%acid_connect``.
+
+The session of the magics is the notebook's variable ``acid``: they use the one that is there, and put theirs there.
+IPython is imported only when the extension is loaded.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from pyspark.sql import DataFrame, SparkSession
+
+import acidsql
+from acidsql.output import ERRORS, describe, format_table, html_table, text_rows
+from acidsql.session import AcidSession
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.lib.pretty import RepresentationPrinter
+
+SESSION_NAME = "acid"
+SHOWN_ROWS = 100
+"""A result is shown up to this many rows; the DataFrame holds them all."""
+
+_MARK = "_acidsql_shown"
+
+
+def load_ipython_extension(ipython: InteractiveShell) -> None:
+    """Register the magics, and a display for the DataFrames that they answer."""
+    ipython.register_magics(AcidMagics)
+    formatters = ipython.display_formatter.formatters  # type: ignore[union-attr]
+    formatters["text/html"].for_type(DataFrame, _html)
+    formatters["text/plain"].for_type(DataFrame, _plain)
+
+
+class StatementFailed(UsageError):
+    """A statement that failed, shown as its message alone, without a Python traceback."""
+
+
+@magics_class
+class AcidMagics(Magics):
+    """The magics. A statement's text is taken as it stands: ``{…}`` and ``$…`` are not Python's here."""
+
+    shell: InteractiveShell
+
+    @no_var_expand
+    @line_magic
+    def acid_connect(self, line: str) -> None:
+        """``%acid_connect [warehouse=…] [metastore=…] [setting=value …]``: open a session and make it ``acid``."""
+        try:
+            given = dict(_pair(word) for word in shlex.split(line))
+        except ValueError as e:
+            raise UsageError(f"%acid_connect: {e}") from e
+        old = self.shell.user_ns.get(SESSION_NAME)
+        if isinstance(old, AcidSession):
+            old.close()
+        self._connect(given)
+
+    @no_var_expand
+    @line_cell_magic
+    def acid(self, line: str, cell: str | None = None) -> DataFrame | None:
+        """``%acid <statement>`` runs one statement, ``%%acid [-o name]`` a cell of them, parted by ``;``.
+
+        The (last) result is shown and answered as a DataFrame; with ``-o`` it is stored in a variable instead.
+        """
+        if cell is None:
+            if not line.strip():
+                raise UsageError("%acid: a statement is missing")
+            return self._run(line)
+        target = _output_name(line)
+        result = self._run(cell)
+        if target is None:
+            return result
+        self.shell.user_ns[target] = result
+        return None
+
+    def _run(self, text: str) -> DataFrame | None:
+        result = None
+        try:
+            for frame in self._session().script(text + "\n"):
+                result = frame
+        except ERRORS as e:
+            raise StatementFailed(describe(e)) from None
+        if result is None or not result.columns:
+            return None
+        vars(result)[_MARK] = True
+        return result
+
+    def _session(self) -> AcidSession:
+        session = self.shell.user_ns.get(SESSION_NAME)
+        return session if isinstance(session, AcidSession) else self._connect({})
+
+    def _connect(self, given: dict[str, str]) -> AcidSession:
+        places = {k: v for k, v in given.items() if k in ("warehouse", "metastore")}
+        settings = {k: v for k, v in given.items() if k not in places}
+        spark = self.shell.user_ns.get("spark")
+        try:
+            session = acidsql.connect(spark if isinstance(spark, SparkSession) else None, settings=settings, **places)
+        except ERRORS as e:
+            raise StatementFailed(describe(e)) from None
+        self.shell.user_ns[SESSION_NAME] = session
+        return session
+
+
+def _pair(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not equals or not name:
+        raise ValueError(f"{word!r} is not name=value")
+    return name, value
+
+
+def _output_name(line: str) -> str | None:
+    """The variable that ``-o name`` names; None for an empty line."""
+    words = line.split()
+    if not words:
+        return None
+    if len(words) == 2 and words[0] in ("-o", "--output") and words[1].isidentifier():
+        return words[1]
+    raise UsageError(f"%%acid takes nothing but -o NAME, not {line.strip()!r}")
+
+
+# --- display ---------------------------------------------------------------------------------------------------------
+
+
+def _shown(frame: DataFrame) -> tuple[list[tuple[str | None, ...]], bool]:
+    """The first rows, and whether there are more."""
+    rows = list(text_rows(frame.limit(SHOWN_ROWS + 1)))
+    return rows[:SHOWN_ROWS], len(rows) > SHOWN_ROWS
+
+
+def _html(frame: DataFrame) -> str | None:
+    """A DataFrame of a magic as a table; any other is shown as PySpark shows it."""
+    if _MARK not in vars(frame):
+        return frame._repr_html_()
+    rows, more = _shown(frame)
+    return html_table(frame.columns, rows, more=more)
+
+
+def _plain(frame: DataFrame, printer: RepresentationPrinter, cycle: bool) -> None:
+    if _MARK not in vars(frame):
+        text = repr(frame)
+    else:
+        rows, more = _shown(frame)
+        text = format_table(frame.columns, rows) + ("\n(more rows are not shown)" if more else "")
+    printer.text(text)  # type: ignore[no-untyped-call]

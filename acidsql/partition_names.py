@@ -1,0 +1,49 @@
+"""Names of partitions, ``p=1/q=even``: as they stand in paths, in locks and in the catalog (Hive's ``Warehouse``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from acidsql.errors import AnalysisError
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The value of a partition key that is NULL or the empty string."""
+
+_ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+def escape_path_name(text: str) -> str:
+    """A partition key or value as it stands in a path (``FileUtils.escapePathName``); NULL's name for ''."""
+    if not text:
+        return DEFAULT_PARTITION
+    return _ESCAPED.sub(lambda m: f"%{ord(m[0]):02X}", text)
+
+
+def unescape_path_name(text: str) -> str:
+    """The inverse of :func:`escape_path_name`; a percent sign without two hexadecimal digits is taken as it is."""
+    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), text)
+
+
+def partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:
+    """``p=1/q=even``: keys in lower case, both sides escaped; NULL and '' are :data:`DEFAULT_PARTITION`."""
+    if len(keys) != len(values):
+        raise AnalysisError(f"{len(keys)} partition keys, but {len(values)} values")
+    pairs = zip(keys, values, strict=True)
+    return "/".join(f"{escape_path_name(key.lower())}={escape_path_name(value or '')}" for key, value in pairs)
+
+
+def parse_partition_name(name: str) -> tuple[tuple[str, str], ...]:
+    """Keys and values of a partition's name or relative path, unescaped; NULL stays :data:`DEFAULT_PARTITION`.
+
+    Raises:
+        AnalysisError: When a part is not ``key=value``.
+    """
+    found = []
+    for part in name.strip("/").split("/"):
+        key, sign, value = part.partition("=")
+        if not (sign and key):
+            raise AnalysisError(f"Not the name of a partition: {name!r}", hint="Partition names look like p=1/q=even.")
+        found.append((unescape_path_name(key), unescape_path_name(value)))
+    return tuple(found)

@@ -1,0 +1,331 @@
+"""A place in the tokens of a statement, and the small pieces that every statement is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from acidsql.errors import AcidError, ParseError, UnsupportedError
+from acidsql.sql.statements import Name, PartitionSpec, Span, TableName
+from acidsql.sql.tokens import Kind, Token, tokenize
+
+T = TypeVar("T")
+
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_AFTER_OPERAND = {")", "]", "}"}
+_NOT_OPERANDS = {"AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "IN", "DISTINCT"}
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
+
+
+class Cursor:
+    """Reads tokens from left to right. Each ``expect_…`` raises a ParseError at the token that does not fit."""
+
+    def __init__(self, source: str, tokens: list[Token] | None = None) -> None:
+        self.source = source
+        self.tokens = tokenize(source) if tokens is None else tokens
+        self.at = 0
+        self.begin = 0
+        """Where the statement starts; behind EXPLAIN it is the inner statement's start."""
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    @property
+    def word(self) -> str:
+        """The token's text in upper case; empty for quoted names, strings, numbers and the end."""
+        return self.tokens[self.at].word
+
+    @property
+    def at_end(self) -> bool:
+        return self.token.kind is Kind.END
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+
+    def sees(self, *words: str) -> bool:
+        """Whether these words stand here, one after the other."""
+        return all(self.peek(i).word == w for i, w in enumerate(words))
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def advance(self) -> Token:
+        token = self.tokens[self.at]
+        if token.kind is not Kind.END:
+            self.at += 1
+        return token
+
+    def accept(self, *words: str) -> bool:
+        """Read these words if they stand here, one after the other."""
+        if not self.sees(*words):
+            return False
+        self.at += len(words)
+        return True
+
+    def accept_one_of(self, *words: str) -> str | None:
+        """Read one of these words if one stands here."""
+        return self.advance().word if self.word in words else None
+
+    def expect(self, *words: str) -> None:
+        for word in words:
+            if self.word != word:
+                raise self.error(f"Expected {word}")
+            self.at += 1
+
+    def expect_one_of(self, *words: str) -> str:
+        found = self.accept_one_of(*words)
+        if found is None:
+            raise self.error("Expected " + ", ".join(words[:-1]) + f" or {words[-1]}")
+        return found
+
+    def expect_end(self) -> None:
+        if not self.at_end:
+            raise self.error("Expected the end of the statement")
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+
+    def error(self, message: str, token: Token | None = None, hint: str | None = None) -> ParseError:
+        """A ParseError at a token (this one, when left out), which names what was found there."""
+        at = token or self.token
+        found = "the end" if at.kind is Kind.END else f"'{_short(at.text)}'"
+        start = at.start
+        if at.kind is Kind.END and len(self.tokens) > 1:
+            start = self.tokens[-2].end
+        return ParseError(f"{message}, found {found}", hint=hint).locate(self.source, start, max(at.end, start + 1))
+
+    def unsupported(self, message: str, token: Token | None = None, hint: str | None = None) -> UnsupportedError:
+        at = token or self.token
+        return UnsupportedError(message, hint=hint).locate(self.source, at.start, at.end)
+
+    # --- spans -------------------------------------------------------------------------------------------------------
+
+    def span(self, first: int, last: int | None = None) -> Span:
+        """The text from the token at index ``first`` to the one before ``last`` (here, when left out)."""
+        last = self.at if last is None else last
+        end = self.tokens[last - 1].end if last > first else self.tokens[first].start
+        return Span(self.source, self.tokens[first].start, end)
+
+    def statement_span(self) -> Span:
+        """The whole statement: from its first token to the last one read."""
+        return self.span(self.begin)
+
+    def rest(self) -> Span:
+        """Everything up to the end, without the ``;``."""
+        first = self.at
+        self.at = len(self.tokens) - 1
+        return self.span(first)
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    def expect_name(self, what: str) -> Name:
+        if not self.token.is_name:
+            raise self.error(f"Expected {what}")
+        token = self.advance()
+        if token.quoted and not token.name:
+            raise self.error(f"Expected {what}", token)
+        self._refuse_dash(token)
+        return Name(token.name, Span(self.source, token.start, token.end))
+
+    def _refuse_dash(self, token: Token) -> None:
+        following = self.token
+        if following.word == "-" and following.start == token.end and self.peek().kind is not Kind.END:
+            name = f"{token.name}-{self.peek().name}"
+            raise self.error(f"The name {name} cannot stand without back-quotes", hint=f"Write `{name}`.")
+
+    def expect_table(self, what: str = "a table name") -> TableName:
+        """``[[catalog.]database.]table``."""
+        first = self.at
+        parts = [self.expect_name(what).text]
+        while self.word == "." and self.peek().is_name:
+            self.at += 1
+            parts.append(self.expect_name(what).text)
+        if self.word == ".":
+            self.at += 1
+            raise self.error("Expected a name after the dot")
+        span = self.span(first)
+        if len(parts) > 3:
+            raise ParseError("A table name has three parts at most: catalog.database.table").locate(
+                self.source, span.start, span.end
+            )
+        catalog, database, table = [None] * (3 - len(parts)) + parts  # type: ignore[list-item]
+        return TableName(str(table), database, span, catalog)
+
+    def names_in_parentheses(self, what: str) -> tuple[Name, ...]:
+        """``(a, b)``."""
+        return self.list_in_parentheses(lambda: self.expect_name(what))
+
+    def list_in_parentheses(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """``(item, item, …)``, one at least."""
+        self.expect("(")
+        items = [item()]
+        while self.accept(","):
+            items.append(item())
+        if self.word != ")":
+            raise self.error("Expected , or )")
+        self.at += 1
+        return tuple(items)
+
+    def if_exists(self) -> bool:
+        return self.sees("IF", "EXISTS") and self.accept("IF", "EXISTS")
+
+    def if_not_exists(self) -> bool:
+        return self.sees("IF", "NOT", "EXISTS") and self.accept("IF", "NOT", "EXISTS")
+
+    # --- literals ----------------------------------------------------------------------------------------------------
+
+    def expect_string(self, what: str) -> str:
+        """A string; strings that follow one another are one, as in Spark."""
+        if self.token.kind is not Kind.STRING:
+            raise self.error(f"Expected {what} in quotes")
+        text = self.advance().value
+        while self.token.kind is Kind.STRING:
+            text += self.advance().value
+        return text
+
+    def expect_integer(self, what: str) -> int:
+        if self.token.kind is not Kind.NUMBER or not self.token.text.isdecimal():
+            raise self.error(f"Expected {what}")
+        return int(self.advance().text)
+
+    def properties(self) -> dict[str, str]:
+        """``('key' = 'value', …)``; a key may also be ``a.b.c``, a value also a number, TRUE or FALSE."""
+        found: dict[str, str] = {}
+
+        def one() -> None:
+            key = self._property_key()
+            self.accept("=") or self.accept("==")
+            found[key] = self._property_value(key)
+
+        self.list_in_parentheses(one)
+        return found
+
+    def _property_key(self) -> str:
+        if self.token.kind is Kind.STRING:
+            return self.expect_string("a property name")
+        parts = [self.expect_name("a property name").text]
+        while self.accept("."):
+            parts.append(self.expect_name("a property name").text)
+        return ".".join(parts)
+
+    def _property_value(self, key: str) -> str:
+        if self.token.kind is Kind.STRING:
+            return self.expect_string("a value")
+        if self.token.kind is Kind.NUMBER:
+            return self.advance().text
+        if self.word in ("TRUE", "FALSE"):
+            return self.advance().word.lower()
+        raise self.error(f"Expected a value for property {key} (a string, a number, TRUE or FALSE)")
+
+    # --- pieces that are left to Spark -------------------------------------------------------------------------------
+
+    def skip_brackets(self) -> None:
+        """Read from an opening bracket to just past the closing one."""
+        opened = [self.token]
+        self.at += 1
+        while opened:
+            token = self.token
+            if token.kind is Kind.END:
+                raise self.error(f"Expected {_CLOSING[opened[-1].text]}", hint=_where(self.source, opened[-1]))
+            if token.word in _CLOSING:
+                opened.append(token)
+            elif token.word in _AFTER_OPERAND:
+                if token.word != _CLOSING[opened[-1].text]:
+                    raise self.error(f"Expected {_CLOSING[opened[-1].text]}", hint=_where(self.source, opened[-1]))
+                opened.pop()
+            self.at += 1
+
+    def expect_expression(self, stops: Collection[str], what: str = "an expression") -> Span:
+        """An expression up to ``,``, a closing bracket, the end, or one of the words that may follow it here."""
+        first = self.at
+        while not self.at_end and self.word != "," and self.word not in _AFTER_OPERAND:
+            if self.word in stops and self._ends_expression(first):
+                break
+            if self.word in _CLOSING:
+                self.skip_brackets()
+            else:
+                self.at += 1
+        if self.at == first:
+            raise self.error(f"Expected {what}")
+        last = self.tokens[self.at - 1]
+        if last.word in _DANGLING or (last.kind is Kind.SYMBOL and last.word not in _COMPLETE):
+            raise self.error("Expected the rest of the expression")
+        return self.span(first)
+
+    def _ends_expression(self, first: int) -> bool:
+        """Whether the stop word that stands here is one, and not a column of that name."""
+        before, after = self.tokens[self.at - 1], self.peek()
+        if self.at > first and (before.word == "." or _wants_operand(before)):
+            return False
+        if self.at == first:
+            return not (after.kind is Kind.SYMBOL and after.word not in "([{")
+        return True
+
+    def partition_spec(self) -> PartitionSpec | None:
+        """``PARTITION (p = 1, q)``, None where there is none."""
+        if not self.sees("PARTITION", "("):
+            return None
+        first = self.at
+        self.at += 1
+        keys = self.list_in_parentheses(self._partition_value)
+        return PartitionSpec(keys, self.span(first))
+
+    def _partition_value(self) -> tuple[Name, Span | None]:
+        key = self.expect_name("a partition key")
+        if self.accept("=") or self.accept("=="):
+            return key, self.expect_expression((), "a value")
+        return key, None
+
+    def at_query(self) -> bool:
+        """Whether a query can start here: SELECT, WITH, FROM, VALUES, TABLE, or any of them in parentheses."""
+        ahead = 0
+        while self.peek(ahead).word == "(":
+            ahead += 1
+        return self.peek(ahead).word in QUERY_WORDS
+
+    def query(self, what: str = "a query") -> Span:
+        """A query, which goes to the end of the statement."""
+        if not self.at_query():
+            raise self.error(f"Expected {what}")
+        first = self.at
+        self.skip_balanced()
+        return self.span(first)
+
+    def skip_balanced(self) -> None:
+        """Go to the end, looking at brackets only."""
+        while not self.at_end:
+            if self.word in _AFTER_OPERAND:
+                raise self.error("Expected the end of the statement")
+            if self.word in _CLOSING:
+                self.skip_brackets()
+            else:
+                self.at += 1
+
+    @contextmanager
+    def at_statement(self) -> Iterator[None]:
+        """The statement that starts here, inside another one (EXPLAIN)."""
+        outer, self.begin = self.begin, self.at
+        yield
+        self.begin = outer
+
+
+_DANGLING = _NOT_OPERANDS | {"CASE"}
+_COMPLETE = _AFTER_OPERAND | {"*", "?", "$", "@"}
+
+
+def _wants_operand(token: Token) -> bool:
+    """Whether an operand must follow this token."""
+    if token.kind is Kind.SYMBOL:
+        return token.word not in _COMPLETE or token.word == "*"
+    return token.word in _NOT_OPERANDS
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+def _where(source: str, opened: Token) -> str:
+    place: AcidError = ParseError("").locate(source, opened.start)
+    return f"The {opened.text} at line {place.line}:{place.column} is still open."

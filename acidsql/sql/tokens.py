@@ -1,0 +1,219 @@
+"""The tokens of a statement: sqlglot's Spark tokenizer, with every token's place in the source.
+
+The text between two tokens (space, comments, hints) is looked at here too, because sqlglot and Spark do not agree on all
+of it: a comment that is never closed, a line comment that goes on after a backslash. Where they differ, Spark is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Token as SqlglotToken
+
+from acidsql.errors import ParseError
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    """A keyword or a name without quotes; which of the two, the place decides."""
+    QUOTED = "quoted name"
+    STRING = "string"
+    NUMBER = "number"
+    SYMBOL = "symbol"
+    END = "end"
+    """Stands behind the last token; its text is empty."""
+
+
+class Token(NamedTuple):
+    """A token: ``source[start:end]`` is its ``text``.
+
+    ``word`` is the text in upper case for words and symbols and empty for everything else, so that comparing it with a
+    keyword never takes a quoted name or a string for one.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    word: str
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is a back-quoted name."""
+        return self.kind is Kind.QUOTED
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it can be an identifier; every keyword of Spark's can."""
+        return self.kind is Kind.WORD or self.kind is Kind.QUOTED
+
+    @property
+    def name(self) -> str:
+        """The identifier without its back-quotes."""
+        return self.text[1:-1].replace("``", "`") if self.kind is Kind.QUOTED else self.text
+
+    @property
+    def value(self) -> str:
+        """What a string stands for."""
+        return unescape(self.text)
+
+
+class _SourceTokenizer(Spark.Tokenizer):
+    """Spark's tokenizer without what sqlglot's own parser wants from it.
+
+    No keywords (so ``ORDER  BY`` stays two words, and ``SHOW …`` is not swallowed whole as a command), no Jinja, no
+    hints (they are comments here), no type suffixes that split ``1L`` in three. As in Spark 4, a doubled quote inside a
+    string stands for the quote (``spark.sql.legacy.consecutiveStringLiterals.enabled`` is off).
+    """
+
+    KEYWORDS = {  # noqa: RUF012 - a class attribute of sqlglot's
+        symbol: Spark.Tokenizer.KEYWORDS[symbol]
+        for symbol in ("==", "::", "||", "|>", ">=", "<=", "<>", "!=", "<=>", "->", "=>")
+    }
+    COMMANDS = set()  # noqa: RUF012
+    NUMERIC_LITERALS = {}  # noqa: RUF012
+    HEX_STRINGS = []  # noqa: RUF012
+    STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
+
+
+_NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[lLsSyYfFdD]|[bB][dD])?")
+_SPACE = re.compile(r"\s+")
+_LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*\r?\n?")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+
+def tokenize(source: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """The tokens of ``source[start:end]``, with an END token behind them; offsets are those of the source.
+
+    Raises:
+        ParseError: When a string, a quoted name or a comment is not closed.
+    """
+    stop = len(source) if end is None else end
+    made: list[Token] = []
+    at = start
+    while at is not None and at < stop:
+        at = _scan(source, at, stop, made)
+    made.append(Token(Kind.END, "", stop, stop, ""))
+    return made
+
+
+def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
+    """Add tokens from ``start`` on; where to start again, because Spark sees a comment where sqlglot saw tokens."""
+    tokenizer = _SourceTokenizer(dialect=Spark)
+    piece = source[start:stop]
+    broken = False
+    try:
+        raw = tokenizer.tokenize(piece)
+    except TokenError:
+        raw, broken = list(tokenizer.tokens), True
+    at = start
+    for token in _whole(raw):
+        begin, finish = token.start + start, token.end + 1 + start
+        at = skip_gap(source, at, stop)
+        if at > begin:
+            return at
+        if at < begin:
+            raise _unexpected(source, at)
+        made.append(_make(source, begin, finish))
+        at = finish
+    at = skip_gap(source, at, stop)
+    if at < stop:
+        raise _not_closed(source, at) if broken else _unexpected(source, at)
+    return stop
+
+
+def _whole(raw: list[SqlglotToken]) -> Iterator[SqlglotToken]:
+    """Without the tokens that sqlglot adds at the place of another (a suffixed number is three)."""
+    last = -1
+    for token in raw:
+        if token.start > last:
+            yield token
+        last = token.end
+
+
+def _make(source: str, start: int, end: int) -> Token:
+    text = source[start:end]
+    first = text[0]
+    if first == "`":
+        return Token(Kind.QUOTED, text, start, end, "")
+    if text[-1] in "'\"" and len(text) > 1:
+        return Token(Kind.STRING, text, start, end, "")
+    if first.isdigit() and _NUMBER.fullmatch(text):
+        return Token(Kind.NUMBER, text, start, end, "")
+    if first.isalnum() or first == "_":
+        return Token(Kind.WORD, text, start, end, text.upper())
+    return Token(Kind.SYMBOL, text, start, end, text)
+
+
+def skip_gap(source: str, start: int, stop: int) -> int:
+    """The first offset at or after ``start`` that is neither space nor in a comment or hint.
+
+    Raises:
+        ParseError: When a bracketed comment is not closed.
+    """
+    at = start
+    while at < stop:
+        if source[at].isspace():
+            found = _SPACE.match(source, at, stop)
+        elif source.startswith("--", at):
+            found = _LINE_COMMENT.match(source, at, stop)
+        elif source.startswith("/*", at):
+            at = _comment_end(source, at, stop)
+            continue
+        else:
+            return at
+        assert found is not None
+        at = found.end()
+    return at
+
+
+def _comment_end(source: str, start: int, stop: int) -> int:
+    """The offset just past a bracketed comment, which may hold others."""
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(source, start, stop):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    raise ParseError("The comment is not closed", hint="It wants a */ for each /*.").locate(source, start, start + 2)
+
+
+def _not_closed(source: str, at: int) -> ParseError:
+    what = "quoted name" if source[at] == "`" else "string"
+    return ParseError(f"The {what} is not closed").locate(source, at)
+
+
+def _unexpected(source: str, at: int) -> ParseError:
+    return ParseError(f"Unexpected {source[at]!r}").locate(source, at)
+
+
+# --- strings ---------------------------------------------------------------------------------------------------------
+
+_ESCAPE = re.compile(
+    r"\\(?:u(?P<short>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})|(?P<octal>[0-3][0-7]{2})|(?P<one>.))", re.DOTALL
+)
+_ONE = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def unescape(literal: str) -> str:
+    """What a string literal stands for, by Spark's rules (``SparkParserUtils.unescapeSQLString``)."""
+    if literal[0] in "rR":
+        return literal[2:-1]
+    quote = literal[0]
+    body = literal[1:-1].replace(quote * 2, quote)
+    return _ESCAPE.sub(_replace_escape, body) if "\\" in body else body
+
+
+def _replace_escape(found: re.Match[str]) -> str:
+    if found["one"] is not None:
+        return _ONE.get(found["one"], found["one"])
+    if found["octal"] is not None:
+        return chr(int(found["octal"], 8))
+    point = int(found["short"] or found["long"], 16)
+    return chr(point) if point <= 0x10FFFF else "\ufffd"

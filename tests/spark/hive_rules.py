@@ -1,0 +1,84 @@
+"""The rules that Hive's readers rely on, checked on a directory by a reader of its own (pyorc, regular expressions).
+
+Stands in for Hive 3.1, which runs nowhere near the tests; nothing of acidsql is used here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyorc
+
+_BASE = re.compile(r"base_(\d{7,})")
+_DELTA = re.compile(r"(delete_delta|delta)_(\d{7,})_(\d{7,})_(\d{4,})")
+_BUCKET = re.compile(r"bucket_(\d{5})")
+_FIELDS = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
+V1 = 1 << 29
+
+
+def check_table(root: Path) -> int:
+    """Check every directory below a table or partition; the number of events seen."""
+    deleted: set[tuple[str, int, int, int]] = set()
+    events = 0
+    for directory in sorted(p for p in root.rglob("*") if p.is_dir()):
+        if "=" in directory.name:
+            continue
+        base, delta = _BASE.fullmatch(directory.name), _DELTA.fullmatch(directory.name)
+        assert base or delta, f"{directory} is no name that Hive 3.1 parses"
+        assert (directory / "_orc_acid_version").read_bytes() == b"2"
+        files = [f for f in directory.iterdir() if not f.name.startswith(("_", "."))]
+        assert files, f"{directory} holds no file: Trino would not see it"
+        for file in files:
+            bucket = _BUCKET.fullmatch(file.name)
+            assert bucket, f"{file.name} is no name that Hive 3.1 parses"
+            is_delete = bool(delta and delta[1] == "delete_delta")
+            write_id = int(delta[2] if delta else base[1])  # type: ignore[index]
+            statement = int(delta[4]) if delta else 0
+            events += _check_file(file, int(bucket[1]), write_id, statement, is_delete, deleted)
+    return events
+
+
+def _check_file(
+    file: Path, writer: int, write_id: int, statement: int, is_delete: bool, deleted: set[tuple[str, int, int, int]]
+) -> int:
+    with file.open("rb") as f:
+        reader = pyorc.Reader(f, struct_repr=pyorc.StructRepr.TUPLE, column_indices=list(range(5)))
+        names = list(pyorc.Reader(file.open("rb")).schema.fields)
+        assert names == _FIELDS
+        rows = [r[:5] for r in reader]
+        _check_key_index(reader, rows)
+    keys = [tuple(r[1:4]) for r in rows]
+    assert keys == sorted(keys), f"{file} is not sorted"
+    assert len(set(keys)) == len(keys), f"{file} holds an identity twice"
+    partition = str(file.parent.parent)
+    for operation, original, bucket, row_id, current in rows:
+        assert current == write_id
+        assert (bucket & 0x0FFF0000) >> 16 == writer, f"{file}: event of another writer"
+        assert bucket & V1
+        if is_delete:
+            assert operation == 2
+            assert original <= write_id
+            identity = (partition, original, bucket, row_id)
+            assert identity not in deleted, f"{identity} is deleted twice"
+            deleted.add(identity)
+        else:
+            assert operation == 0
+            assert original == write_id
+            assert bucket & 0xFFF == statement
+    return len(rows)
+
+
+def _check_key_index(reader: pyorc.Reader, rows: list[tuple[int, ...]]) -> None:
+    """``hive.acid.key.index`` is exact or absent: wrong values lose deletes in Hive."""
+    if "hive.acid.key.index" not in reader.user_metadata:
+        return
+    entries = [e for e in reader.user_metadata["hive.acid.key.index"].decode().split(";") if e]
+    assert len(entries) == reader.num_of_stripes
+    end = 0
+    for number, entry in enumerate(entries):
+        end += len(reader.read_stripe(number))
+        assert tuple(int(x) for x in entry.split(",")) == rows[end - 1][1:4]
+    assert reader.user_metadata["hive.acid.version"] == b"2"
+    counts = [sum(1 for r in rows if r[0] == operation) for operation in (0, 1, 2)]
+    assert reader.user_metadata["hive.acid.stats"].decode() == ",".join(map(str, counts))

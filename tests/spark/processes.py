@@ -1,0 +1,35 @@
+"""Running acidsql in a process of its own, with a Spark as small as it gets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyspark
+
+ROOT = Path(__file__).parents[2]
+SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+SMALL = (
+    "--conf",
+    "spark.driver.memory=1g",
+    "--conf",
+    "spark.ui.enabled=false",
+    "--conf",
+    "spark.driver.host=127.0.0.1",
+)
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, with the project on Python's path and the same Python for Spark."""
+    path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+    return {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def run(command: Sequence[str | os.PathLike[str]], cwd: Path, *, typed: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        command, cwd=cwd, env=environment(), input=typed, capture_output=True, text=True, check=False, timeout=300
+    )

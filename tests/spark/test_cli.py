@@ -1,0 +1,31 @@
+"""``acidsql`` as a process: one makes a table, the next one changes it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.spark.processes import SMALL, run
+
+ACIDSQL = [sys.executable, "-m", "acidsql", *SMALL]
+
+
+def test_two_processes_share_a_warehouse_and_errors_have_a_caret(tmp_path: Path) -> None:
+    create = "CREATE TRANSACTIONAL TABLE emp (id int, name string); INSERT INTO emp VALUES (1, 'Ann'), (2, NULL);"
+    made = run([*ACIDSQL, "-e", create + " SELECT * FROM emp ORDER BY id", "--format", "json"], tmp_path)
+    assert (made.returncode, made.stdout.splitlines()[1:]) == (
+        0,
+        ['{"id":1,"name":"Ann"}', '{"id":2,"name":null}'],
+    ), made.stderr
+    assert (tmp_path / "warehouse" / "emp" / "delta_0000001_0000001_0000" / "bucket_00000").is_file()
+
+    changed = run(
+        [*ACIDSQL, "--format", "tsv"],
+        tmp_path,
+        typed="DELETE FROM emp WHERE id = 1;\nSELECT * FROM emp;\nUPDATE emp SET x = 1;",
+    )
+    assert changed.returncode == 1
+    assert changed.stdout.splitlines()[1:] == ["1\t0\t1\t0", "id\tname", "2\t\\N"]
+    assert "line 3:16" in changed.stderr
+    assert "UPDATE emp SET x = 1\n               ^" in changed.stderr
+    assert "Traceback" not in changed.stderr

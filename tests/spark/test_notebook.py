@@ -1,0 +1,161 @@
+"""Jupyter: the magics in a real shell, and the quickstart notebook from its first cell to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from nbclient import NotebookClient
+from pyspark.sql import DataFrame, SparkSession
+from traitlets.config import Config
+
+from acidsql.notebook import StatementFailed
+from acidsql.session import AcidSession
+from tests.spark.processes import ROOT, environment
+
+CREATE = "CREATE TABLE emp (id int, name string) STORED AS ORC TBLPROPERTIES('transactional'='true')"
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteractiveShell]:
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.ProfileDir.location = str(tmp_path_factory.mktemp("ipython"))
+    shell = InteractiveShell.instance(config=config)
+    shell.run_line_magic("load_ext", "acidsql")
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def shell(
+    loaded: InteractiveShell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[InteractiveShell]:
+    monkeypatch.chdir(tmp_path)
+    loaded.user_ns["spark"] = spark
+    yield loaded
+    session = loaded.user_ns.pop("acid", None)
+    if isinstance(session, AcidSession):
+        session.close()
+    loaded.user_ns.pop("kept", None)
+
+
+def shown(shell: InteractiveShell, value: Any) -> dict[str, str]:
+    formatted, _ = shell.display_formatter.format(value)
+    return formatted
+
+
+def test_the_first_statement_opens_a_session_on_the_notebooks_spark(shell: InteractiveShell, tmp_path: Path) -> None:
+    assert shell.run_line_magic("acid", CREATE) is None
+    session = shell.user_ns["acid"]
+    assert session.spark is shell.user_ns["spark"]
+    assert session.warehouse == str(tmp_path / "warehouse")
+
+
+def test_a_connection_names_places_and_settings_and_replaces_the_session(
+    shell: InteractiveShell, tmp_path: Path
+) -> None:
+    shell.run_line_magic("acid_connect", "")
+    first = shell.user_ns["acid"]
+    shell.run_line_magic("acid_connect", f"warehouse={tmp_path}/other hive.txn.timeout=99s")
+    second = shell.user_ns["acid"]
+    assert second is not first
+    assert second.warehouse == str(tmp_path / "other")
+    assert second.settings["hive.txn.timeout"] == "99s"
+
+
+def test_a_session_of_the_users_own_is_used(shell: InteractiveShell, acid: AcidSession) -> None:
+    shell.user_ns["acid"] = acid
+    shell.run_line_magic("acid", CREATE)
+    assert acid.table("emp").count() == 0
+
+
+def test_a_result_is_a_dataframe_that_shows_its_rows(shell: InteractiveShell) -> None:
+    frame = shell.run_line_magic("acid", "SELECT 1 AS id, '<x>' AS name")
+    assert isinstance(frame, DataFrame)
+    assert [tuple(r) for r in frame.collect()] == [(1, "<x>")]
+    display = shown(shell, frame)
+    assert "<td>1</td><td>&lt;x&gt;</td>" in display["text/html"]
+    assert "| 1  | <x>  |" in display["text/plain"]
+
+
+def test_a_long_result_is_cut_where_it_is_shown(shell: InteractiveShell) -> None:
+    frame = shell.run_line_magic("acid", "SELECT * FROM range(1000)")
+    display = shown(shell, frame)
+    assert display["text/html"].count("<tr>") == 101
+    assert "More rows are not shown." in display["text/html"]
+    assert frame.count() == 1000
+
+
+def test_other_dataframes_are_shown_as_ever(shell: InteractiveShell, spark: SparkSession) -> None:
+    frame = spark.range(3)
+    assert shown(shell, frame) == {"text/plain": repr(frame)}
+
+
+def test_a_cell_runs_every_statement_and_stores_the_last_result(shell: InteractiveShell) -> None:
+    cell = f"{CREATE};\nINSERT INTO emp VALUES (1, '{{braces}} and $dollars; as they are');\nSELECT * FROM emp"
+    assert shell.run_cell_magic("acid", "-o kept", cell) is None
+    assert [tuple(r) for r in shell.user_ns["kept"].collect()] == [(1, "{braces} and $dollars; as they are")]
+    last = shell.run_cell_magic("acid", "", "DELETE FROM emp; SELECT count(*) FROM emp")
+    assert [tuple(r) for r in last.collect()] == [(0,)]
+
+
+def test_an_error_is_shown_with_its_place_and_without_a_traceback(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_line_magic("acid", CREATE)
+    with pytest.raises(StatementFailed, match="line 1:16"):
+        shell.run_line_magic("acid", "UPDATE emp SET nope = 1")
+    result = shell.run_cell("%acid UPDATE emp SET nope = 1")
+    assert isinstance(result.error_in_exec, StatementFailed)
+    told = capsys.readouterr()
+    assert "               ^^^^" in (told.out + told.err).splitlines()
+    assert "Traceback" not in told.out + told.err
+
+
+@pytest.mark.parametrize(("line", "cell"), [("-x name", "SELECT 1"), ("-o", "SELECT 1"), ("-o 1a", "SELECT 1")])
+def test_a_wrong_option_is_refused(shell: InteractiveShell, line: str, cell: str) -> None:
+    with pytest.raises(UsageError):
+        shell.run_cell_magic("acid", line, cell)
+
+
+@pytest.mark.parametrize(
+    ("magic", "line"), [("acid", "  "), ("acid_connect", "warehouse"), ("acid_connect", "no.such=1")]
+)
+def test_a_magic_without_what_it_needs_is_refused(shell: InteractiveShell, magic: str, line: str) -> None:
+    with pytest.raises(UsageError):
+        shell.run_line_magic(magic, line)
+
+
+def test_the_quickstart_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
+    notebook = nbformat.read(ROOT / "notebooks" / "quickstart.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+
+    cells = [c for c in notebook.cells if c.cell_type == "code"]
+    pages = ["".join(o.get("data", {}).get("text/html", "") for o in c.outputs) for c in cells]
+    texts = ["".join(o.get("data", o).get("text/plain", o.get("text", "")) for o in c.outputs) for c in cells]
+    inserted, updated, deleted, selected = pages[1:5]
+    assert "<td>3</td><td>0</td><td>0</td><td>3</td>" in inserted
+    assert "<td>1</td><td>1</td><td>0</td><td>0</td>" in updated
+    assert "<td>1</td><td>0</td><td>1</td><td>0</td>" in deleted
+    assert "<td>2</td><td>Bob</td><td>6000</td>" in selected
+    assert texts[6] == "(2, 3)"
+    assert texts[7].split() == [
+        f"{folder}/{name}"
+        for folder in (
+            "delete_delta_0000002_0000002_0000",
+            "delete_delta_0000003_0000003_0000",
+            "delta_0000001_0000001_0000",
+            "delta_0000002_0000002_0000",
+            "delta_0000004_0000004_0000",
+        )
+        for name in ("_orc_acid_version", "bucket_00000")
+    ]

@@ -1,0 +1,186 @@
+"""Queries: the user's own text reaches Spark, over one snapshot of every ACID table in it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+from pyspark.sql import SparkSession
+
+from acidsql.session import AcidSession
+
+
+@pytest.fixture
+def shop(acid: AcidSession, spark: SparkSession) -> AcidSession:
+    acid.sql("CREATE DATABASE hr")
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string, salary int, dept int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE hr.dept (id int, title string)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann', 5000, 10), (2, 'Bob', NULL, 10), (3, 'Cid', 4000, 20)").collect()
+    acid.sql("INSERT INTO hr.dept VALUES (10, 'Sales'), (20, 'Ops')").collect()
+    spark.createDataFrame([(1, "x"), (2, "y")], "id int, tag string").createOrReplaceTempView("tags")
+    return acid
+
+
+def answer(acid: AcidSession, text: str, **parameters: object) -> list[tuple[object, ...]]:
+    return sorted(tuple(r) for r in acid.sql(text, **parameters).collect())
+
+
+# what the text says, and the same over Spark's own views of the same rows
+SAME_AS_SPARK = [
+    "SELECT nvl(salary, 0), name FROM emp",
+    "SELECT 1L, salary + 1L FROM emp",
+    "SELECT id FROM emp WHERE salary <=> NULL",
+    r"SELECT id, name RLIKE r'\w+' FROM emp",
+    "SELECT timestamp '2024-02-29 12:00:00', date '1970-01-01' FROM emp",
+    "SELECT /* emp */ id -- FROM emp\nFROM emp",
+    "SELECT '$$', \"$${x}\", `id` AS `a b` FROM emp",
+    "SELECT * FROM emp",
+    "SELECT emp.* FROM emp",
+    "SELECT e.name, emp2.name FROM emp e JOIN emp emp2 ON e.dept = emp2.dept",
+    "SELECT emp.id FROM emp WHERE emp.id IN (SELECT max(id) FROM emp)",
+    "SELECT id, (SELECT count(*) FROM emp o WHERE o.dept = emp.dept) FROM emp",
+    "WITH emp AS (SELECT 7 AS id) SELECT * FROM emp",
+    "WITH e AS (SELECT * FROM emp), f AS (SELECT * FROM e) SELECT count(*) FROM f",
+    "SELECT dept, sum(salary) AS s FROM emp GROUP BY dept HAVING count(*) > 1 ORDER BY s",
+    "SELECT id, row_number() OVER (PARTITION BY dept ORDER BY id) FROM emp",
+    "SELECT id FROM emp UNION ALL SELECT id FROM tags",
+    "SELECT name, tag FROM emp LEFT JOIN tags USING (id)",
+    "SELECT transform(array(id, 2), x -> x + 1) FROM emp",
+    "SELECT EXTRACT(day FROM date '2024-02-29') FROM emp",
+    "FROM emp SELECT id WHERE id > 1",
+    "SELECT * FROM emp LATERAL VIEW explode(array(1, 2)) t AS n",
+    "SELECT count(DISTINCT dept), max(name) FROM emp",
+    "SELECT * FROM (SELECT id, name FROM emp) x WHERE id < 3",
+    "SELECT * FROM VALUES (1), (2) AS v(a)",
+    "SELECT CASE WHEN salary > 4500 THEN 'a' ELSE 'b' END FROM emp",
+    "SELECT if(salary IS NULL, 'none', name) x FROM emp",
+    "SELECT id FROM emp WHERE name = 'Ann;' OR name LIKE '%n'",
+]
+
+
+@pytest.mark.parametrize("text", SAME_AS_SPARK)
+def test_a_query_answers_as_plain_spark_does(shop: AcidSession, spark: SparkSession, text: str) -> None:
+    rows = [tuple(r) for r in shop.table("emp").collect()]
+    ours = shop.sql(text)
+    found = sorted(map(repr, ours.collect()))
+    spark.createDataFrame(rows, "id int, name string, salary int, dept int").createOrReplaceTempView("emp")
+    try:
+        theirs = spark.sql(text)
+        assert ours.columns == theirs.columns
+        assert [f.dataType for f in ours.schema] == [f.dataType for f in theirs.schema]
+        assert found == sorted(map(repr, theirs.collect()))
+    finally:
+        spark.catalog.dropTempView("emp")
+
+
+def test_tables_of_several_databases_views_and_subqueries_mix(shop: AcidSession) -> None:
+    assert answer(
+        shop,
+        """SELECT emp.name, d.title, tags.tag FROM emp JOIN hr.dept d ON emp.dept = d.id LEFT JOIN tags ON tags.id = emp.id
+           WHERE d.id IN (SELECT id FROM hr.dept WHERE title = 'Sales')""",
+    ) == [("Ann", "Sales", "x"), ("Bob", "Sales", "y")]
+    assert answer(shop, "SELECT hr.dept.title FROM hr.dept WHERE hr.dept.id = 10") == [("Sales",)]
+    shop.sql("USE hr")
+    assert answer(shop, "SELECT title FROM dept, default.emp WHERE dept.id = emp.dept AND name = 'Cid'") == [("Ops",)]
+
+
+def test_named_parameters_reach_every_kind_of_statement(shop: AcidSession) -> None:
+    assert answer(shop, "SELECT name FROM emp WHERE id = :id", id=2) == [("Bob",)]
+    shop.sql("INSERT INTO emp VALUES (:id, :name, 1, 1)", id=9, name="O'Hara")
+    shop.sql("UPDATE emp SET salary = :s WHERE name = :name", s=77, name="O'Hara")
+    assert answer(shop, "SELECT salary FROM emp WHERE id = 9") == [(77,)]
+    assert shop.sql("DELETE FROM emp WHERE id = :id", id=9).collect()[0].num_deleted_rows == 1
+
+
+def test_row_id_is_a_struct_that_a_star_does_not_show(shop: AcidSession) -> None:
+    frame = shop.sql("SELECT ROW__ID, * FROM emp")
+    assert frame.columns == ["ROW__ID", "id", "name", "salary", "dept"]
+    assert frame.schema["ROW__ID"].dataType.simpleString() == "struct<writeId:bigint,bucketId:int,rowId:bigint>"
+    assert answer(shop, "SELECT id FROM emp WHERE ROW__ID.rowId = 1") == [(2,)]
+    joined = shop.sql(
+        "SELECT a.ROW__ID, *, b.* FROM emp a JOIN emp b ON a.ROW__ID = b.ROW__ID WHERE a.row__id.writeid = 1"
+    )
+    assert joined.columns == ["ROW__ID", *["id", "name", "salary", "dept"] * 3]
+    assert joined.count() == 3
+    assert shop.sql("SELECT * FROM (SELECT ROW__ID r, * FROM emp) x").columns == ["r", "id", "name", "salary", "dept"]
+    assert shop.sql("SELECT count(*) FROM emp WHERE ROW__ID IS NOT NULL").collect()[0][0] == 3
+
+
+def test_a_statement_sees_one_snapshot_however_late_it_is_read(shop: AcidSession) -> None:
+    before = shop.sql("SELECT a.id FROM emp a JOIN emp b ON a.id = b.id")
+    table = shop.table("emp")
+    shop.sql("DELETE FROM emp WHERE id = 1")
+    shop.sql("INSERT OVERWRITE emp VALUES (8, 'New', 1, 1)")
+    assert sorted(r[0] for r in before.collect()) == [1, 2, 3]
+    assert before.count() == table.count() == 3
+    assert answer(shop, "SELECT id FROM emp") == [(8,)]
+
+
+def test_a_read_is_pinned_until_its_frame_is_garbage(shop: AcidSession) -> None:
+    frame = shop.sql("SELECT * FROM emp")
+    assert len(shop.sql("SHOW TRANSACTIONS").collect()) == 1
+    assert shop.sql("SHOW LOCKS").collect() == []
+    del frame
+    gc.collect()
+    assert shop.sql("SHOW TRANSACTIONS").collect() == []
+
+
+def test_a_temporary_view_keeps_its_snapshot(shop: AcidSession) -> None:
+    shop.sql("CREATE OR REPLACE TEMPORARY VIEW rich AS SELECT name FROM emp WHERE salary > 4500")
+    shop.sql("UPDATE emp SET salary = 9000")
+    assert answer(shop, "SELECT * FROM rich") == [("Ann",)]
+    shop.spark.catalog.dropTempView("rich")
+
+
+def test_a_temporary_view_of_the_same_name_goes_first(shop: AcidSession, spark: SparkSession) -> None:
+    spark.createDataFrame([(42,)], "id int").createOrReplaceTempView("emp")
+    try:
+        assert answer(shop, "SELECT id FROM emp") == [(42,)]
+        assert len(answer(shop, "SELECT id FROM default.emp")) == 3
+    finally:
+        spark.catalog.dropTempView("emp")
+
+
+def test_explain_shows_the_plan(shop: AcidSession) -> None:
+    plan = shop.sql("EXPLAIN SELECT id FROM emp WHERE id = 1").collect()[0][0]
+    assert "Physical Plan" in plan
+    assert "orc" in plan.lower()
+
+
+def test_no_views_stay_behind(shop: AcidSession, spark: SparkSession) -> None:
+    shop.sql("SELECT * FROM emp a JOIN emp b USING (id)").collect()
+    shop.sql("UPDATE emp SET salary = 1 WHERE id IN (SELECT id FROM hr.dept)").collect()
+    assert [t.name for t in spark.catalog.listTables() if t.name.startswith("__acid")] == []
+
+
+def test_threads_share_a_session(shop: AcidSession) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE counter (n int)")
+    shop.sql("INSERT INTO counter VALUES (0)").collect()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(3):
+                shop.sql("UPDATE counter SET n = n + 1").collect()
+        except BaseException as e:
+            errors.append(e)
+            raise
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert answer(shop, "SELECT n FROM counter") == [(9,)]
+
+
+def test_a_script_runs_statement_by_statement(shop: AcidSession) -> None:
+    script = """-- a comment; with a semicolon
+        INSERT INTO emp VALUES (${id}, 'a;b', 1, 1);
+        SELECT name FROM emp WHERE id = ${hivevar:id};
+    """
+    results = list(shop.script(script, {"id": "77"}))
+    assert [r.count() for r in results] == [1, 1]
+    assert results[1].collect()[0][0] == "a;b"

@@ -1,0 +1,92 @@
+"""The interactive shell, typed into through a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from acidsql.cli.run import Printing
+from acidsql.cli.shell import HISTORY_VARIABLE, Shell
+from acidsql.errors import TableNotFound
+from tests.unit.cli import fakes
+
+TypeIn = Callable[[str], int]
+
+
+@pytest.fixture
+def session() -> fakes.Session:
+    lost = TableNotFound("Table not found default.nope").locate("SELECT * FROM nope", 14, 18)
+    return fakes.Session({"SELECT 1": fakes.Frame(["one"], [("1",)]), "SELECT * FROM nope": lost})
+
+
+@pytest.fixture
+def type_in(session: fakes.Session, monkeypatch: pytest.MonkeyPatch) -> TypeIn:
+    monkeypatch.setenv(HISTORY_VARIABLE, "")
+    monkeypatch.setattr("acidsql.cli.shell.write_result", fakes.write_result)
+
+    def run(keys: str) -> int:
+        with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+            pipe.send_text(keys)
+            return Shell(session, {}, Printing()).run()  # type: ignore[arg-type]
+
+    return run
+
+
+def test_a_statement_runs_when_its_semicolon_is_followed_by_enter(
+    type_in: TypeIn, session: fakes.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert type_in("SELECT 1;\r!quit\r") == 0
+    assert session.ran == ["SELECT 1"]
+    out = capsys.readouterr().out
+    assert "table: ('1',)\n" in out
+    assert "1 row (" in out
+
+
+def test_enter_before_the_semicolon_starts_a_new_line(type_in: TypeIn, session: fakes.Session) -> None:
+    type_in("SELECT\r1\r;\rquit;\r")
+    assert session.ran == ["SELECT\n1"]
+
+
+def test_an_error_is_shown_with_its_caret_and_the_shell_goes_on(
+    type_in: TypeIn, session: fakes.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    type_in("SELECT * FROM nope;\rSELECT 1;\rexit\r")
+    assert session.ran == ["SELECT * FROM nope", "SELECT 1"]
+    shown = capsys.readouterr()
+    assert "              ^^^^" in shown.err.splitlines()
+    assert "table: ('1',)" in shown.out
+
+
+def test_a_statement_without_rows_says_ok(type_in: TypeIn, capsys: pytest.CaptureFixture[str]) -> None:
+    type_in("USE hr;\r!q\r")
+    assert "OK (" in capsys.readouterr().out
+
+
+def test_help_and_unknown_commands_run_nothing(
+    type_in: TypeIn, session: fakes.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    type_in("!help\r!helf\r;\r\r-- nothing\r;\r!quit\r")
+    out = capsys.readouterr().out
+    assert "!quit" in out
+    assert "no command !helf" in out
+    assert session.ran == []
+
+
+def test_ctrl_c_drops_what_was_typed_and_ctrl_d_leaves(type_in: TypeIn, session: fakes.Session) -> None:
+    assert type_in("SELECT 'open\x03SELECT 1;\r\x04") == 0
+    assert session.ran == ["SELECT 1"]
+
+
+def test_ctrl_c_during_a_statement_cancels_it_alone(
+    type_in: TypeIn, session: fakes.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    session.script = interrupted  # type: ignore[assignment, method-assign]
+    assert type_in("SELECT 1;\r!quit\r") == 0
+    assert "Cancelled." in capsys.readouterr().err

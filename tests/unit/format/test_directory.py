@@ -1,0 +1,432 @@
+"""The state of a directory: Hive's getAcidState, with the situations of its TestAcidUtils."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acidsql.errors import CorruptFile, SnapshotTooOld
+from acidsql.format.directory import AcidState, DirectorySummary, acid_state, directory_summary, qualifies
+from acidsql.format.names import BaseName, DeltaName
+from acidsql.fs import FileStatus, LocalFileSystem
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+ALL_TXNS = ValidTxnList(1000)
+
+
+class CountingFileSystem(LocalFileSystem):
+    """Remembers which directories were listed, by their last name."""
+
+    def __init__(self) -> None:
+        self.listed: list[str] = []
+
+    def list(self, path: str) -> list[FileStatus]:
+        self.listed.append(Path(path).name)
+        return super().list(path)
+
+
+def build(root: Path, *paths: str) -> None:
+    """Files of some bytes at the paths; a path that ends in a slash is an empty directory."""
+    for path in paths:
+        file = root / path
+        if path.endswith("/"):
+            file.mkdir(parents=True, exist_ok=True)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(b"x" * 5)
+
+
+def metadata(root: Path, base: str, data_format: str, version: str = "0") -> None:
+    build(root, f"{base}/bucket_0")
+    text = json.dumps({"thisFileVersion": version, "dataFormat": data_format})
+    (root / base / "_metadata_acid").write_text(text)
+
+
+def state_of(
+    root: Path,
+    high_watermark: int = 100,
+    *,
+    open: tuple[int, ...] = (),
+    aborted: tuple[int, ...] = (),
+    txns: ValidTxnList = ALL_TXNS,
+) -> AcidState:
+    return acid_state(LocalFileSystem(), str(root), ValidWriteIdList("db.t", high_watermark, open, aborted), txns)
+
+
+def kept(state: AcidState) -> list[str]:
+    return [Path(d.path).name for d in state.deltas]
+
+
+def base_of(state: AcidState) -> str | None:
+    return None if state.base is None else Path(state.base.path).name
+
+
+def gone(state: AcidState) -> list[str]:
+    return [Path(p).name for p in state.obsolete]
+
+
+def aborted_of(state: AcidState) -> list[str]:
+    return [Path(p).name for p in state.aborted]
+
+
+# --- nothing, and original files ---
+
+
+def test_a_directory_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    assert state_of(tmp_path / "none") == AcidState(str(tmp_path / "none"))
+
+
+def test_originals_are_found_recursively_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    build(tmp_path, "000002_0", "000001_1", "000000_0_copy_2", "000000_0_copy_10", "000000_0_copy_1", "000000_0")
+    build(tmp_path, "random", "_done", ".hidden/000000_0", "_tmp/000000_0", "subdir/000000_0", "subdir/deep/000001_0")
+    state = state_of(tmp_path)
+    found = [(str(Path(f.path).relative_to(tmp_path)), f.bucket_id) for f in state.originals]
+    assert found == [
+        ("000000_0", 0),
+        ("000000_0_copy_1", 0),
+        ("000000_0_copy_10", 0),
+        ("000000_0_copy_2", 0),
+        ("000001_1", 1),
+        ("000002_0", 2),
+        ("random", -1),
+        ("subdir/000000_0", 0),
+        ("subdir/deep/000001_0", 1),
+    ]
+    assert (state.base, state.deltas, state.obsolete) == (None, (), ())
+
+
+def test_originals_and_deltas_are_read_together(tmp_path: Path) -> None:
+    build(tmp_path, "000000_0", *[f"delta_{d}/bucket_0" for d in ("025_025", "029_029", "025_030", "050_100")])
+    build(tmp_path, "delta_101_101/bucket_0")
+    state = state_of(tmp_path)
+    assert kept(state) == ["delta_025_030", "delta_050_100"]
+    assert gone(state) == ["delta_025_025", "delta_029_029"]
+    assert [f.name for f in state.originals] == ["000000_0"]
+
+
+def test_a_base_makes_originals_and_older_bases_obsolete(tmp_path: Path) -> None:
+    build(tmp_path, "base_10/bucket_0", "base_5/bucket_0", "000000_0", "000001_1", "HIVE_UNION_SUBDIR_1/000000_0")
+    state = state_of(tmp_path, 150)
+    assert base_of(state) == "base_10"
+    assert state.originals == ()
+    assert sorted(gone(state)) == ["000000_0", "000001_1", "HIVE_UNION_SUBDIR_1", "base_5"]
+
+
+def test_an_acid_directory_below_an_ordinary_one_is_an_error_not_an_original(tmp_path: Path) -> None:
+    build(tmp_path, "p=1/delta_1_1_0/bucket_00000")
+    with pytest.raises(CorruptFile, match="delta_1_1_0 is an ACID directory inside"):
+        state_of(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["delta_x", "base_", "delete_delta_1"])
+def test_a_directory_whose_name_breaks_off_is_an_error_not_passed_over(tmp_path: Path, name: str) -> None:
+    build(tmp_path, f"{name}/bucket_00000")
+    with pytest.raises(CorruptFile, match="Not the name of a base or delta"):
+        state_of(tmp_path)
+
+
+# --- base ---
+
+
+def test_of_several_bases_the_newest_valid_one_is_read_and_deltas_under_it_are_obsolete(tmp_path: Path) -> None:
+    build(tmp_path, "base_5/bucket_0", "base_10/bucket_0", "base_49/bucket_0")
+    build(tmp_path, *[f"delta_{d}/bucket_0" for d in ("025_025", "029_029", "025_030", "050_105", "90_120")])
+    state = state_of(tmp_path)
+    assert base_of(state) == "base_49"
+    assert kept(state) == ["delta_050_105"]
+    assert set(gone(state)) == {"base_5", "base_10", "delta_025_025", "delta_029_029", "delta_025_030"}
+
+
+def test_a_base_with_delete_deltas(tmp_path: Path) -> None:
+    build(tmp_path, "base_5/bucket_0", "base_10/bucket_0", "base_49/bucket_0")
+    both = ("029_029", "025_030", "050_105")
+    build(tmp_path, *[f"delta_{d}/bucket_0" for d in (*both, "025_025")])
+    build(tmp_path, *[f"delete_delta_{d}/bucket_0" for d in (*both, "110_110")])
+    state = state_of(tmp_path)
+    assert base_of(state) == "base_49"
+    assert kept(state) == ["delete_delta_050_105", "delta_050_105"]
+    assert len(state.obsolete) == 7
+
+
+def test_a_base_above_the_high_watermark_is_neither_read_nor_obsolete(tmp_path: Path) -> None:
+    build(tmp_path, "base_5/bucket_0", "base_9/bucket_0")
+    state = state_of(tmp_path, 7)
+    assert (base_of(state), gone(state)) == ("base_5", [])
+
+
+def test_an_overwrite_is_valid_although_an_id_below_it_is_open(tmp_path: Path) -> None:
+    build(tmp_path, "base_5/bucket_0", "delta_3_3_0/bucket_0")
+    state = state_of(tmp_path, 6, open=(3,))
+    assert base_of(state) == "base_5"
+
+
+def test_a_compacted_base_is_not_valid_when_an_id_below_it_is_open(tmp_path: Path) -> None:
+    build(tmp_path, "base_2_v1/bucket_0", "base_5_v9/bucket_0", "delta_4_4_0/bucket_0")
+    state = state_of(tmp_path, 6, open=(3,))
+    assert (base_of(state), kept(state), gone(state)) == ("base_2_v1", ["delta_4_4_0"], [])
+
+
+def test_a_base_below_the_smallest_open_id_is_valid(tmp_path: Path) -> None:
+    build(tmp_path, "base_2_v1/bucket_0")
+    assert base_of(state_of(tmp_path, 6, open=(3,))) == "base_2_v1"
+
+
+def test_the_overwrite_of_an_open_transaction_is_not_read(tmp_path: Path) -> None:
+    """Hive reads it when it is the smallest open id; an open write id is never visible here."""
+    build(tmp_path, "delta_1_1_0/bucket_0", "base_3/bucket_0")
+    state = state_of(tmp_path, 3, open=(3,))
+    assert (base_of(state), kept(state), gone(state)) == (None, ["delta_1_1_0"], [])
+
+
+def test_an_aborted_overwrite_is_aborted(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_1_0/bucket_0", "base_2/bucket_0")
+    state = state_of(tmp_path, 3, aborted=(2,))
+    assert (base_of(state), kept(state), aborted_of(state)) == (None, ["delta_1_1_0"], ["base_2"])
+    assert state.aborted_write_ids == {2}
+
+
+@pytest.mark.parametrize("name", ["base_2_v7", "base_2"])
+def test_a_compacted_base_may_end_in_an_aborted_id(tmp_path: Path, name: str) -> None:
+    metadata(tmp_path, name, "compacted")
+    build(tmp_path, "delta_1_1_0/bucket_0", "delta_2_2_0/bucket_0")
+    state = state_of(tmp_path, 3, aborted=(2,))
+    assert (base_of(state), gone(state), aborted_of(state)) == (name, ["delta_1_1_0"], ["delta_2_2_0"])
+
+
+def test_the_base_of_an_uncommitted_compactor_is_passed_over(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_1_0/bucket_0", "base_1_v8/bucket_0", "delta_1_2_v9/bucket_0")
+    state = state_of(tmp_path, txns=ValidTxnList(10, (8,), (9,)))
+    assert (base_of(state), kept(state)) == (None, ["delta_1_1_0"])
+    assert (gone(state), aborted_of(state)) == ([], ["delta_1_2_v9"])
+    assert base_of(state_of(tmp_path, txns=ValidTxnList(7))) is None
+    assert base_of(state_of(tmp_path, txns=ValidTxnList(10, (), (9,)))) == "base_1_v8"
+
+
+def test_a_compacted_base_replaces_an_overwrite_of_the_same_write_id(tmp_path: Path) -> None:
+    build(tmp_path, "base_5/bucket_0", "base_5_v9/bucket_0")
+    state = state_of(tmp_path)
+    assert (base_of(state), gone(state)) == ("base_5_v9", ["base_5"])
+
+
+def test_the_base_of_a_table_converted_and_never_written_is_always_valid(tmp_path: Path) -> None:
+    build(tmp_path, "base_-9223372036854775808/bucket_0", "000000_0", "delta_1_1_0/bucket_0")
+    state = state_of(tmp_path, 1)
+    assert base_of(state) == "base_-9223372036854775808"
+    assert (kept(state), gone(state)) == (["delta_1_1_0"], ["000000_0"])
+
+
+@pytest.mark.parametrize("data_format", ["truncated", "dropped"])
+def test_a_truncating_base_hides_what_was_before_it(tmp_path: Path, data_format: str) -> None:
+    metadata(tmp_path, "base_3", data_format)
+    build(tmp_path, "delta_1_1_0/bucket_0", "delta_4_4_0/bucket_0")
+    state = state_of(tmp_path)
+    assert (base_of(state), kept(state), gone(state)) == ("base_3", ["delta_4_4_0"], ["delta_1_1_0"])
+
+
+def test_a_base_without_files_hides_what_was_before_it(tmp_path: Path) -> None:
+    build(tmp_path, "base_3/", "delta_1_1_0/bucket_0")
+    state = state_of(tmp_path)
+    assert state.base is not None
+    assert (state.base.files, kept(state)) == ((), [])
+
+
+@pytest.mark.parametrize(("data_format", "version"), [("melted", "0"), ("compacted", "1")])
+def test_unknown_base_metadata_are_an_error(tmp_path: Path, data_format: str, version: str) -> None:
+    metadata(tmp_path, "base_5", data_format, version)
+    with pytest.raises(CorruptFile, match="unknown version or format"):
+        state_of(tmp_path, 6, open=(3,))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "not json"])
+def test_broken_base_metadata_are_an_error(tmp_path: Path, text: str) -> None:
+    metadata(tmp_path, "base_5", "compacted")
+    (tmp_path / "base_5" / "_metadata_acid").write_text(text)
+    with pytest.raises(CorruptFile, match="cannot be understood"):
+        state_of(tmp_path, 6, open=(3,))
+
+
+def test_a_snapshot_older_than_the_oldest_compacted_base_is_too_old(tmp_path: Path) -> None:
+    build(tmp_path, "base_5_v9/bucket_0", "delta_6_6_0/bucket_0")
+    with pytest.raises(SnapshotTooOld, match=r"write ids up to 6 \(open: 4\), but the oldest base is .*base_5_v9") as e:
+        state_of(tmp_path, 6, open=(4,))
+    assert e.value.code == 10327
+
+
+def test_an_overwrite_newer_than_the_snapshot_is_no_loss_of_history(tmp_path: Path) -> None:
+    build(tmp_path, "base_5/bucket_0", "delta_1_1_0/bucket_0")
+    assert kept(state_of(tmp_path, 4)) == ["delta_1_1_0"]
+
+
+def test_a_compacted_base_of_an_aborted_transaction_is_no_loss_of_history(tmp_path: Path) -> None:
+    build(tmp_path, "base_5_v9/bucket_0", "delta_1_1_0/bucket_0")
+    assert kept(state_of(tmp_path, 4, txns=ValidTxnList(10, (), (9,)))) == ["delta_1_1_0"]
+
+
+# --- deltas ---
+
+
+def test_overlapping_deltas(tmp_path: Path) -> None:
+    names = ("0000063_63", "000062_62", "00061_61", "40_60", "0060_60", "052_55")
+    build(tmp_path, *[f"delta_{n}/bucket_0" for n in names], "base_50/bucket_0")
+    state = state_of(tmp_path)
+    assert kept(state) == ["delta_40_60", "delta_00061_61", "delta_000062_62", "delta_0000063_63"]
+    assert gone(state) == ["delta_052_55", "delta_0060_60"]
+
+
+def test_overlapping_deltas_of_several_statements(tmp_path: Path) -> None:
+    names = ("0000063_63_0", "000062_62_0", "000062_62_3", "00061_61_0", "40_60")
+    older = ("0060_60_1", "0060_60_4", "0060_60_7", "052_55", "058_58")
+    build(tmp_path, *[f"delta_{n}/bucket_0" for n in (*names, *older)], "base_50/bucket_0")
+    state = state_of(tmp_path)
+    assert kept(state) == [f"delta_{n}" for n in ("40_60", "00061_61_0", "000062_62_0", "000062_62_3", "0000063_63_0")]
+    assert gone(state) == [f"delta_{n}" for n in ("052_55", "058_58", "0060_60_1", "0060_60_4", "0060_60_7")]
+
+
+def test_overlapping_deltas_and_delete_deltas(tmp_path: Path) -> None:
+    names = ("0000063_63", "000062_62", "00061_61", "40_60", "0060_60", "052_55")
+    build(tmp_path, *[f"delta_{n}/bucket_0" for n in names], "base_50/bucket_0")
+    build(tmp_path, *[f"delete_delta_{n}/bucket_0" for n in ("00064_64", "40_60", "052_55")])
+    state = state_of(tmp_path)
+    assert kept(state) == [
+        "delete_delta_40_60",
+        "delta_40_60",
+        "delta_00061_61",
+        "delta_000062_62",
+        "delta_0000063_63",
+        "delete_delta_00064_64",
+    ]
+    assert [Path(d.path).name for d in state.insert_deltas] == [n for n in kept(state) if n.startswith("delta")]
+    assert [Path(d.path).name for d in state.delete_deltas] == ["delete_delta_40_60", "delete_delta_00064_64"]
+    assert gone(state) == ["delete_delta_052_55", "delta_052_55", "delta_0060_60"]
+
+
+@pytest.mark.parametrize(("wide", "inside"), [("delta_40_60", "50_50"), ("delta_30_50", "40_40")])
+def test_a_compacted_delta_makes_a_delete_delta_inside_its_range_obsolete(
+    tmp_path: Path, wide: str, inside: str
+) -> None:
+    build(tmp_path, f"{wide}/bucket_0", f"delete_delta_{inside}/bucket_0")
+    state = state_of(tmp_path)
+    assert (kept(state), gone(state)) == ([wide], [f"delete_delta_{inside}"])
+
+
+def test_a_delta_with_an_open_id_in_its_middle_is_read(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_1/bucket_0", "delta_2_5/bucket_0")
+    assert kept(state_of(tmp_path, open=(4,))) == ["delta_1_1", "delta_2_5"]
+
+
+def test_deltas_of_the_open_id_and_beyond_the_high_watermark_are_not_read(tmp_path: Path) -> None:
+    build(tmp_path, *[f"delta_{n}/bucket_0" for n in ("1_1", "2_5", "4_4_1", "4_4_3", "101_101_1")])
+    state = state_of(tmp_path, open=(4,))
+    assert kept(state) == ["delta_1_1", "delta_2_5"]
+    assert (gone(state), aborted_of(state)) == ([], [])
+
+
+def test_delete_deltas_with_an_open_id(tmp_path: Path) -> None:
+    build(tmp_path, *[f"delta_{n}/bucket_0" for n in ("1_1", "2_5", "4_4_1", "4_4_3", "101_101_1")])
+    build(tmp_path, "delete_delta_2_5/bucket_0", "delete_delta_3_3/bucket_0")
+    state = state_of(tmp_path, open=(4,))
+    assert kept(state) == ["delta_1_1", "delete_delta_2_5", "delta_2_5"]
+    assert gone(state) == ["delete_delta_3_3"]
+
+
+def test_aborted_deltas_are_set_aside_with_their_write_ids(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_1_0/bucket_0", "delta_2_2_0/bucket_0", "delete_delta_2_2_0/bucket_0", "delta_3_4/bucket_0")
+    state = state_of(tmp_path, aborted=(2, 3, 4))
+    assert kept(state) == ["delta_1_1_0"]
+    assert aborted_of(state) == ["delete_delta_2_2_0", "delta_2_2_0", "delta_3_4"]
+    assert state.aborted_write_ids == {2, 3, 4}
+    assert not state.has_partial_aborts
+
+
+def test_a_delta_that_is_aborted_in_part_is_read(tmp_path: Path) -> None:
+    build(tmp_path, "delta_2_5/bucket_0")
+    state = state_of(tmp_path, aborted=(3,))
+    assert (kept(state), aborted_of(state), state.aborted_write_ids) == (["delta_2_5"], [], frozenset())
+    assert state.has_partial_aborts
+
+
+def test_a_delta_that_adds_only_hidden_ids_is_neither_read_nor_obsolete(tmp_path: Path) -> None:
+    build(tmp_path, "base_4/bucket_0", "delta_3_5/bucket_0")
+    state = state_of(tmp_path, 5, open=(5,))
+    assert (base_of(state), kept(state), gone(state)) == ("base_4", [], [])
+
+
+def test_both_directories_of_an_update_and_later_statements_are_read(tmp_path: Path) -> None:
+    names = ("delta_3_3_0000", "delete_delta_3_3_0000", "delta_3_3_0001", "delete_delta_3_3_0002")
+    build(tmp_path, *[f"{n}/bucket_0" for n in names])
+    assert kept(state_of(tmp_path)) == [names[1], names[0], names[2], names[3]]
+
+
+def test_a_compacted_single_write_id_replaces_its_statements(tmp_path: Path) -> None:
+    build(tmp_path, "delta_3_3_v9/bucket_0", "delete_delta_3_3_v9/bucket_0", "delta_3_3_0000/bucket_0")
+    state = state_of(tmp_path)
+    assert kept(state) == ["delete_delta_3_3_v9", "delta_3_3_v9"]
+    assert gone(state) == ["delta_3_3_0000"]
+
+
+# --- files of a directory ---
+
+
+def test_files_of_a_delta_are_bucket_files_and_loaded_files_wherever_they_lie(tmp_path: Path) -> None:
+    build(tmp_path, *[f"delta_2_2_0/{f}" for f in ("bucket_00001_0", "bucket_00000", "000000_0", "_orc_acid_version")])
+    build(tmp_path, "delta_2_2_0/HIVE_UNION_SUBDIR_1/000001_0", "delta_2_2_0/.tmp/bucket_00003", "delta_2_2_0/notes")
+    build(tmp_path, "delta_3_5/bucket_00000", "delta_3_5/bucket_00000_flush_length")
+    first, second = state_of(tmp_path).deltas
+    assert [(f.name, f.bucket_id) for f in first.files] == [
+        ("000000_0", 0),
+        ("000001_0", 1),
+        ("bucket_00000", 0),
+        ("bucket_00001_0", 1),
+    ]
+    assert first.name == DeltaName(2, 2, 0)
+    assert [(f.name, f.length) for f in second.files] == [("bucket_00000", 5)]
+    assert all(f.modified_ns > 0 and Path(f.path).is_file() for f in first.files)
+
+
+def test_only_the_directory_and_what_is_read_of_it_is_listed(tmp_path: Path) -> None:
+    build(tmp_path, "base_2/bucket_0", "base_5_v9/bucket_0", "delta_1_1_0/bucket_0", "delta_6_6_0/bucket_0")
+    build(tmp_path, "delta_7_7_0/bucket_0", "delta_8_8_0/bucket_0", "sub/000000_0", "_tmp_1/delta_9_9_0/bucket_0")
+    fs = CountingFileSystem()
+    state = acid_state(fs, str(tmp_path), ValidWriteIdList("db.t", 8, (8,), (7,)), ALL_TXNS)
+    assert (base_of(state), kept(state)) == ("base_5_v9", ["delta_6_6_0"])
+    assert sorted(fs.listed) == sorted([tmp_path.name, "base_5_v9", "delta_6_6_0"])
+
+
+# --- qualified deletes ---
+
+
+@pytest.mark.parametrize(
+    ("delete", "data", "expected"),
+    [
+        (DeltaName(2, 2, 0, is_delete=True), DeltaName(1, 1, 0), True),
+        (DeltaName(2, 2, 0, is_delete=True), DeltaName(2, 2, 0), False),
+        (DeltaName(2, 2, 1, is_delete=True), DeltaName(2, 2, 0), True),
+        (DeltaName(2, 2, 0, is_delete=True), DeltaName(2, 2, 1), False),
+        (DeltaName(2, 2, 0, is_delete=True), DeltaName(3, 3, 0), False),
+        (DeltaName(1, 7, is_delete=True), DeltaName(1, 7), True),
+        (DeltaName(2, 2, is_delete=True), DeltaName(2, 2), False),
+        (DeltaName(3, 3, 0, is_delete=True), DeltaName(1, 7), True),
+        (DeltaName(2, 2, 0, is_delete=True), BaseName(9), True),
+        (DeltaName(2, 2, 0, is_delete=True), None, True),
+    ],
+)
+def test_a_delete_reaches_rows_of_smaller_write_ids_and_earlier_statements(
+    delete: DeltaName, data: BaseName | DeltaName | None, expected: bool
+) -> None:
+    assert qualifies(delete, data) is expected
+
+
+# --- summary ---
+
+
+def test_the_summary_sees_the_largest_ids_in_all_partitions(tmp_path: Path) -> None:
+    build(tmp_path, "p=1/base_5_v30/bucket_0", "p=1/delta_1_7_v20/bucket_0", "p=2/delete_delta_12_12_0/bucket_0")
+    build(tmp_path, "p=2/000000_0", "_tmp/delta_99_99_0/bucket_0")
+    assert directory_summary(LocalFileSystem(), str(tmp_path)) == DirectorySummary(12, 30)
+
+
+def test_the_summary_of_original_files_alone_is_zero(tmp_path: Path) -> None:
+    build(tmp_path, "000000_0", "base_-9223372036854775808/bucket_0")
+    assert directory_summary(LocalFileSystem(), str(tmp_path)) == (0, 0)
