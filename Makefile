@@ -5,7 +5,7 @@ VENV ?= .venv
 PYTHON ?=
 PY := $(VENV)/bin/python
 # The tested versions, where the package itself allows a range.
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint .ci/constraints.txt
 WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help

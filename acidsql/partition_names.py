@@ -10,7 +10,7 @@ from acidsql.errors import AnalysisError
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The value of a partition key that is NULL or the empty string."""
 
-_ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+_ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 
 

@@ -21,7 +21,7 @@ from acidsql.errors import (
     UnsupportedError,
 )
 from acidsql.format.directory import directory_summary
-from acidsql.format.names import is_hidden, parse_directory, parse_partition_name
+from acidsql.format.names import is_hidden, parse_directory
 from acidsql.format.orc import read_footer
 from acidsql.metastore.model import (
     DEFAULT_DATABASE,
@@ -32,6 +32,7 @@ from acidsql.metastore.model import (
     Operation,
     Table,
 )
+from acidsql.partition_names import parse_partition_name
 from acidsql.plan.files import EVENT_COLUMNS
 from acidsql.plan.scan import RAW_KEY, ROW_ID
 from acidsql.sql.statements import (

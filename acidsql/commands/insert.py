@@ -13,8 +13,8 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.query import with_sources
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
-from acidsql.format.names import parse_partition_name, partition_name
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
+from acidsql.partition_names import parse_partition_name, partition_name
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target, Written
 from acidsql.plan.values import literal, store_assignment

@@ -1,16 +1,12 @@
 """Names of directories and files of an ACID table: the one place that makes and reads them.
 
-The rules are those of Hive's ``AcidUtils`` and ``AcidConstants``, with their order of steps; for partition directories
-those of ``FileUtils.escapePathName`` and ``Warehouse.makePartName``.
+The rules are those of Hive's ``AcidUtils`` and ``AcidConstants``, with their order of steps.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-from acidsql.errors import AnalysisError
 
 BASE_PREFIX = "base_"
 DELTA_PREFIX = "delta_"
@@ -21,7 +17,6 @@ ACID_VERSION_FILE = "_orc_acid_version"
 ACID_VERSION = b"2"
 METADATA_FILE = "_metadata_acid"
 SIDE_FILE_SUFFIX = "_flush_length"
-DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 NO_STATEMENT = -1
 MIN_LONG = -(2**63)
 """Write id of the base that the first compaction of a converted table makes when nothing was written since."""
@@ -29,8 +24,6 @@ MIN_LONG = -(2**63)
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_[0-9]+(?:_copy_[0-9]+)?")
 _LONG = re.compile(r"-?[0-9]+")
-_ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True)
@@ -156,41 +149,3 @@ def side_file(name: str) -> str:
 def is_side_file(name: str) -> bool:
     """Whether this is the name of a side file."""
     return name.endswith(SIDE_FILE_SUFFIX)
-
-
-# --- partitions ------------------------------------------------------------------------------------------------------
-
-
-def escape_path_name(text: str) -> str:
-    """A partition key or value as it stands in a path; NULL's name for the empty string."""
-    if not text:
-        return DEFAULT_PARTITION
-    return _ESCAPED.sub(lambda m: f"%{ord(m[0]):02X}", text)
-
-
-def unescape_path_name(text: str) -> str:
-    """The inverse of :func:`escape_path_name`; a percent sign without two hexadecimal digits is taken as it is."""
-    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), text)
-
-
-def partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:
-    """``p=1/q=even``: keys in lower case, both sides escaped; NULL and '' are :data:`DEFAULT_PARTITION`."""
-    if len(keys) != len(values):
-        raise AnalysisError(f"{len(keys)} partition keys, but {len(values)} values")
-    pairs = zip(keys, values)  # noqa: B905
-    return "/".join(f"{escape_path_name(key.lower())}={escape_path_name(value or '')}" for key, value in pairs)
-
-
-def parse_partition_name(name: str) -> tuple[tuple[str, str], ...]:
-    """Keys and values of a partition's name or relative path, unescaped; NULL stays :data:`DEFAULT_PARTITION`.
-
-    Raises:
-        AnalysisError: When a part is not ``key=value``.
-    """
-    found = []
-    for part in name.strip("/").split("/"):
-        key, sign, value = part.partition("=")
-        if not (sign and key):
-            raise AnalysisError(f"Not the name of a partition: {name!r}", hint="Partition names look like p=1/q=even.")
-        found.append((unescape_path_name(key), unescape_path_name(value)))
-    return tuple(found)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 DEFAULT_DATABASE = "default"
-DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""The value of a partition key that is NULL (or the empty string), as Hive spells it."""
 
 
 # --- catalog ---------------------------------------------------------------------------------------------------------
@@ -77,7 +75,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition. ``values`` are the key values as text, in key order; NULL is :data:`DEFAULT_PARTITION`."""
+    """A partition. ``values`` are the key values as text, in key order; NULL is ``partition_names.DEFAULT_PARTITION``."""
 
     database: str
     table: str

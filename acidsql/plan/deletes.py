@@ -25,7 +25,7 @@ from acidsql.format.bucket import decode
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, qualifies
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import read_delete_keys
-from acidsql.metastore.model import DEFAULT_PARTITION
+from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.cache import FileCache
 from acidsql.plan.files import event_frame
 from acidsql.plan.snapshot import TableSnapshot

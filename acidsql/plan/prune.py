@@ -9,7 +9,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from acidsql.metastore.model import DEFAULT_PARTITION, Partition, Table
+from acidsql.metastore.model import Partition, Table
+from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.values import quote
 from acidsql.plan.views import Views
 from acidsql.types import parse_type, to_spark

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from acidsql import fs
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState, acid_state
-from acidsql.format.names import partition_name
 from acidsql.metastore.model import Partition, Table
+from acidsql.partition_names import partition_name
 from acidsql.types import Struct, parse_type
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 

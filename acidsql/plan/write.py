@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.format.bucket import encode
-from acidsql.format.names import partition_name
 from acidsql.format.orc import write_deletes, write_empty, write_inserts
+from acidsql.partition_names import partition_name
 from acidsql.plan.arrow import arrow_type, rows_to_table
 from acidsql.plan.job import write_by_job
 from acidsql.plan.snapshot import row_type_of

@@ -1,155 +1,221 @@
-"""Tables of the embedded store.
+"""The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
-Those of transactions and locks mirror Hive's own (``TXNS``, ``HIVE_LOCKS`` …) with Hive's column names, so that whoever
-knows one knows the other. Differences: ids come from ``SEQUENCES``, so that no row has to stay for its id's sake, and
-whatever is not listed in ``TXNS`` with a lower id counts as committed.
+What differs from Hive's schema: there are no replication, materialized view and compaction tables yet, and the catalog
+is as wide as this project needs (a table's storage stands in its row, a partition's values in its name).
+Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CHAR,
+    Column,
+    DateTime,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+)
 
 SCHEMA_VERSION = 1
+"""Version of these tables; a store of a newer version is refused."""
 
 metadata = MetaData()
 
+_ID = BigInteger().with_variant(Integer(), "sqlite")  # only INTEGER is SQLite's own row id
+_NAME = String(256)
+_PARTITION = String(767)
 
-def _key(name: str) -> Column[str]:
-    return Column(name, String(256), nullable=False)
+VERSION = Table(
+    "VERSION",
+    metadata,
+    Column("VER_ID", _ID, primary_key=True),
+    Column("SCHEMA_VERSION", Integer, nullable=False),
+    Column("VERSION_COMMENT", String(255)),
+)
 
+# --- catalog ---------------------------------------------------------------------------------------------------------
 
-Table("VERSION", metadata, Column("SCHEMA_VERSION", Integer, primary_key=True))
-
-Table("SEQUENCES", metadata, Column("NAME", String(64), primary_key=True), Column("NEXT", BigInteger, nullable=False))
-
-Table(
+DBS = Table(
     "DBS",
     metadata,
-    Column("NAME", String(256), primary_key=True),
-    Column("LOCATION", Text, nullable=False),
-    Column("COMMENT", Text),
-    Column("PARAMETERS", Text, nullable=False),
+    Column("DB_ID", _ID, primary_key=True),
+    Column("NAME", _NAME, nullable=False, unique=True),
+    Column("DB_LOCATION_URI", Text, nullable=False),
+    Column("DESC", Text),
 )
 
-Table(
+DATABASE_PARAMS = Table(
+    "DATABASE_PARAMS",
+    metadata,
+    Column("DB_ID", _ID, primary_key=True),
+    Column("PARAM_KEY", _NAME, primary_key=True),
+    Column("PARAM_VALUE", Text, nullable=False),
+)
+
+TBLS = Table(
     "TBLS",
     metadata,
-    _key("DB"),
-    _key("TBL"),
-    Column("LOCATION", Text, nullable=False),
-    Column("TBL_TYPE", String(64), nullable=False),
-    Column("COMMENT", Text),
-    Column("OWNER", String(256), nullable=False),
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("DB_ID", _ID, nullable=False),
+    Column("TBL_NAME", _NAME, nullable=False),
+    Column("TBL_TYPE", String(128), nullable=False),
+    Column("OWNER", _NAME, nullable=False),
     Column("CREATE_TIME", BigInteger, nullable=False),
-    Column("PARAMETERS", Text, nullable=False),
-    Column("COLUMNS", Text, nullable=False),
-    Column("PARTITION_KEYS", Text, nullable=False),
-    Column("BUCKET_COLUMNS", Text, nullable=False),
+    Column("LOCATION", Text, nullable=False),
     Column("NUM_BUCKETS", Integer, nullable=False),
-    PrimaryKeyConstraint("DB", "TBL"),
+    Column("COMMENT", Text),
+    UniqueConstraint("DB_ID", "TBL_NAME", name="UNIQUETABLE"),
 )
 
-Table(
+TABLE_PARAMS = Table(
+    "TABLE_PARAMS",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("PARAM_KEY", _NAME, primary_key=True),
+    Column("PARAM_VALUE", Text, nullable=False),
+)
+
+COLUMNS_V2 = Table(
+    "COLUMNS_V2",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("INTEGER_IDX", Integer, primary_key=True),
+    Column("IS_PARTITION_KEY", Boolean, primary_key=True),
+    Column("COLUMN_NAME", String(767), nullable=False),
+    Column("TYPE_NAME", Text, nullable=False),
+    Column("COMMENT", Text),
+    Column("DEFAULT_VALUE", Text),
+    Column("NOT_NULL", Boolean, nullable=False),
+)
+
+BUCKETING_COLS = Table(
+    "BUCKETING_COLS",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("INTEGER_IDX", Integer, primary_key=True),
+    Column("BUCKET_COL_NAME", String(767), nullable=False),
+)
+
+PARTITIONS = Table(
     "PARTITIONS",
     metadata,
-    _key("DB"),
-    _key("TBL"),
-    Column("PART_NAME", String(1024), nullable=False),
-    Column("PART_VALUES", Text, nullable=False),
+    Column("PART_ID", _ID, primary_key=True),
+    Column("TBL_ID", _ID, nullable=False),
+    Column("PART_NAME", _PARTITION, nullable=False),
     Column("LOCATION", Text, nullable=False),
-    PrimaryKeyConstraint("DB", "TBL", "PART_NAME"),
+    UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
 )
 
-Table(
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+TXNS = Table(
     "TXNS",
     metadata,
-    Column("TXN_ID", BigInteger, primary_key=True, autoincrement=False),
-    Column("TXN_STATE", String(1), nullable=False),
-    Column("TXN_TYPE", Integer, nullable=False),
+    Column("TXN_ID", _ID, primary_key=True, autoincrement=False),
+    Column("TXN_STATE", CHAR(1), nullable=False),
     Column("TXN_STARTED", BigInteger, nullable=False),
     Column("TXN_LAST_HEARTBEAT", BigInteger, nullable=False),
-    Column("TXN_USER", String(256), nullable=False),
-    Column("TXN_HOST", String(256), nullable=False),
-    Column("TXN_AGENT_INFO", Text, nullable=False),
-    Column("TXN_ABORT_REASON", Text),
-    Index("TXN_STATE_IDX", "TXN_STATE"),
+    Column("TXN_USER", String(128), nullable=False),
+    Column("TXN_HOST", String(128), nullable=False),
+    Column("TXN_AGENT_INFO", String(128)),
+    Column("TXN_META_INFO", Text),
+    Column("TXN_TYPE", Integer, nullable=False),
+    # few transactions are open or aborted, many are committed: snapshots must not read those
+    Index("TXN_STATE_INDEX", "TXN_STATE", "TXN_ID"),
 )
 
-Table(
+TXN_COMPONENTS = Table(
     "TXN_COMPONENTS",
     metadata,
     Column("TC_TXNID", BigInteger, nullable=False),
-    _key("TC_DATABASE"),
-    _key("TC_TABLE"),
-    Column("TC_PARTITION", String(1024)),
-    Column("TC_OPERATION_TYPE", String(1), nullable=False),
+    Column("TC_DATABASE", _NAME, nullable=False),
+    Column("TC_TABLE", _NAME),
+    Column("TC_PARTITION", _PARTITION),
+    Column("TC_OPERATION_TYPE", CHAR(1), nullable=False),
     Column("TC_WRITEID", BigInteger),
-    Index("TC_TXNID_IDX", "TC_TXNID"),
+    Index("TC_TXNID_INDEX", "TC_TXNID"),
+    Index("TC_TABLE_INDEX", "TC_DATABASE", "TC_TABLE"),
 )
 
-Table(
+COMPLETED_TXN_COMPONENTS = Table(
     "COMPLETED_TXN_COMPONENTS",
     metadata,
     Column("CTC_TXNID", BigInteger, nullable=False),
-    _key("CTC_DATABASE"),
-    _key("CTC_TABLE"),
-    Column("CTC_PARTITION", String(1024)),
-    Column("CTC_TIMESTAMP", BigInteger, nullable=False),
+    Column("CTC_DATABASE", _NAME, nullable=False),
+    Column("CTC_TABLE", _NAME),
+    Column("CTC_PARTITION", _PARTITION),
+    Column("CTC_TIMESTAMP", DateTime, nullable=False, server_default=func.current_timestamp()),
     Column("CTC_WRITEID", BigInteger),
-    Column("CTC_UPDATE_DELETE", String(1), nullable=False),
-    Index("COMPLETED_TXN_COMPONENTS_IDX", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION"),
+    Column("CTC_UPDATE_DELETE", CHAR(1), nullable=False),
+    Index("CTC_TXNID_INDEX", "CTC_TXNID"),
+    Index("COMPLETED_TXN_COMPONENTS_INDEX", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION"),
 )
 
-Table(
-    "HIVE_LOCKS",
-    metadata,
-    Column("HL_LOCK_EXT_ID", BigInteger, nullable=False),
-    Column("HL_LOCK_INT_ID", BigInteger, nullable=False),
-    Column("HL_TXNID", BigInteger, nullable=False),
-    _key("HL_DB"),
-    Column("HL_TABLE", String(256)),
-    Column("HL_PARTITION", String(1024)),
-    Column("HL_LOCK_STATE", String(1), nullable=False),
-    Column("HL_LOCK_TYPE", String(1), nullable=False),
-    Column("HL_LAST_HEARTBEAT", BigInteger, nullable=False),
-    Column("HL_ACQUIRED_AT", BigInteger),
-    Column("HL_USER", String(256), nullable=False),
-    Column("HL_HOST", String(256), nullable=False),
-    Column("HL_AGENT_INFO", Text, nullable=False),
-    Column("HL_BLOCKEDBY_EXT_ID", BigInteger),
-    Column("HL_BLOCKEDBY_INT_ID", BigInteger),
-    PrimaryKeyConstraint("HL_LOCK_EXT_ID", "HL_LOCK_INT_ID"),
-    Index("HL_TXNID_IDX", "HL_TXNID"),
-)
-
-Table(
+TXN_TO_WRITE_ID = Table(
     "TXN_TO_WRITE_ID",
     metadata,
     Column("T2W_TXNID", BigInteger, nullable=False),
-    _key("T2W_DATABASE"),
-    _key("T2W_TABLE"),
+    Column("T2W_DATABASE", _NAME, nullable=False),
+    Column("T2W_TABLE", _NAME, nullable=False),
     Column("T2W_WRITEID", BigInteger, nullable=False),
-    Index("T2W_TXN_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_TXNID", unique=True),
-    Index("T2W_WRITEID_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID", unique=True),
+    Index("TBL_TO_TXN_ID_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_TXNID", unique=True),
+    Index("TBL_TO_WRITE_ID_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID", unique=True),
+    Index("T2W_TXNID_IDX", "T2W_TXNID"),
 )
 
-Table(
+NEXT_WRITE_ID = Table(
     "NEXT_WRITE_ID",
     metadata,
-    _key("NWI_DATABASE"),
-    _key("NWI_TABLE"),
+    Column("NWI_DATABASE", _NAME, primary_key=True),
+    Column("NWI_TABLE", _NAME, primary_key=True),
     Column("NWI_NEXT", BigInteger, nullable=False),
-    PrimaryKeyConstraint("NWI_DATABASE", "NWI_TABLE"),
 )
 
-Table(
+WRITE_SET = Table(
     "WRITE_SET",
     metadata,
-    _key("WS_DATABASE"),
-    _key("WS_TABLE"),
-    Column("WS_PARTITION", String(1024)),
+    Column("WS_DATABASE", _NAME, nullable=False),
+    Column("WS_TABLE", _NAME, nullable=False),
+    Column("WS_PARTITION", _PARTITION),
     Column("WS_TXNID", BigInteger, nullable=False),
     Column("WS_COMMIT_ID", BigInteger, nullable=False),
-    Column("WS_OPERATION_TYPE", String(1), nullable=False),
-    Index("WRITE_SET_IDX", "WS_DATABASE", "WS_TABLE"),
+    Column("WS_OPERATION_TYPE", CHAR(1), nullable=False),
+    Index("WS_TABLE_INDEX", "WS_DATABASE", "WS_TABLE", "WS_COMMIT_ID"),
+)
+
+# --- locks -----------------------------------------------------------------------------------------------------------
+
+HIVE_LOCKS = Table(
+    "HIVE_LOCKS",
+    metadata,
+    Column("HL_LOCK_EXT_ID", BigInteger, primary_key=True, autoincrement=False),
+    Column("HL_LOCK_INT_ID", BigInteger, primary_key=True, autoincrement=False),
+    Column("HL_TXNID", BigInteger, nullable=False),
+    Column("HL_DB", _NAME, nullable=False),
+    Column("HL_TABLE", _NAME),
+    Column("HL_PARTITION", _PARTITION),
+    Column("HL_LOCK_STATE", CHAR(1), nullable=False),
+    Column("HL_LOCK_TYPE", CHAR(1), nullable=False),
+    Column("HL_LAST_HEARTBEAT", BigInteger, nullable=False),
+    Column("HL_ACQUIRED_AT", BigInteger),
+    Column("HL_USER", String(128), nullable=False),
+    Column("HL_HOST", String(128), nullable=False),
+    Column("HL_AGENT_INFO", String(128)),
+    Column("HL_BLOCKEDBY_EXT_ID", BigInteger),
+    Column("HL_BLOCKEDBY_INT_ID", BigInteger),
+    Index("HL_TXNID_INDEX", "HL_TXNID"),
+    Index("HL_DB_INDEX", "HL_DB", "HL_TABLE"),
+)
+
+NEXT_LOCK_ID = Table(
+    "NEXT_LOCK_ID",
+    metadata,
+    Column("NL_NEXT", BigInteger, nullable=False),
 )

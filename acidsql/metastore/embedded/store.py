@@ -1,142 +1,184 @@
-"""The database file: opening it, and one atomic step on it."""
+"""The database behind an embedded metastore: short transactions, from any thread of any process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cache
-from typing import Any
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, Engine, Row, TextClause, create_engine, event, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, insert, inspect, select
 
 from acidsql.errors import MetastoreError
-from acidsql.metastore.embedded.schema import SCHEMA_VERSION, metadata
+from acidsql.metastore.embedded import schema, sqlite
+from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
 
 
-@cache
-def _text(sql: str) -> TextClause:
-    return text(sql)
+@dataclass(frozen=True)
+class _Open:
+    """What one process has open. A child that was forked must not touch its parent's."""
 
-
-class Step:
-    """One atomic step: its statements see and leave the store as if nobody else were there."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def execute(self, clause: TextClause, **values: Any) -> Sequence[Row[Any]]:
-        """All rows of a query that was prepared elsewhere."""
-        return self._connection.execute(clause, values).fetchall()
-
-    def run(self, sql: str, **values: Any) -> int:
-        """Execute a statement; the number of rows that it changed."""
-        return self._connection.execute(_text(sql), values).rowcount
-
-    def run_many(self, sql: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Execute a statement once per row of values."""
-        if rows:
-            self._connection.execute(_text(sql), list(rows))
-
-    def rows(self, sql: str, **values: Any) -> Sequence[Row[Any]]:
-        """All rows of a query."""
-        return self._connection.execute(_text(sql), values).fetchall()
-
-    def row(self, sql: str, **values: Any) -> Row[Any] | None:
-        """The first row of a query."""
-        return self._connection.execute(_text(sql), values).first()
-
-    def value(self, sql: str, **values: Any) -> Any:
-        """The first column of the first row; None where there is none."""
-        row = self.row(sql, **values)
-        return None if row is None else row[0]
-
-    def next_id(self, sequence: str, count: int = 1) -> int:
-        """Take ids from a sequence; the first of them."""
-        first = int(self.value("SELECT NEXT FROM SEQUENCES WHERE NAME = :name", name=sequence))
-        self.run("UPDATE SEQUENCES SET NEXT = :next WHERE NAME = :name", next=first + count, name=sequence)
-        return first
+    pid: int
+    readers: Engine
+    writers: Engine
+    # threads of one process queue here; in SQLite's own queue they would sleep and poll
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Store:
-    """A SQLite file in WAL mode, for any number of threads and processes.
+    """A database with the tables of :mod:`~acidsql.metastore.embedded.schema`, made where they are missing.
 
-    Commits are synchronous (``synchronous=FULL``): a commit that was answered survives a power failure, and a write id is
-    never handed out twice.
+    Several processes may make them at the same time: one does, the others find them.
 
     Args:
-        url: ``sqlite:///<absolute path>``.
-        busy_timeout: Seconds to wait for another writer.
+        url: From :func:`~acidsql.metastore.embedded.sqlite.parse_url`.
+        busy_timeout: Seconds that a transaction waits for the writer of another process.
+        warehouse: Location of the database ``default``, where the tables are made.
+
+    Raises:
+        MetastoreError: When the file cannot be opened, is no metastore, or is one of a newer version.
     """
 
-    def __init__(self, url: str, busy_timeout: float) -> None:
+    def __init__(self, url: URL, busy_timeout: float, *, warehouse: str) -> None:
         self._url = url
-        self._busy_ms = int(busy_timeout * 1000)
-        self.path = make_url(url).database or ""
-        self._engine = self._open()
-        self._pid = os.getpid()
-        self._create()
-
-    def _open(self) -> Engine:
-        engine = create_engine(self._url, pool_size=20, max_overflow=200)
-
-        @event.listens_for(engine, "connect")
-        def connect(connection: Any, _: Any) -> None:
-            connection.isolation_level = None  # BEGIN is ours: the driver's own starts too late and too weakly
-            connection.execute(f"PRAGMA busy_timeout = {self._busy_ms}")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-
-        @event.listens_for(engine, "begin")
-        def begin(connection: Connection) -> None:
-            writes = connection.get_execution_options().get("acidsql_writes", False)
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-        return engine
-
-    def _create(self) -> None:
-        with self.write() as step:
-            metadata.create_all(step._connection)
-            found = step.value("SELECT MAX(SCHEMA_VERSION) FROM VERSION")
-            if found is None:
-                step.run("INSERT INTO VERSION VALUES (:v)", v=SCHEMA_VERSION)
-                step.run("INSERT INTO SEQUENCES VALUES ('txn', 1), ('lock', 1)")
-        if found is not None and found > SCHEMA_VERSION:
-            self.close()
-            raise MetastoreError(
-                f"The store {self.path} has schema version {found}; this version of acidsql knows {SCHEMA_VERSION}",
-                hint="Upgrade acidsql.",
-            )
-
-    @contextmanager
-    def read(self) -> Iterator[Step]:
-        """A step that changes nothing."""
-        with self._step(writes=False) as step:
-            yield step
-
-    @contextmanager
-    def write(self) -> Iterator[Step]:
-        """A step that may change something; done when the block ends, undone when it raises."""
-        with self._step(writes=True) as step:
-            yield step
-
-    @contextmanager
-    def _step(self, writes: bool) -> Iterator[Step]:
-        if self._pid != os.getpid():  # a forked child must not use its parent's connections
-            self._engine.dispose(close=False)
-            self._engine, self._pid = self._open(), os.getpid()
+        self._busy_timeout = busy_timeout
+        self._inherited: list[_Open] = []
+        self._closed = False
+        self._opened = self._open()
+        _STORES.add(self)
         try:
-            with self._engine.connect() as connection:
-                connection = connection.execution_options(acidsql_writes=writes)
-                with connection.begin():
-                    yield Step(connection)
-        except SQLAlchemyError as e:
-            cause = getattr(e, "orig", None) or e
-            hint = "Another process is writing to it." if "locked" in str(cause) else None
-            raise MetastoreError(f"The store {self.path} cannot be used: {cause}", hint=hint) from e
+            self._make_tables(warehouse)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return str(self._url.database)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database.
+
+        Raises:
+            MetastoreError: When the database cannot be read.
+        """
+        with self._explained(), self._here().readers.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is alone in writing; it commits at the end of the block, an error rolls it back.
+
+        Raises:
+            MetastoreError: When the database cannot be written, or another process does not stop writing.
+        """
+        opened = self._here()
+        if not opened.turn.acquire(timeout=self._busy_timeout):
+            raise MetastoreError(
+                f"Metastore {self.path}: other threads have been writing for longer than {self._busy_timeout:g} s"
+                " (acidsql.metastore.busy.timeout)"
+            )
+        try:
+            with self._explained(), opened.writers.begin() as connection:
+                yield connection
+        finally:
+            opened.turn.release()
 
     def close(self) -> None:
-        """Close all connections."""
-        self._engine.dispose()
+        """Close the connections; further calls are errors. Closing twice is none."""
+        self._closed = True
+        _STORES.discard(self)
+        if self._opened.pid == os.getpid():
+            self._opened.readers.dispose()
+
+    def release_idle(self) -> None:
+        """Close the connections that nobody is using. The next call opens one."""
+        if self._opened.pid == os.getpid():
+            self._opened.readers.dispose()
+
+    def _open(self) -> _Open:
+        engine = sqlite.open_engine(self._url, self._busy_timeout)
+        return _Open(os.getpid(), engine, engine.execution_options(**{sqlite.BEGIN: "BEGIN IMMEDIATE"}))
+
+    def _here(self) -> _Open:
+        if self._closed:
+            raise MetastoreError(f"Metastore {self.path} is closed")
+        if self._opened.pid != os.getpid():
+            # kept for good: SQLite's connections may not even be closed in a process that did not open them
+            self._inherited.append(self._opened)
+            self._opened = self._open()
+        return self._opened
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return sqlite.explained(self._url, self._busy_timeout)
+
+    # --- tables ------------------------------------------------------------------------------------------------------
+
+    def _make_tables(self, warehouse: str) -> None:
+        sqlite.enable_write_ahead_log(self._opened.readers, self._busy_timeout)
+        with self.read() as connection:  # a store that is only read is not written to here
+            made = self._has_tables(connection)
+        if not made:
+            with self.write() as connection:
+                if not self._has_tables(connection):
+                    _create(connection, warehouse)
+
+    def _has_tables(self, connection: Connection) -> bool:
+        """Whether the tables are there, in the version that this code knows."""
+        names = inspect(connection).get_table_names()
+        if not names:
+            return False
+        if schema.VERSION.name not in names or schema.TXNS.name not in names:
+            raise MetastoreError(f"Metastore {self.path}: a database, but not one of acidsql")
+        version = connection.execute(select(schema.VERSION.c.SCHEMA_VERSION)).scalar()
+        if version != schema.SCHEMA_VERSION:
+            newer = isinstance(version, int) and version > schema.SCHEMA_VERSION
+            raise MetastoreError(
+                f"Metastore {self.path}: made by {'a newer' if newer else 'another'} acidsql"
+                f" (schema version {version}; this one knows version {schema.SCHEMA_VERSION})",
+                hint="Upgrade acidsql." if newer else None,
+            )
+        return True
+
+
+def _create(connection: Connection, warehouse: str) -> None:
+    schema.metadata.create_all(connection)
+    connection.execute(
+        insert(schema.VERSION),
+        {"VER_ID": 1, "SCHEMA_VERSION": schema.SCHEMA_VERSION, "VERSION_COMMENT": "acidsql embedded metastore"},
+    )
+    connection.execute(
+        insert(schema.DBS),
+        {"NAME": DEFAULT_DATABASE, "DB_LOCATION_URI": warehouse, "DESC": "Default Hive database"},
+    )
+    # as in Hive: the newest transaction is always a row, so there is one from the start
+    connection.execute(
+        insert(schema.TXNS),
+        {
+            "TXN_ID": 0,
+            "TXN_STATE": TxnState.COMMITTED.value,
+            "TXN_STARTED": 0,
+            "TXN_LAST_HEARTBEAT": 0,
+            "TXN_USER": "",
+            "TXN_HOST": "",
+            "TXN_TYPE": TxnType.DEFAULT.value,
+        },
+    )
+    connection.execute(insert(schema.NEXT_LOCK_ID), {"NL_NEXT": 1})
+
+
+_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    """SQLite keeps the file locks of a process in its memory: a child would believe to hold those of its parent."""
+    for store in list(_STORES):
+        store.release_idle()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)

@@ -312,13 +312,13 @@ class Cursor:
 
 
 _DANGLING = _NOT_OPERANDS | {"CASE"}
-_COMPLETE = _AFTER_OPERAND | {"*", "?", "$", "@"}
+_COMPLETE = _AFTER_OPERAND | {"*", "?", ">"}  # ">" ends x::array<int>
 
 
 def _wants_operand(token: Token) -> bool:
     """Whether an operand must follow this token."""
     if token.kind is Kind.SYMBOL:
-        return token.word not in _COMPLETE or token.word == "*"
+        return token.word not in _AFTER_OPERAND and token.word != "?"
     return token.word in _NOT_OPERANDS
 
 

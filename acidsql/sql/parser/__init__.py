@@ -1,0 +1,97 @@
+"""From the text of a statement to its dataclass: recursive descent, one function for each first word.
+
+The grammar stands in ``grammar/acidsql.ebnf``. What a statement leaves to Spark (expressions, queries, types) is not
+taken apart here; brackets are counted and the ends found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from acidsql.errors import ParseError
+from acidsql.sql.parser import ddl, dml, passthrough, session, show
+from acidsql.sql.parser.cursor import Cursor
+from acidsql.sql.parser.script import ScriptStatement, split_script, substitute
+from acidsql.sql.statements import Statement, TableName
+from acidsql.sql.tokens import Kind, Token, tokenize
+
+__all__ = ["ScriptStatement", "parse_statement", "parse_table_name", "split_script", "substitute"]
+
+
+def parse_statement(text: str) -> Statement:
+    """Parse one statement; a ``;`` at its end is allowed.
+
+    Raises:
+        ParseError: When it is not well formed; the error carries the place and what was expected there.
+        UnsupportedError: When it is a statement that this version does not carry out.
+    """
+    cursor = Cursor(text, _one_statement(text))
+    return _statement(cursor)
+
+
+def parse_table_name(text: str) -> TableName:
+    """Parse ``[[catalog.]database.]table``, where each part may be back-quoted.
+
+    Raises:
+        ParseError: When it is something else.
+    """
+    cursor = Cursor(text)
+    table = cursor.expect_table()
+    if not cursor.at_end:
+        raise cursor.error("Expected the end of the table name")
+    return table
+
+
+def _one_statement(text: str) -> list[Token]:
+    """The tokens of the one statement in the text, without the ``;``."""
+    tokens = tokenize(text)
+    while len(tokens) > 1 and tokens[-2].word == ";":
+        end = tokens[-2].start
+        tokens[-2:] = [Token(Kind.END, "", end, end, "")]
+    stray = next((t for t in tokens if t.word == ";"), None)
+    if stray is not None:
+        raise ParseError(
+            "More than one statement", hint="acid.script() runs several statements, one after the other."
+        ).locate(text, stray.start)
+    if len(tokens) == 1:
+        raise ParseError("Expected a statement, found nothing").locate(text, 0)
+    return tokens
+
+
+def _statement(cursor: Cursor) -> Statement:
+    parse = STATEMENTS.get(cursor.word)
+    if parse is not None:
+        return parse(cursor)
+    if cursor.word == "(":
+        return dml.query(cursor)
+    return passthrough.passthrough(cursor)
+
+
+STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+    "SELECT": dml.query,
+    "FROM": dml.query,
+    "VALUES": dml.query,
+    "TABLE": dml.query,
+    "MAP": dml.query,
+    "REDUCE": dml.query,
+    "WITH": dml.with_statement,
+    "INSERT": dml.insert,
+    "UPDATE": dml.update,
+    "DELETE": dml.delete,
+    "CREATE": ddl.create,
+    "DROP": ddl.drop,
+    "MSCK": ddl.repair,
+    "REPAIR": ddl.repair,
+    "USE": session.use,
+    "SET": session.set_value,
+    "EXPLAIN": session.explain(_statement),
+    "SHOW": show.show,
+    "DESC": show.describe,
+    "DESCRIBE": show.describe,
+    "MERGE": passthrough.unsupported,
+    "TRUNCATE": passthrough.unsupported,
+    "ABORT": passthrough.unsupported,
+    "START": passthrough.unsupported,
+    "COMMIT": passthrough.unsupported,
+    "ROLLBACK": passthrough.unsupported,
+}

@@ -1,0 +1,103 @@
+"""Statements that acidsql hands to Spark, and those that a later version will carry out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acidsql.sql.parser.cursor import Cursor
+from acidsql.sql.statements import Passthrough, Span, Statement, TableName
+from acidsql.sql.tokens import Token
+
+_BEFORE_TABLES = {
+    "TABLE",
+    "VIEW",
+    "FROM",
+    "JOIN",
+    "INTO",
+    "IN",
+    "ON",
+    "USING",
+    "LIKE",
+    "DESC",
+    "DESCRIBE",
+    "EXTENDED",
+    "FORMATTED",
+    "PARTITIONS",
+    "TBLPROPERTIES",
+    "OVERWRITE",
+    "REFRESH",
+}
+_IN_BETWEEN = {"IF", "NOT", "EXISTS", "TABLE", "EXTENDED", "FORMATTED", "LATERAL", "ONLY"}
+
+
+def passthrough(cursor: Cursor) -> Passthrough:
+    """Any statement, with the names in it that may be tables."""
+    cursor.at = cursor.begin
+    first = cursor.at
+    cursor.at = len(cursor.tokens) - 1
+    names = tuple(_names(cursor.source, cursor.tokens[first : cursor.at]))
+    return Passthrough(cursor.statement_span(), names)
+
+
+def _names(source: str, tokens: list[Token]) -> Iterator[TableName]:
+    """Names behind the words that tables stand behind, and behind a comma that follows such a name.
+
+    Too many are no harm: a name counts only where the metastore knows a table of that name.
+    """
+    at, in_list = 0, False
+    while at < len(tokens):
+        token = tokens[at]
+        if token.word in _BEFORE_TABLES or (in_list and token.word == ","):
+            at += 1
+            while at < len(tokens) - 1 and tokens[at].word in _IN_BETWEEN and tokens[at + 1].is_name:
+                at += 1
+            name, at = _name(source, tokens, at)
+            if name is not None:
+                yield name
+                at = _past_alias(tokens, at)
+            in_list = name is not None
+        else:
+            at += 1
+            in_list = False
+
+
+def _name(source: str, tokens: list[Token], at: int) -> tuple[TableName | None, int]:
+    """A dotted name of up to three parts, None where none stands or where it is a function's; and what is behind it."""
+    if at >= len(tokens) or not tokens[at].is_name:
+        return None, at
+    parts = [tokens[at].name]
+    last = at
+    while last + 2 < len(tokens) and tokens[last + 1].word == "." and tokens[last + 2].is_name:
+        last += 2
+        parts.append(tokens[last].name)
+    is_call = last + 1 < len(tokens) and tokens[last + 1].word == "(" and tokens[last + 1].start == tokens[last].end
+    if len(parts) > 3 or is_call:
+        return None, at
+    database = parts[-2] if len(parts) > 1 else None
+    catalog = parts[0] if len(parts) > 2 else None
+    return TableName(parts[-1], database, Span(source, tokens[at].start, tokens[last].end), catalog), last + 1
+
+
+def _past_alias(tokens: list[Token], at: int) -> int:
+    """Past ``[AS] alias``, if a comma follows it."""
+    ahead = at + 1 if at < len(tokens) and tokens[at].word == "AS" else at
+    if ahead + 1 < len(tokens) and tokens[ahead].is_name and tokens[ahead + 1].word == ",":
+        return ahead + 1
+    return at
+
+
+def unsupported(cursor: Cursor) -> Statement:
+    """A statement that is understood, and that this version does not carry out."""
+    words = _LATER[cursor.word]
+    token = cursor.token
+    raise cursor.unsupported(f"{words} comes in a later version", token)
+
+
+_LATER = {
+    "MERGE": "MERGE",
+    "TRUNCATE": "TRUNCATE TABLE",
+    "ABORT": "ABORT TRANSACTIONS",
+    "START": "START TRANSACTION",
+    "COMMIT": "COMMIT",
+    "ROLLBACK": "ROLLBACK",
+}
