@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from acidsql.errors import UnsupportedError
-from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.interim import EmbeddedMetastore
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 

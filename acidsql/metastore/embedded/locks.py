@@ -1,15 +1,21 @@
-"""Locks in the embedded store: Hive's levels, matrix and fairness (``TxnHandler.lock`` and ``checkLock``)."""
+"""Locks: queue a request, grant it, release it. The rules of who waits for whom are in lock_rules.
+
+The id of a request (external id) is its place in the queue; its parts have internal ids from 1. A request is granted
+as a whole or waits as a whole. A lock of a transaction lives as long as that; any other has a heartbeat of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 
 from acidsql.errors import NoSuchLock, TransactionError
-from acidsql.metastore.embedded.store import Step, Store
-from acidsql.metastore.embedded.txns import abort_one, require_open, txn_state
+from acidsql.metastore.embedded import components, timeouts, txns
+from acidsql.metastore.embedded.lock_rules import IN_THE_WAY, STRENGTH, first_in_the_way
+from acidsql.metastore.embedded.schema import HIVE_LOCKS, NEXT_LOCK_ID
 from acidsql.metastore.model import (
     LockComponent,
     LockInfo,
@@ -17,236 +23,206 @@ from acidsql.metastore.model import (
     LockResponse,
     LockState,
     LockType,
-    Operation,
-    TxnState,
 )
-from acidsql.settings import TXN_TIMEOUT, Settings
 
-_LETTERS = {
+NO_SUCH_LOCK = 10270
+
+LETTERS = {
     LockType.SHARED_READ: "r",
     LockType.SHARED_WRITE: "w",
     LockType.EXCL_WRITE: "x",
     LockType.EXCLUSIVE: "e",
 }
-_TYPES = {letter: type for type, letter in _LETTERS.items()}
+_TYPES = {letter: kind for kind, letter in LETTERS.items()}
+_ACQUIRED, _WAITING = LockState.ACQUIRED.value, LockState.WAITING.value
 
-_BLOCKED_BY = {"r": "e", "w": "xe", "x": "wxe", "e": "rwxe"}
-"""For each level asked for, the levels that stand in its way."""
+_L = HIVE_LOCKS.c
+_NEXT = select(NEXT_LOCK_ID.c.NL_NEXT)
+_SET_NEXT = update(NEXT_LOCK_ID).values(NL_NEXT=bindparam("next"))
+_BY_ID = select(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == bindparam("lock")).order_by(_L.HL_LOCK_INT_ID)
+_EARLIER = (
+    select(HIVE_LOCKS)
+    .where(
+        _L.HL_LOCK_EXT_ID < bindparam("lock"),
+        _L.HL_DB.in_(bindparam("databases", expanding=True)),
+        _L.HL_LOCK_TYPE.in_(bindparam("types", expanding=True)),
+        or_(bindparam("txn") == 0, _L.HL_TXNID != bindparam("txn")),
+    )
+    .order_by(_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
+)
+_OF_TXN = delete(HIVE_LOCKS).where(_L.HL_TXNID == bindparam("txn"))
 
-_COLUMNS = "HL_DB, HL_TABLE, HL_PARTITION"
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a request: its number and what it asks for."""
+
+    internal_id: int
+    type: LockType
+    database: str
+    table: str | None
+    partition: str | None
 
 
-class EmbeddedLocks:
-    """Locks and heartbeats; see :class:`~acidsql.metastore.protocol.Transactions`."""
+def enqueue(db: Connection, request: LockRequest, *, now: int, timeout: int) -> LockResponse:
+    """Take a place in the queue, and the locks if nothing earlier is in the way.
 
-    _store: Store
-    _settings: Settings
-    _now_ms: Callable[[], int]
+    Args:
+        now: Milliseconds since 1970.
+        timeout: Milliseconds without a heartbeat after which an owner is taken for dead.
 
-    def lock(self, request: LockRequest) -> LockResponse:
-        with self._store.write() as step:
-            if request.txn_id:
-                require_open(step, request.txn_id)
-                _add_components(step, request)
-            lock_id = step.next_id("lock")
-            _enqueue(step, request, lock_id, self._now_ms())
-            return self._try(step, lock_id, request.zero_wait_reads)
+    Raises:
+        NoSuchTransaction, TransactionAborted: When the request's transaction is not open.
+        TransactionError: When it asks for nothing.
+    """
+    if not request.components:
+        raise TransactionError("A lock request must name what is to be locked")
+    if request.txn_id:
+        txns.require_open(db, request.txn_id)
+    lock_id = int(db.execute(_NEXT).scalar_one())
+    parts = [_part(n, c) for n, c in enumerate(request.components, 1)]
+    found = _in_the_way(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
+    if found is not None and request.zero_wait_reads and request.txn_id and found[1].type is LockType.SHARED_READ:
+        return LockResponse(lock_id, LockState.NOT_ACQUIRED, found[0])
+    db.execute(_SET_NEXT, {"next": lock_id + 1})
+    components.record_locked(db, request)
+    db.execute(insert(HIVE_LOCKS), [_row(lock_id, part, request, found, now) for part in parts])
+    return _response(lock_id, found)
 
-    def check_lock(self, lock_id: int) -> LockResponse:
-        self.time_out_txns()
-        with self._store.write() as step:
-            rows = _rows_of(step, lock_id)
-            if not rows:
-                raise NoSuchLock(f"No such lock lockid:{lock_id}")
-            _beat(step, rows[0].HL_TXNID, lock_id, self._now_ms())
-            if all(r.HL_LOCK_STATE == LockState.ACQUIRED.value for r in rows):
-                return LockResponse(lock_id, LockState.ACQUIRED)
-            return self._try(step, lock_id, False)
 
-    def _try(self, step: Step, lock_id: int, zero_wait_reads: bool) -> LockResponse:
-        """Grant all components of a request if nothing that was asked for earlier is in the way of any."""
-        wanted = _rows_of(step, lock_id)
-        earlier = step.rows("SELECT * FROM HIVE_LOCKS WHERE HL_LOCK_EXT_ID < :id ORDER BY HL_LOCK_EXT_ID", id=lock_id)
-        pair = _first_block(wanted, earlier)
-        if pair is None:
-            step.run(
-                "UPDATE HIVE_LOCKS SET HL_LOCK_STATE = 'a', HL_ACQUIRED_AT = :now, HL_BLOCKEDBY_EXT_ID = NULL,"
-                " HL_BLOCKEDBY_INT_ID = NULL WHERE HL_LOCK_EXT_ID = :id",
-                id=lock_id,
-                now=self._now_ms(),
-            )
-            return LockResponse(lock_id, LockState.ACQUIRED)
-        mine, held = pair
-        if zero_wait_reads and mine.HL_LOCK_TYPE == "r":
-            step.run("DELETE FROM HIVE_LOCKS WHERE HL_LOCK_EXT_ID = :id", id=lock_id)
-            return LockResponse(lock_id, LockState.NOT_ACQUIRED, _info(held))
-        step.run(
-            "UPDATE HIVE_LOCKS SET HL_BLOCKEDBY_EXT_ID = :ext, HL_BLOCKEDBY_INT_ID = :int"
-            " WHERE HL_LOCK_EXT_ID = :id AND HL_LOCK_INT_ID = :mine",
-            ext=held.HL_LOCK_EXT_ID,
-            int=held.HL_LOCK_INT_ID,
-            id=lock_id,
-            mine=mine.HL_LOCK_INT_ID,
+def check(db: Connection, lock_id: int, *, now: int, timeout: int) -> LockResponse:
+    """Try a waiting request again. This also counts as a heartbeat of its owner.
+
+    Raises:
+        NoSuchLock: When it was released, or its transaction has ended.
+        TransactionAborted: When its transaction is aborted.
+    """
+    locks = _by_id(db, lock_id)
+    heartbeat(db, lock_id, now)
+    if locks[0].state is LockState.ACQUIRED:
+        return LockResponse(lock_id, LockState.ACQUIRED)
+    txn_id = locks[0].txn_id
+    parts = [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
+    found = _in_the_way(db, lock_id, txn_id, parts, now=now, timeout=timeout)
+    mine = _L.HL_LOCK_EXT_ID == lock_id
+    db.execute(update(HIVE_LOCKS).where(mine).values(HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None))
+    if found is None:
+        db.execute(update(HIVE_LOCKS).where(mine).values(HL_LOCK_STATE=_ACQUIRED, HL_ACQUIRED_AT=now))
+    else:
+        blocker, part = found
+        db.execute(
+            update(HIVE_LOCKS)
+            .where(mine, _L.HL_LOCK_INT_ID == part.internal_id)
+            .values(HL_BLOCKEDBY_EXT_ID=blocker.lock_id, HL_BLOCKEDBY_INT_ID=blocker.internal_id)
         )
-        return LockResponse(lock_id, LockState.WAITING, _info(held))
-
-    def unlock(self, lock_id: int) -> None:
-        with self._store.write() as step:
-            rows = _rows_of(step, lock_id)
-            if not rows:
-                raise NoSuchLock(f"No such lock lockid:{lock_id}")
-            if rows[0].HL_TXNID and rows[0].HL_LOCK_STATE == LockState.ACQUIRED.value:
-                raise TransactionError(
-                    f"Lock {lock_id} belongs to transaction {rows[0].HL_TXNID} and is released with it"
-                )
-            step.run("DELETE FROM HIVE_LOCKS WHERE HL_LOCK_EXT_ID = :id", id=lock_id)
-
-    def show_locks(
-        self, database: str | None = None, table: str | None = None, partition: str | None = None
-    ) -> list[LockInfo]:
-        wanted = {"HL_DB": database, "HL_TABLE": table, "HL_PARTITION": partition}
-        given = {column: value for column, value in wanted.items() if value is not None}
-        where = " AND ".join(f"{column} = :{column}" for column in given) or "1 = 1"
-        with self._store.read() as step:
-            rows = step.rows(f"SELECT * FROM HIVE_LOCKS WHERE {where} ORDER BY HL_LOCK_EXT_ID, HL_LOCK_INT_ID", **given)
-        return [_info(r) for r in rows]
-
-    # --- heartbeats and time-outs ------------------------------------------------------------------------------------
-
-    def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
-        with self._store.write() as step:
-            if txn_id:
-                require_open(step, txn_id)
-            if lock_id and not _rows_of(step, lock_id):
-                raise NoSuchLock(f"No such lock lockid:{lock_id}")
-            _beat(step, txn_id, lock_id, self._now_ms())
-
-    def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
-        aborted, unknown = [], []
-        with self._store.write() as step:
-            for txn_id in txn_ids:
-                state = txn_state(step, txn_id)
-                if state == TxnState.OPEN.value:
-                    _beat(step, txn_id, 0, self._now_ms())
-                elif state == TxnState.ABORTED.value:
-                    aborted.append(txn_id)
-                else:
-                    unknown.append(txn_id)
-        return aborted, unknown
-
-    def time_out_txns(self) -> list[int]:
-        oldest = self._now_ms() - int(self._settings.value(TXN_TIMEOUT) * 1000)
-        dead_txns = "SELECT TXN_ID FROM TXNS WHERE TXN_STATE = 'o' AND TXN_LAST_HEARTBEAT < :oldest"
-        dead_locks = "HL_TXNID = 0 AND HL_LAST_HEARTBEAT < :oldest"
-        with self._store.read() as step:
-            found = step.row(dead_txns, oldest=oldest) or step.row(
-                f"SELECT 1 FROM HIVE_LOCKS WHERE {dead_locks}", oldest=oldest
-            )
-        if not found:
-            return []
-        with self._store.write() as step:
-            dead = [int(r.TXN_ID) for r in step.rows(dead_txns, oldest=oldest)]
-            for txn_id in dead:
-                abort_one(step, txn_id, "no heartbeat within hive.txn.timeout")
-            step.run(f"DELETE FROM HIVE_LOCKS WHERE {dead_locks}", oldest=oldest)
-        return dead
+    return _response(lock_id, found)
 
 
-def _add_components(step: Step, request: LockRequest) -> None:
-    """Rows of TXN_COMPONENTS for what the transaction will write (Hive's ``enqueueLock``)."""
-    written = {Operation.INSERT, Operation.UPDATE, Operation.DELETE}
-    rows = []
-    for component in request.components:
-        if component.operation in written and not component.is_dynamic_partition_write and component.table is not None:
-            write_id = step.value(
-                "SELECT T2W_WRITEID FROM TXN_TO_WRITE_ID"
-                " WHERE T2W_TXNID = :txn AND T2W_DATABASE = :db AND T2W_TABLE = :tbl",
-                txn=request.txn_id,
-                db=component.database,
-                tbl=component.table,
-            )
-            rows.append(
-                {
-                    "txn": request.txn_id,
-                    "db": component.database,
-                    "tbl": component.table,
-                    "part": component.partition,
-                    "op": component.operation.value,
-                    "wid": write_id,
-                }
-            )
-    step.run_many("INSERT INTO TXN_COMPONENTS VALUES (:txn, :db, :tbl, :part, :op, :wid)", rows)
+def heartbeat(db: Connection, lock_id: int, now: int) -> None:
+    """Say that the owner of a lock is alive: of its transaction, where it has one.
+
+    Raises:
+        NoSuchLock: When there is no such lock.
+        NoSuchTransaction, TransactionAborted: When its transaction is not open.
+    """
+    txn_id = _by_id(db, lock_id)[0].txn_id
+    if txn_id:
+        txns.heartbeat(db, txn_id, now)
+    else:
+        db.execute(update(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id).values(HL_LAST_HEARTBEAT=now))
 
 
-def _enqueue(step: Step, request: LockRequest, lock_id: int, now: int) -> None:
-    def row(number: int, component: LockComponent) -> dict[str, Any]:
-        return {
-            "ext": lock_id,
-            "int": number,
-            "txn": request.txn_id,
-            "db": component.database,
-            "tbl": component.table,
-            "part": component.partition,
-            "type": _LETTERS[component.type],
-            "beat": 0 if request.txn_id else now,  # a transaction's heartbeat is its locks'
-            "user": request.user,
-            "host": request.host,
-            "agent": request.agent_info,
-        }
+def unlock(db: Connection, lock_id: int) -> None:
+    """Release a lock of no transaction, or give up waiting for one (Hive: ``DefaultTxnLockManager.unlock``).
 
-    step.run_many(
-        f"INSERT INTO HIVE_LOCKS (HL_LOCK_EXT_ID, HL_LOCK_INT_ID, HL_TXNID, {_COLUMNS}, HL_LOCK_STATE, HL_LOCK_TYPE,"
-        " HL_LAST_HEARTBEAT, HL_USER, HL_HOST, HL_AGENT_INFO)"
-        " VALUES (:ext, :int, :txn, :db, :tbl, :part, 'w', :type, :beat, :user, :host, :agent)",
-        [row(i, c) for i, c in enumerate(request.components, start=1)],
+    Raises:
+        NoSuchLock: When there is no such lock.
+        TransactionError: When a transaction holds it: only its end releases it.
+    """
+    first = _by_id(db, lock_id)[0]
+    if first.txn_id and first.state is LockState.ACQUIRED:
+        raise TransactionError(
+            f"Unlocking locks associated with transaction not permitted: lock {lock_id} belongs to"
+            f" {txns.txn_name(first.txn_id)}",
+            hint="Commit or abort the transaction.",
+        )
+    db.execute(delete(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id))
+
+
+def release_of(db: Connection, txn_id: int) -> None:
+    """Release all locks of a transaction."""
+    db.execute(_OF_TXN, {"txn": txn_id})
+
+
+def show_locks(db: Connection, database: str | None, table: str | None, partition: str | None) -> list[LockInfo]:
+    """Locks on exactly what is named: those held first, then by strength and id (Hive: ``LockInfoComparator``)."""
+    named = [(_L.HL_DB, database), (_L.HL_TABLE, table), (_L.HL_PARTITION, partition)]
+    found = [_info(r) for r in db.execute(select(HIVE_LOCKS).where(*(c == v for c, v in named if v is not None)))]
+    return sorted(
+        found,
+        key=lambda k: (k.state is not LockState.ACQUIRED, STRENGTH.index(k.type), k.lock_id, k.internal_id),
     )
 
 
-def _rows_of(step: Step, lock_id: int) -> Sequence[Row[Any]]:
-    return step.rows("SELECT * FROM HIVE_LOCKS WHERE HL_LOCK_EXT_ID = :id ORDER BY HL_LOCK_INT_ID", id=lock_id)
+def _in_the_way(
+    db: Connection, lock_id: int, txn_id: int, parts: Sequence[_Part], *, now: int, timeout: int
+) -> tuple[LockInfo, _Part] | None:
+    """The first earlier lock in the way of a request. An owner that died is not waited for."""
+    types = frozenset[LockType]().union(*(IN_THE_WAY[p.type] for p in parts))
+    parameters = {
+        "lock": lock_id,
+        "txn": txn_id,
+        "databases": sorted({p.database for p in parts}),
+        "types": sorted(LETTERS[t] for t in types),
+    }
+    found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
+    if found is not None and timeouts.time_out(db, now=now, timeout=timeout, spared_txn=txn_id):
+        found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
+    return found
 
 
-def _beat(step: Step, txn_id: int, lock_id: int, now: int) -> None:
-    if txn_id:
-        step.run("UPDATE TXNS SET TXN_LAST_HEARTBEAT = :now WHERE TXN_ID = :txn", now=now, txn=txn_id)
-    elif lock_id:
-        step.run("UPDATE HIVE_LOCKS SET HL_LAST_HEARTBEAT = :now WHERE HL_LOCK_EXT_ID = :id", now=now, id=lock_id)
+def _by_id(db: Connection, lock_id: int) -> list[LockInfo]:
+    """The parts of a request. Raises: NoSuchLock."""
+    found = [_info(r) for r in db.execute(_BY_ID, {"lock": lock_id})]
+    if not found:
+        raise NoSuchLock(f"No such lock lockid:{lock_id}", code=NO_SUCH_LOCK)
+    return found
 
 
-def _first_block(wanted: Iterable[Row[Any]], earlier: Sequence[Row[Any]]) -> tuple[Row[Any], Row[Any]] | None:
-    """The first component that is blocked, and the earlier lock (held or waiting: first come, first served) that does."""
-    for mine in wanted:
-        for held in earlier:
-            if _blocks(mine, held):
-                return mine, held
-    return None
+def _part(number: int, component: LockComponent) -> _Part:
+    return _Part(number, component.type, component.database, component.table, component.partition)
 
 
-def _blocks(mine: Row[Any], held: Row[Any]) -> bool:
-    if mine.HL_TXNID and mine.HL_TXNID == held.HL_TXNID:
-        return False
-    if held.HL_LOCK_TYPE not in _BLOCKED_BY[mine.HL_LOCK_TYPE] or not _overlap(mine, held):
-        return False
-    if mine.HL_LOCK_TYPE == "r" and held.HL_LOCK_TYPE == "e":
-        # reading a database's list is not in the way of dropping one of its tables
-        return not (mine.HL_TABLE is None and held.HL_TABLE is not None)
-    if mine.HL_LOCK_TYPE == "e" and held.HL_LOCK_TYPE == "r":
-        return not (held.HL_TABLE is None and mine.HL_TABLE is not None)
-    return True
+def _row(
+    lock_id: int, part: _Part, request: LockRequest, found: tuple[LockInfo, _Part] | None, now: int
+) -> dict[str, object]:
+    blocker = found[0] if found is not None and found[1] is part else None
+    return {
+        "HL_LOCK_EXT_ID": lock_id,
+        "HL_LOCK_INT_ID": part.internal_id,
+        "HL_TXNID": request.txn_id,
+        "HL_DB": part.database,
+        "HL_TABLE": part.table,
+        "HL_PARTITION": part.partition,
+        "HL_LOCK_STATE": _ACQUIRED if found is None else _WAITING,
+        "HL_LOCK_TYPE": LETTERS[part.type],
+        "HL_LAST_HEARTBEAT": 0 if request.txn_id else now,
+        "HL_ACQUIRED_AT": now if found is None else None,
+        "HL_USER": request.user,
+        "HL_HOST": request.host,
+        "HL_AGENT_INFO": request.agent_info,
+        "HL_BLOCKEDBY_EXT_ID": blocker and blocker.lock_id,
+        "HL_BLOCKEDBY_INT_ID": blocker and blocker.internal_id,
+    }
 
 
-def _overlap(a: Row[Any], b: Row[Any]) -> bool:
-    """Whether two objects are the same, or one is part of the other."""
-    if a.HL_DB != b.HL_DB:
-        return False
-    if a.HL_TABLE is None or b.HL_TABLE is None:
-        return True
-    if a.HL_TABLE != b.HL_TABLE:
-        return False
-    return a.HL_PARTITION is None or b.HL_PARTITION is None or bool(a.HL_PARTITION == b.HL_PARTITION)
+def _response(lock_id: int, found: tuple[LockInfo, _Part] | None) -> LockResponse:
+    if found is None:
+        return LockResponse(lock_id, LockState.ACQUIRED)
+    return LockResponse(lock_id, LockState.WAITING, found[0])
 
 
-def _info(row: Row[Any]) -> LockInfo:
+def _info(row: Any) -> LockInfo:
     return LockInfo(
         lock_id=row.HL_LOCK_EXT_ID,
         internal_id=row.HL_LOCK_INT_ID,
@@ -258,9 +234,9 @@ def _info(row: Row[Any]) -> LockInfo:
         state=LockState(row.HL_LOCK_STATE),
         blocked_by_lock_id=row.HL_BLOCKEDBY_EXT_ID,
         blocked_by_internal_id=row.HL_BLOCKEDBY_INT_ID,
-        heartbeat_ms=None if row.HL_TXNID else row.HL_LAST_HEARTBEAT,
+        heartbeat_ms=row.HL_LAST_HEARTBEAT or None,
         acquired_ms=row.HL_ACQUIRED_AT,
         user=row.HL_USER,
         host=row.HL_HOST,
-        agent_info=row.HL_AGENT_INFO,
+        agent_info=row.HL_AGENT_INFO or "",
     )

@@ -1,0 +1,138 @@
+"""Commit, and the rule that of two transactions that changed the same rows only the first commits.
+
+WRITE_SET keeps what committed transactions changed, for as long as an open one may be in conflict with it. A
+transaction lasts from its id to its commit id, the newest transaction id at that time. Two overlap where the later one
+to commit has an id not above the commit id of the other. Hive's words for all this are in ``CommitTxnFunction``.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, literal, or_, select
+
+from acidsql.errors import WriteConflict
+from acidsql.metastore.embedded import components, locks, txns
+from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, WRITE_SET
+from acidsql.metastore.model import LockType, TxnType
+
+_C, _S = TXN_COMPONENTS.c, WRITE_SET.c
+_CHANGES = sorted(o.value for o in components.CHANGES)
+_COMPACTION = "c"
+
+NO_WRITE_SET = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION})
+"""Transactions that change no rows."""
+NOT_COMPLETED = frozenset({TxnType.READ_ONLY, TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
+"""Transactions that leave nothing to compact."""
+
+_OPERATIONS = select(_C.TC_OPERATION_TYPE).where(_C.TC_TXNID == bindparam("txn")).distinct()
+_MINE = and_(_C.TC_TXNID == bindparam("txn"), _C.TC_OPERATION_TYPE.in_(_CHANGES))
+# an entry for the whole table stands for every partition: a statement over too many of them locks the table
+_SAME = and_(
+    _S.WS_DATABASE == _C.TC_DATABASE,
+    _S.WS_TABLE == _C.TC_TABLE,
+    or_(_S.WS_PARTITION == _C.TC_PARTITION, _S.WS_PARTITION.is_(None), _C.TC_PARTITION.is_(None)),
+)
+_OVERLAPPING = and_(_MINE, _S.WS_COMMIT_ID >= bindparam("txn"), _S.WS_TXNID != bindparam("txn"))
+_FIRST_CONFLICT = (
+    select(
+        _S.WS_TXNID,
+        _S.WS_COMMIT_ID,
+        _S.WS_DATABASE,
+        _S.WS_TABLE,
+        func.coalesce(_S.WS_PARTITION, _C.TC_PARTITION),
+        _C.TC_OPERATION_TYPE,
+        _S.WS_OPERATION_TYPE,
+    )
+    .select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME))
+    .where(_OVERLAPPING)
+    .order_by(_S.WS_COMMIT_ID, _S.WS_TXNID, _S.WS_PARTITION, _C.TC_OPERATION_TYPE, _S.WS_OPERATION_TYPE)
+    .limit(1)
+)
+_LATEST_CONFLICT = select(func.max(_S.WS_TXNID)).select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME)).where(_OVERLAPPING)
+_HOLDS_SHARED_WRITE = (
+    select(1)
+    .where(
+        HIVE_LOCKS.c.HL_TXNID == bindparam("txn"), HIVE_LOCKS.c.HL_LOCK_TYPE == locks.LETTERS[LockType.SHARED_WRITE]
+    )
+    .limit(1)
+)
+_WRITE_SET = insert(WRITE_SET).from_select(
+    ["WS_DATABASE", "WS_TABLE", "WS_PARTITION", "WS_TXNID", "WS_COMMIT_ID", "WS_OPERATION_TYPE"],
+    select(
+        _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_TXNID, bindparam("commit"), _C.TC_OPERATION_TYPE
+    )
+    .where(_MINE)
+    .distinct(),
+)
+_COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
+    ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE"],
+    select(_C.TC_TXNID, _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_WRITEID, bindparam("changed"))
+    .where(_C.TC_TXNID == bindparam("txn"), _C.TC_OPERATION_TYPE != _COMPACTION)
+    .distinct(),
+)
+
+
+def commit(db: Connection, txn_id: int, *, exclusive_writes: bool) -> WriteConflict | None:
+    """Commit a transaction, or abort it for a conflict and answer that. One that is committed already stays so.
+
+    Args:
+        exclusive_writes: ``hive.txn.xlock.write``: those who change rows lock each other out. Their conflicts were
+            met when the locks were granted (:func:`latest_conflict`), and are not looked for here, except where the
+            transaction has changed rows under a shared lock all the same.
+
+    Raises:
+        NoSuchTransaction, TransactionAborted: When it cannot be committed.
+    """
+    if txns.is_committed(db, txn_id):
+        return None
+    type = txns.require_open(db, txn_id)
+    operations = set(db.execute(_OPERATIONS, {"txn": txn_id}).scalars())
+    changed = type not in NO_WRITE_SET and not operations.isdisjoint(_CHANGES)
+    commit_id = txns.newest_txn(db) if changed else 0
+    if changed and (not exclusive_writes or db.execute(_HOLDS_SHARED_WRITE, {"txn": txn_id}).first() is not None):
+        conflict = _conflict(db, txn_id, commit_id)
+        if conflict is not None:
+            txns.abort(db, [txn_id], reason=conflict.message)
+            return conflict
+    txns.set_committed(db, txn_id)
+    if changed:
+        _keep_write_set(db, txn_id, commit_id)
+    if operations:
+        if type not in NOT_COMPLETED:
+            db.execute(_COMPLETE, {"txn": txn_id, "changed": "Y" if changed else "N"})
+        components.forget(db, txn_id)
+    locks.release_of(db, txn_id)
+    return None
+
+
+def _conflict(db: Connection, txn_id: int, commit_id: int) -> WriteConflict | None:
+    found = db.execute(_FIRST_CONFLICT, {"txn": txn_id}).first()
+    if found is None:
+        return None
+    other, other_commit, database, table, partition, mine, theirs = found
+    place = "/".join(p for p in (database, table, partition) if p)
+    return WriteConflict(
+        f"Aborting [{txns.txn_name(txn_id)},{commit_id}] due to a write conflict on {place}"
+        f" committed by [{txns.txn_name(other)},{other_commit}] {mine}/{theirs}",
+        code=txns.TRANSACTION_ABORTED,
+        hint="The statement can be run again: it will then see the other's changes.",
+    )
+
+
+def _keep_write_set(db: Connection, txn_id: int, commit_id: int) -> None:
+    """Record what a transaction changed, if an open one may be in conflict with it, and drop what none can."""
+    oldest = txns.oldest_open_writer(db)
+    if oldest is not None and oldest <= commit_id:
+        db.execute(_WRITE_SET, {"txn": txn_id, "commit": literal(commit_id)})
+    prune_write_set(db)
+
+
+def prune_write_set(db: Connection) -> None:
+    """Drop entries that no open transaction can be in conflict with (Hive: ``performWriteSetGC``)."""
+    oldest = txns.oldest_open_writer(db)
+    needed = txns.newest_txn(db) + 1 if oldest is None else oldest
+    db.execute(delete(WRITE_SET).where(_S.WS_COMMIT_ID < needed))
+
+
+def latest_conflict(db: Connection, txn_id: int) -> int | None:
+    """The latest transaction that committed a change to what this one has locked for changing, since it began."""
+    return db.execute(_LATEST_CONFLICT, {"txn": txn_id}).scalar()

@@ -1,0 +1,119 @@
+"""TXN_COMPONENTS: what a transaction writes to. For an aborted one: where files of it may still lie.
+
+As long as an aborted transaction has components it stays known as aborted, and its write ids are not seen. Only
+:func:`forget` ends that, when the files are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, null, select, update
+from sqlalchemy import literal as value
+
+from acidsql.metastore.embedded.schema import TXN_COMPONENTS, TXN_TO_WRITE_ID
+from acidsql.metastore.model import LockComponent, LockRequest, Operation
+
+_C, _W = TXN_COMPONENTS.c, TXN_TO_WRITE_ID.c
+
+WRITES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE})
+CHANGES = frozenset({Operation.UPDATE, Operation.DELETE})
+"""Operations of which two on the same rows are in conflict."""
+
+_WRITE_IDS = select(_W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID).where(_W.T2W_TXNID == bindparam("txn"))
+_SET_WRITE_ID = (
+    update(TXN_COMPONENTS)
+    .where(_C.TC_TXNID == bindparam("txn"), _C.TC_DATABASE == bindparam("database"), _C.TC_TABLE == bindparam("table"))
+    .values(TC_WRITEID=bindparam("write_id"))
+)
+
+
+def record_locked(db: Connection, request: LockRequest) -> None:
+    """Record what a request locks for writing (Hive: ``InsertTxnComponentsCommand``).
+
+    A dynamic-partition write does not know its partitions yet: it is recorded once, for the whole table, as the
+    strongest of its operations, until :func:`name_partitions` names them.
+    """
+    writes = [c for c in request.components if c.operation in WRITES]
+    if not (request.txn_id and writes):
+        return
+    write_ids = {(d, t): w for d, t, w in db.execute(_WRITE_IDS, {"txn": request.txn_id})}
+    dynamic: dict[tuple[str, str | None], Operation] = {}
+    fixed: dict[tuple[str, str | None, str | None, Operation], None] = {}
+    for c in writes:
+        if not c.is_dynamic_partition_write:
+            fixed[c.database, c.table, c.partition, c.operation] = None
+        elif dynamic.get((c.database, c.table), Operation.INSERT) is Operation.INSERT:
+            dynamic[c.database, c.table] = _strongest(c)
+    rows = [*fixed, *((d, t, None, o) for (d, t), o in dynamic.items())]
+    db.execute(
+        insert(TXN_COMPONENTS), [_row(request.txn_id, d, t, p, o, write_ids.get((d, t or ""))) for d, t, p, o in rows]
+    )
+
+
+def _strongest(component: LockComponent) -> Operation:
+    return Operation.UPDATE if component.operation in CHANGES else Operation.INSERT
+
+
+def name_partitions(
+    db: Connection,
+    txn_id: int,
+    write_id: int,
+    database: str,
+    table: str,
+    partitions: Sequence[str],
+    operation: Operation,
+) -> None:
+    """Put the partitions really written to in the place of the whole table (Hive: ``addDynamicPartitions``)."""
+    of_table = and_(_C.TC_TXNID == txn_id, _C.TC_DATABASE == database, _C.TC_TABLE == table)
+    db.execute(delete(TXN_COMPONENTS).where(of_table, _C.TC_PARTITION.is_(None)))
+    rows = [_row(txn_id, database, table, name, operation, write_id) for name in dict.fromkeys(partitions)]
+    if rows:
+        db.execute(insert(TXN_COMPONENTS), rows)
+
+
+def set_write_id(db: Connection, txn_id: int, database: str, table: str, write_id: int) -> None:
+    """Record with which write id a transaction writes to a table."""
+    db.execute(_SET_WRITE_ID, {"txn": txn_id, "database": database, "table": table, "write_id": write_id})
+
+
+def back_write_ids(db: Connection, txn_ids: Sequence[int]) -> None:
+    """Give transactions that are being aborted a component for every table in which they have a write id.
+
+    Hive relies on the lock request for that. Without a component such a transaction would soon be forgotten, and
+    its write id would then count as committed, whatever files it left.
+    """
+    known = exists(
+        select(1).where(
+            _C.TC_TXNID == _W.T2W_TXNID, _C.TC_DATABASE == _W.T2W_DATABASE, _C.TC_TABLE == _W.T2W_TABLE
+        )
+    )
+    columns = ["TC_TXNID", "TC_DATABASE", "TC_TABLE", "TC_PARTITION", "TC_OPERATION_TYPE", "TC_WRITEID"]
+    missing = select(
+        _W.T2W_TXNID, _W.T2W_DATABASE, _W.T2W_TABLE, null(), value(Operation.UPDATE.value), _W.T2W_WRITEID
+    ).where(_W.T2W_TXNID.in_(txn_ids), ~known)
+    db.execute(insert(TXN_COMPONENTS).from_select(columns, missing))
+
+
+def back_seeded(db: Connection, database: str, table: str, write_ids: dict[int, int]) -> None:
+    """Components of the transactions that stand for aborted write ids in files made elsewhere: txn -> write id."""
+    rows = [_row(txn, database, table, None, Operation.UPDATE, write_id) for txn, write_id in write_ids.items()]
+    db.execute(insert(TXN_COMPONENTS), rows)
+
+
+def forget(db: Connection, txn_id: int) -> None:
+    """Drop the components of a transaction."""
+    db.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
+
+
+def _row(
+    txn_id: int, database: str, table: str | None, partition: str | None, operation: Operation, write_id: int | None
+) -> dict[str, object]:
+    return {
+        "TC_TXNID": txn_id,
+        "TC_DATABASE": database,
+        "TC_TABLE": table,
+        "TC_PARTITION": partition,
+        "TC_OPERATION_TYPE": operation.value,
+        "TC_WRITEID": write_id,
+    }

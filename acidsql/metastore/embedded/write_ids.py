@@ -1,0 +1,143 @@
+"""Write ids: the numbers of a table's changes. TXN_TO_WRITE_ID says whose they are, NEXT_WRITE_ID which comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import Connection, Select, and_, bindparam, delete, func, insert, select, update
+
+from acidsql.errors import TransactionError
+from acidsql.metastore.embedded import components, txns
+from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
+from acidsql.metastore.model import TxnType
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+SEEDED_TXN = 0
+"""Owner of write ids that were committed elsewhere: a transaction that every snapshot sees."""
+
+_W, _N = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
+_OF_TABLE = and_(_W.T2W_DATABASE == bindparam("database"), _W.T2W_TABLE == bindparam("table"))
+_NEXT_OF_TABLE = and_(_N.NWI_DATABASE == bindparam("database"), _N.NWI_TABLE == bindparam("table"))
+
+_HIGHEST = (
+    select(_W.T2W_WRITEID)
+    .where(_OF_TABLE, _W.T2W_TXNID <= bindparam("txn"))
+    .order_by(_W.T2W_WRITEID.desc())
+    .limit(1)
+)
+_UP_TO_HIGHEST = select(_W.T2W_TXNID, _W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_WRITEID <= bindparam("high"))
+_LATER = _UP_TO_HIGHEST.where(_W.T2W_TXNID > bindparam("txn"))
+_OF_TXNS = _UP_TO_HIGHEST.where(_W.T2W_TXNID.in_(bindparam("txns", expanding=True)))
+_COUNT_TO = select(func.count()).select_from(_UP_TO_HIGHEST.limit(bindparam("most")).subquery())
+_OWN = select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
+_GIVE_BACK = delete(TXN_TO_WRITE_ID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
+_NEXT = select(_N.NWI_NEXT).where(_NEXT_OF_TABLE)
+_SET_NEXT = update(NEXT_WRITE_ID).where(_NEXT_OF_TABLE).values(NWI_NEXT=bindparam("next"))
+
+
+def valid_write_ids(db: Connection, table: str, valid: ValidTxnList) -> ValidWriteIdList:
+    """The write ids of ``database.table`` that a snapshot sees (Hive: ``GetValidWriteIdsForTableFunction``).
+
+    Only what the snapshot does not see is read; a table has many write ids, and few of those.
+    """
+    database, _, name = table.partition(".")
+    key = {"database": database, "table": name}
+    high = db.execute(_HIGHEST, {**key, "txn": valid.high_watermark}).scalar()
+    if high is None:
+        following = db.execute(_NEXT, key).scalar()
+        high = 0 if following is None else following - 1
+    hidden = sorted((w, txn) for txn, w in _hidden(db, {**key, "high": high}, valid))
+    if hidden and _count_to(db, {**key, "high": high}, len(hidden) + 1) == len(hidden):
+        # Nothing that is seen is left in TXN_TO_WRITE_ID: it was forgotten, being older than all that is not seen. So
+        # everything below the lowest hidden one is seen, and the rest need not be listed.
+        hidden = hidden[:1]
+        high = hidden[0][0]
+    aborted = tuple(w for w, txn in hidden if valid.is_aborted(txn))
+    opened = tuple(w for w, txn in hidden if not valid.is_aborted(txn))
+    return ValidWriteIdList(table, high, opened, aborted)
+
+
+def _hidden(db: Connection, key: dict[str, object], valid: ValidTxnList) -> Iterator[tuple[int, int]]:
+    """Transaction and write id of what a snapshot does not see."""
+    for some in batches(valid.exceptions):
+        yield from _pairs(db, _OF_TXNS, {**key, "txns": list(some)})
+    yield from _pairs(db, _LATER, {**key, "txn": valid.high_watermark})
+
+
+def _pairs(db: Connection, query: Select[tuple[int, int]], key: dict[str, object]) -> Iterator[tuple[int, int]]:
+    return ((row[0], row[1]) for row in db.execute(query, key))
+
+
+def _count_to(db: Connection, key: dict[str, object], most: int) -> int:
+    """How many write ids of a table are on record, counting no further than ``most``."""
+    return int(db.execute(_COUNT_TO, {**key, "most": most}).scalar_one())
+
+
+def allocate(db: Connection, txn_id: int, database: str, table: str, *, reallocate: bool) -> int:
+    """The write id of an open transaction in a table (Hive: ``AllocateTableWriteIdsFunction``).
+
+    Raises:
+        NoSuchTransaction, TransactionAborted: When the transaction is not open.
+        TransactionError: When it is read-only.
+    """
+    if txns.require_open(db, txn_id) is TxnType.READ_ONLY:
+        raise TransactionError(
+            f"Write ID allocation failed on {database}.{table}: transaction {txns.txn_name(txn_id)} is read-only"
+        )
+    key: dict[str, object] = {"database": database, "table": table}
+    if reallocate:
+        db.execute(_GIVE_BACK, {**key, "txn": txn_id})
+    else:
+        own = db.execute(_OWN, {**key, "txn": txn_id}).scalar()
+        if own is not None:
+            return own
+    write_id = db.execute(_NEXT, key).scalar()
+    if write_id is None:
+        write_id = 1
+        _start_at(db, database, table, 2)
+    else:
+        db.execute(_SET_NEXT, {**key, "next": write_id + 1})
+    _add(db, database, table, {txn_id: write_id})
+    components.set_write_id(db, txn_id, database, table, write_id)
+    return write_id
+
+
+def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
+    """Start a table's write ids above those in files made elsewhere.
+
+    Those that must not be seen get an aborted transaction each, whose component says that files are there. The highest
+    one that is seen goes on record too: without it the table would look as if all that is seen were forgotten for its
+    age (:func:`valid_write_ids`), and what lies between the hidden ones would be lost.
+
+    Raises:
+        TransactionError: When the table has write ids already.
+    """
+    database, _, table = valid.table.partition(".")
+    if db.execute(_NEXT, {"database": database, "table": table}).first() is not None:
+        raise TransactionError(f"Table {valid.table} has write ids already")
+    _start_at(db, database, table, valid.high_watermark + 1)
+    seen = next((w for w in range(valid.high_watermark, 0, -1) if valid.is_valid(w)), None)
+    if seen is not None:
+        _add(db, database, table, {SEEDED_TXN: seen})
+    hidden = [w for w in valid.exceptions if 0 < w <= valid.high_watermark]
+    if hidden:
+        ids = txns.add_aborted(db, len(hidden), reason=f"write ids of {valid.table} made elsewhere", now=now)
+        owners = dict(zip(ids, hidden, strict=True))
+        _add(db, database, table, owners)
+        components.back_seeded(db, database, table, owners)
+
+
+def _start_at(db: Connection, database: str, table: str, write_id: int) -> None:
+    db.execute(insert(NEXT_WRITE_ID), {"NWI_DATABASE": database, "NWI_TABLE": table, "NWI_NEXT": write_id})
+
+
+def _add(db: Connection, database: str, table: str, write_ids: dict[int, int]) -> None:
+    """Put write ids on record: transaction -> write id."""
+    db.execute(
+        insert(TXN_TO_WRITE_ID),
+        [
+            {"T2W_TXNID": txn, "T2W_DATABASE": database, "T2W_TABLE": table, "T2W_WRITEID": write_id}
+            for txn, write_id in write_ids.items()
+        ],
+    )

@@ -1,0 +1,136 @@
+"""The words in which the tests tell their situations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acidsql.metastore.model import (
+    Column,
+    LockComponent,
+    LockRequest,
+    LockResponse,
+    LockState,
+    LockType,
+    Operation,
+    Partition,
+    Table,
+    TxnType,
+)
+from acidsql.metastore.protocol import Metastore
+from acidsql.valid_ids import ValidWriteIdList
+
+READ, SHARED_WRITE, EXCL_WRITE, EXCLUSIVE = (
+    LockType.SHARED_READ,
+    LockType.SHARED_WRITE,
+    LockType.EXCL_WRITE,
+    LockType.EXCLUSIVE,
+)
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    ms: int = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.ms
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.ms += int(seconds * 1000)
+
+
+def table(name: str = "t", database: str = "default", *, partitioned: bool = False) -> Table:
+    """A full ACID table of one column, by ``p`` where partitioned."""
+    return Table(
+        database,
+        name,
+        f"file:/warehouse/{database}/{name}",
+        (Column("a", "int"),),
+        (Column("p", "string"),) if partitioned else (),
+        {"transactional": "true"},
+    )
+
+
+def partition(value: str, name: str = "t", database: str = "default") -> Partition:
+    return Partition(database, name, (value,), f"file:/warehouse/{database}/{name}/p={value}")
+
+
+def begin(store: Metastore, type: TxnType = TxnType.DEFAULT) -> int:
+    [txn_id] = store.open_txns(user="ann", host="desk", type=type)
+    return txn_id
+
+
+def component(
+    type: LockType,
+    place: str,
+    operation: Operation = Operation.NO_TXN,
+    *,
+    dynamic: bool = False,
+) -> LockComponent:
+    """A component on ``db``, ``db.table`` or ``db.table/partition``."""
+    full_name, _, partition_name = place.partition("/")
+    database, _, name = full_name.partition(".")
+    return LockComponent(type, database, name or None, partition_name or None, operation, dynamic)
+
+
+def ask(
+    store: Metastore,
+    txn_id: int,
+    type: LockType,
+    place: str = "default.t",
+    operation: Operation = Operation.NO_TXN,
+    *,
+    zero_wait: bool = False,
+) -> LockResponse:
+    """Ask for a lock on one object."""
+    return ask_all(store, txn_id, component(type, place, operation), zero_wait=zero_wait)
+
+
+def ask_all(store: Metastore, txn_id: int, *components: LockComponent, zero_wait: bool = False) -> LockResponse:
+    return store.lock(LockRequest(components, txn_id, "ann", "desk", "test agent", zero_wait))
+
+
+def take(
+    store: Metastore,
+    txn_id: int,
+    type: LockType,
+    place: str = "default.t",
+    operation: Operation = Operation.NO_TXN,
+) -> int:
+    """Take a lock that must be granted; its id."""
+    response = ask(store, txn_id, type, place, operation)
+    assert response.state is LockState.ACQUIRED, response
+    return response.lock_id
+
+
+def write(
+    store: Metastore,
+    place: str = "default.t",
+    operation: Operation = Operation.INSERT,
+    *,
+    txn_id: int | None = None,
+    type: LockType = LockType.SHARED_WRITE,
+) -> int:
+    """A transaction that has its lock and its write id, and is about to commit."""
+    txn_id = txn_id or begin(store)
+    take(store, txn_id, type, place, operation)
+    database, _, name = place.partition("/")[0].partition(".")
+    store.allocate_table_write_id(txn_id, database, name)
+    return txn_id
+
+
+def read_write_ids(store: Metastore, name: str = "default.t", txn_id: int = 0) -> ValidWriteIdList:
+    """The write ids that a reader sees now."""
+    [found] = store.get_valid_write_ids([name], store.get_valid_txns(txn_id))
+    return found
+
+
+def seen(write_ids: ValidWriteIdList, up_to: int = 12) -> list[int]:
+    """The write ids that are seen, of those up to a number."""
+    return [i for i in range(1, up_to + 1) if write_ids.is_valid(i)]
+
+
+def lock_states(store: Metastore) -> list[tuple[int, str]]:
+    """Lock ids with their states, in the order in which they were asked for."""
+    return [(one.lock_id, one.state.value) for one in store.show_locks()]
