@@ -137,7 +137,7 @@ def tell_hive(acid: AcidSession, folder: Path) -> None:
     story.look([new_ann, new_gil, hal, ida])
     story.run("DELETE FROM hive_emp WHERE salary IS NULL", ["delete_delta_0000007_0000007_0000"], ("1", "0", "1", "0"))
     story.look([new_ann, new_gil, ida])
-    _say("\n  The write ids went on where Hive's had ended, and Hive can read this directory again.")
+    _say("\n  The write ids went on where Hive's had ended, in directories and files as Hive names and fills them.")
 
 
 def main() -> int:

@@ -42,6 +42,7 @@ class AcidError(Exception):
         self.line: int | None = None
         self.column: int | None = None
         self.excerpt: str | None = None
+        self._place: tuple[int, int] | None = None
 
     def locate(self: _E, text: str, start: int, end: int | None = None) -> _E:
         """Attach the place in the statement, unless one is attached already.
@@ -53,6 +54,7 @@ class AcidError(Exception):
         """
         if self.line is not None:
             return self
+        self._place = (start, end if end is not None else start + 1)
         start = max(0, min(start, len(text)))
         begin = text.rfind("\n", 0, start) + 1
         stop = text.find("\n", start)
@@ -63,6 +65,19 @@ class AcidError(Exception):
         pad = "".join("\t" if c == "\t" else " " for c in source[: start - begin])
         self.excerpt = f"{source}\n{pad}{'^' * width}"
         return self
+
+    def inside(self: _E, text: str, start: int, end: int) -> _E:
+        """Carry a place found in a piece of a statement over to the whole statement.
+
+        Args:
+            text: The whole statement.
+            start: Where the piece starts in it.
+            end: Where it ends; the whole piece is marked where the error has no place in it.
+        """
+        if self._place is not None:
+            start, end = start + self._place[0], start + self._place[1]
+            self.line = None
+        return self.locate(text, start, end)
 
     def __str__(self) -> str:
         tags = []

@@ -7,14 +7,17 @@ IPython is imported only when the extension is loaded.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 import acidsql
-from acidsql.output import ERRORS, describe, format_table, html_table, text_rows
+from acidsql.output import ERRORS, describe, format_table, html_table, text_rows, without_error_log
 from acidsql.session import AcidSession
 
 if TYPE_CHECKING:
@@ -32,12 +35,9 @@ def load_ipython_extension(ipython: InteractiveShell) -> None:
     """Register the magics, and a display for the DataFrames that they answer."""
     ipython.register_magics(AcidMagics)
     formatters = ipython.display_formatter.formatters  # type: ignore[union-attr]
-    formatters["text/html"].for_type(DataFrame, _html)
-    formatters["text/plain"].for_type(DataFrame, _plain)
-
-
-class StatementFailed(UsageError):
-    """A statement that failed, shown as its message alone, without a Python traceback."""
+    # The class itself, not its base: IPython's text display prefers a class's own __repr__ to a base's registration.
+    formatters["text/html"].for_type(ClassicDataFrame, _html)
+    formatters["text/plain"].for_type(ClassicDataFrame, _plain)
 
 
 @magics_class
@@ -79,11 +79,9 @@ class AcidMagics(Magics):
 
     def _run(self, text: str) -> DataFrame | None:
         result = None
-        try:
+        with _shown_briefly(), without_error_log():
             for frame in self._session().script(text + "\n"):
                 result = frame
-        except ERRORS as e:
-            raise StatementFailed(describe(e)) from None
         if result is None or not result.columns:
             return None
         vars(result)[_MARK] = True
@@ -97,10 +95,8 @@ class AcidMagics(Magics):
         places = {k: v for k, v in given.items() if k in ("warehouse", "metastore")}
         settings = {k: v for k, v in given.items() if k not in places}
         spark = self.shell.user_ns.get("spark")
-        try:
+        with _shown_briefly():
             session = acidsql.connect(spark if isinstance(spark, SparkSession) else None, settings=settings, **places)
-        except ERRORS as e:
-            raise StatementFailed(describe(e)) from None
         self.shell.user_ns[SESSION_NAME] = session
         return session
 
@@ -120,6 +116,17 @@ def _output_name(line: str) -> str | None:
     if len(words) == 2 and words[0] in ("-o", "--output") and words[1].isidentifier():
         return words[1]
     raise UsageError(f"%%acid takes nothing but -o NAME, not {line.strip()!r}")
+
+
+@contextmanager
+def _shown_briefly() -> Iterator[None]:
+    """Let IPython show an error as its message alone. The error itself stays what it is, for whoever catches it."""
+    try:
+        yield
+    except ERRORS as e:
+        lines = [f"{type(e).__name__}: {describe(e)}"]
+        vars(e)["_render_traceback_"] = lambda: lines
+        raise
 
 
 # --- display ---------------------------------------------------------------------------------------------------------

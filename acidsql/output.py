@@ -6,14 +6,17 @@ of a decimal) and no Python type stands between. Structs, maps and arrays are pr
 
 from __future__ import annotations
 
+import logging
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from html import escape
 from typing import TextIO
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType, VariantType
@@ -23,6 +26,7 @@ from acidsql.errors import AcidError
 ERRORS = (AcidError, PySparkException, Py4JError)
 """What a wrong statement, or a statement that went wrong, raises."""
 
+_ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _KEEP_NULLS = {"ignoreNullFields": "false"}
 
 TextRow = tuple[str | None, ...]
@@ -35,6 +39,20 @@ class Format(Enum):
     CSV = "csv"
     TSV = "tsv"
     JSON = "json"
+
+
+@contextmanager
+def without_error_log() -> Iterator[None]:
+    """Keep PySpark from logging the errors that it raises, as JSON with all frames: the faces print them themselves."""
+    loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def describe(error: BaseException) -> str:

@@ -33,7 +33,6 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.partition_names import parse_partition_name
-from acidsql.plan.files import EVENT_COLUMNS
 from acidsql.plan.scan import RAW_KEY, ROW_ID
 from acidsql.sql.statements import (
     ColumnDef,
@@ -233,22 +232,13 @@ class CreateTableCommand:
             if name.upper() == ROW_ID or name.startswith(RAW_KEY):
                 raise _at(definition.name.span, AnalysisError(f"{name} is a reserved column name"))
             seen.add(name)
-        events = {c.lower() for c in EVENT_COLUMNS}
-        for definition in self.statement.partition_keys:
-            if definition.name.text.lower() in events:
-                raise _at(
-                    definition.name.span,
-                    UnsupportedError(
-                        f"A partition key cannot be called {definition.name.text}: ACID files have a column of that name"
-                    ),
-                )
 
     def _column(self, definition: ColumnDef) -> Column:
         try:
             type = parse_type(definition.type.text)
             _refuse_nested_lengths(type)
         except AcidError as e:
-            raise _at(definition.type, e) from e
+            raise e.inside(definition.type.source, definition.type.start, definition.type.end) from e
         default = definition.default.text if definition.default else None
         column = Column(definition.name.text.lower(), to_hive(type), definition.comment, default, definition.not_null)
         if definition.default is not None:

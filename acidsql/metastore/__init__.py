@@ -1,35 +1,41 @@
-"""Catalog, transactions and locks behind one protocol (:mod:`acidsql.metastore.protocol`)."""
+"""The metastore: catalog, transactions and locks behind one protocol, whatever store they are in."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from acidsql.errors import UnsupportedError
-from acidsql.metastore.interim import EmbeddedMetastore
-from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 
-__all__ = ["Metastore", "open_metastore"]
+if TYPE_CHECKING:
+    from acidsql.metastore.protocol import Metastore
+
+__all__ = ["open_metastore"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9.]*)(\+[A-Za-z0-9_]+)?://")
 
 
 def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore:
-    """Open a metastore.
+    """Open a metastore; an embedded one is made where its file is not there.
 
     Args:
-        url: ``sqlite:///<path>``, or the path of a SQLite file.
-        settings: Time-outs and limits.
-        warehouse: Location of the ``default`` database where the store is made anew.
+        url: A SQLAlchemy URL of SQLite (``sqlite:////absolute/path/file.db``), or the path of the file.
+        settings: The session's settings.
+        warehouse: Directory of the database ``default``, for a store that is made now.
 
     Raises:
-        MetastoreError: When the store cannot be used.
-        UnsupportedError: When there is no metastore of that kind.
+        UnsupportedError: When the URL is of another kind of store.
+        MetastoreError: When the store cannot be opened, is no metastore, or is one of a newer version.
     """
-    scheme = re.match(r"([a-z0-9+]+):", url)
-    if scheme is None:
-        return EmbeddedMetastore(f"sqlite:///{url}", settings, warehouse)
-    if scheme[1] in ("sqlite", "sqlite+pysqlite"):
+    scheme = _SCHEME.match(url)
+    if scheme is None or (scheme[1].lower() == "sqlite" and scheme[2] in (None, "+pysqlite")):
+        # SQLAlchemy is loaded only where a store is opened
+        from acidsql.metastore.embedded import EmbeddedMetastore
+
         return EmbeddedMetastore(url, settings, warehouse)
     raise UnsupportedError(
-        f"No metastore of the kind {scheme[1]!r}: {url}",
-        hint="This version has the embedded one (sqlite:///path/file.db); postgresql and thrift come later.",
+        f"No metastore of this version can be opened at {scheme[0]}…",
+        hint="Supported is SQLite: sqlite:////absolute/path/acidsql.db or the path of the file."
+        " PostgreSQL (postgresql+psycopg://) and a Hive Metastore (thrift://) come in later versions.",
     )

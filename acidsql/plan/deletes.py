@@ -25,9 +25,8 @@ from acidsql.format.bucket import decode
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, qualifies
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import read_delete_keys
-from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.cache import FileCache
-from acidsql.plan.files import event_frame
+from acidsql.plan.files import PATH, event_frame, with_file_values
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.valid_ids import ValidWriteIdList
 
@@ -37,8 +36,10 @@ BITMAP_WORDS = 4 << 20
 DRIVER_BYTES = 256 << 20
 """Delete files larger than this in all are joined by Spark instead of being read by the driver."""
 
+PART = "__acid_part"
+"""Column with the number of a row's partition in the snapshot: a row id is unique inside its partition only."""
+
 Ids = npt.NDArray[np.int64]
-Values = tuple[str | None, ...]
 
 _keys = FileCache[pa.Table](capacity=512)
 
@@ -47,26 +48,25 @@ _keys = FileCache[pa.Table](capacity=512)
 class _Keys:
     """Identities of deleted rows of one partition, each once."""
 
-    values: Values
+    part: int
     write_ids: Ids
     buckets: Ids
     row_ids: Ids
 
 
 def hide_deleted(spark: SparkSession, snapshot: TableSnapshot) -> Callable[[DataFrame], DataFrame]:
-    """The delete filter of a snapshot, to be applied to a frame with the event columns (and partition keys) of it."""
-    names = [k.name for k in snapshot.table.partition_keys]
+    """The delete filter of a snapshot, for frames of its rows with their identity columns and :data:`PART`."""
     size = sum(f.length for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
     if size > DRIVER_BYTES:
-        return _scan_join(spark, snapshot, names)
+        return _scan_join(spark, snapshot)
     keys = [k for k in _load(snapshot) if len(k.row_ids)]
     if not keys:
         return lambda frame: frame
-    return _bitmap(spark, keys, names) or _broadcast_join(spark, keys, names)
+    return _bitmap(spark, keys) or _broadcast_join(spark, keys)
 
 
 def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
-    for part in snapshot.partitions:
+    for number, part in enumerate(snapshot.partitions):
         found = [
             _valid_keys(file, directory, part.state, snapshot.write_ids)
             for directory in part.state.delete_deltas
@@ -75,10 +75,7 @@ def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
         if not found:
             continue
         identities = np.unique(np.concatenate(found), axis=0)
-        values: Values = ()
-        if part.partition is not None:
-            values = tuple(None if v == DEFAULT_PARTITION else v for v in part.partition.values)
-        yield _Keys(values, identities[:, 0], identities[:, 1], identities[:, 2])
+        yield _Keys(number, identities[:, 0], identities[:, 1], identities[:, 2])
 
 
 def _valid_keys(file: AcidFile, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> Ids:
@@ -113,36 +110,33 @@ def _reaches(delete: DeltaName, write_id: int, bucket: int, state: AcidState) ->
     return False
 
 
-def _bitmap(spark: SparkSession, keys: list[_Keys], names: list[str]) -> Callable[[DataFrame], DataFrame] | None:
+def _bitmap(spark: SparkSession, keys: list[_Keys]) -> Callable[[DataFrame], DataFrame] | None:
     """A filter over one array of 64-bit words; None where the deletes are too scattered for it."""
-    groups: list[tuple[Values, int, int, Ids]] = []
+    groups: list[tuple[int, int, int, Ids]] = []
     for k in keys:
         for write_id, bucket in np.unique(np.stack([k.write_ids, k.buckets], axis=1), axis=0):
             if len(groups) == BITMAP_GROUPS:
                 return None
             mask = (k.write_ids == write_id) & (k.buckets == bucket)
-            groups.append((k.values, int(write_id), int(bucket), k.row_ids[mask]))
+            groups.append((k.part, int(write_id), int(bucket), k.row_ids[mask]))
     sizes = [int(rows.max()) // 64 + 1 for *_, rows in groups]
     if sum(sizes) > BITMAP_WORDS:
         return None
     words = np.zeros(sum(sizes), dtype=np.uint64)
     groups_with_base = []
     base = 0
-    for (values, write_id, bucket, rows), size in sorted(zip(groups, sizes, strict=True), key=lambda g: -len(g[0][3])):
+    for (part, write_id, bucket, rows), size in sorted(zip(groups, sizes, strict=True), key=lambda g: -len(g[0][3])):
         np.bitwise_or.at(words, base + (rows >> 6), np.uint64(1) << (rows & 63).astype(np.uint64))
-        groups_with_base.append((values, write_id, bucket, base, size))
+        groups_with_base.append((part, write_id, bucket, base, size))
         base += size
     array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
     bits = spark.createDataFrame(pa.table({"words": array})).scalar()
 
     def apply(frame: DataFrame) -> DataFrame:
         first: Column | None = None
-        for values, write_id, bucket, start, size in groups_with_base:
-            here = (
-                (F.col("originalTransaction") == write_id) & (F.col("bucket") == bucket) & (F.col("rowId") < size * 64)
-            )
-            for name, value in zip(names, values, strict=True):
-                here = here & F.col(name).eqNullSafe(F.lit(value))
+        for part, write_id, bucket, start, size in groups_with_base:
+            here = (F.col(PART) == part) & (F.col("originalTransaction") == write_id) & (F.col("bucket") == bucket)
+            here = here & (F.col("rowId") < size * 64)
             first = (F if first is None else first).when(here, F.lit(start))
         assert first is not None
         word = F.get(bits, first + F.shiftright("rowId", 6).cast("int"))
@@ -152,49 +146,47 @@ def _bitmap(spark: SparkSession, keys: list[_Keys], names: list[str]) -> Callabl
     return apply
 
 
-_IDENTITY = ("originalTransaction", "bucket", "rowId")
+_IDENTITY = (PART, "originalTransaction", "bucket", "rowId")
 
 
-def _join(frame: DataFrame, keys: DataFrame, names: list[str]) -> DataFrame:
-    """Rows of ``frame`` that have no partner in ``keys`` (columns ``d0…`` partition values, then the identity)."""
-    conditions = [frame[name].eqNullSafe(keys[f"d{i}"]) for i, name in enumerate(names)]
-    conditions += [frame[name] == keys[f"d{name}"] for name in _IDENTITY]
+def _join(frame: DataFrame, keys: DataFrame) -> DataFrame:
+    """Rows of ``frame`` that have no partner in ``keys``, whose columns are those of the identity behind a ``d``."""
+    conditions = [frame[name] == keys[f"d{name}"] for name in _IDENTITY]
     return frame.join(keys, reduce(lambda a, b: a & b, conditions), "left_anti")
 
 
-def _broadcast_join(spark: SparkSession, keys: list[_Keys], names: list[str]) -> Callable[[DataFrame], DataFrame]:
-    columns: dict[str, pa.Array] = {}
-    for i in range(len(names)):
-        columns[f"d{i}"] = pa.concat_arrays([pa.array([k.values[i]] * len(k.row_ids), type=pa.string()) for k in keys])
-    columns["doriginalTransaction"] = pa.array(np.concatenate([k.write_ids for k in keys]))
-    columns["dbucket"] = pa.array(np.concatenate([k.buckets for k in keys]).astype(np.int32))
-    columns["drowId"] = pa.array(np.concatenate([k.row_ids for k in keys]))
+def _broadcast_join(spark: SparkSession, keys: list[_Keys]) -> Callable[[DataFrame], DataFrame]:
+    parts = np.concatenate([np.full(len(k.row_ids), k.part, dtype=np.int32) for k in keys])
+    columns = {
+        f"d{PART}": pa.array(parts),
+        "doriginalTransaction": pa.array(np.concatenate([k.write_ids for k in keys])),
+        "dbucket": pa.array(np.concatenate([k.buckets for k in keys]).astype(np.int32)),
+        "drowId": pa.array(np.concatenate([k.row_ids for k in keys])),
+    }
     table = spark.createDataFrame(pa.table(columns))
-    return lambda frame: _join(frame, F.broadcast(table), names)
+    return lambda frame: _join(frame, F.broadcast(table))
 
 
-def _scan_join(spark: SparkSession, snapshot: TableSnapshot, names: list[str]) -> Callable[[DataFrame], DataFrame]:
+def _scan_join(spark: SparkSession, snapshot: TableSnapshot) -> Callable[[DataFrame], DataFrame]:
     """Too many deletes for the driver: Spark scans the delete files, and joins as it sees fit."""
-    paths = [f.path for p in snapshot.partitions for d in p.state.delete_deltas for f in d.files]
+    parts = enumerate(snapshot.partitions)
+    numbers = {f.path: (n,) for n, p in parts for d in p.state.delete_deltas for f in d.files}
     first = snapshot.table.columns[0]
-    events = event_frame(spark, snapshot.table, paths, ((first.name, first.type),))
+    events = event_frame(spark, list(numbers), ((first.name, first.type),))
     valid = snapshot.write_ids
-    written = F.col("currentTransaction")
-    events = events.filter(written <= valid.high_watermark)
+    hidden = f"currentTransaction > {valid.high_watermark}L"
     if valid.exceptions:
-        events = events.filter(~written.isin(*valid.exceptions))
-    events = events.filter(_reaches_expression(snapshot))
-    keys = events.select(
-        *[F.col(name).alias(f"d{i}") for i, name in enumerate(names)],
-        *[F.col(name).alias(f"d{name}") for name in _IDENTITY],
-    )
-    return lambda frame: _join(frame, keys, names)
+        hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in valid.exceptions)})"
+    events = events.filter(f"CASE WHEN {hidden} THEN false ELSE true END").filter(_reaches_expression(snapshot))
+    keys = events.select(*[F.col(n).alias(f"d{n}") for n in _IDENTITY[1:]], F.col(PATH).alias("dpath"))
+    keys = with_file_values(spark, keys, "dpath", events.inputFiles(), numbers, {f"d{PART}": pa.int32()})
+    return lambda frame: _join(frame, keys)
 
 
 def _reaches_expression(snapshot: TableSnapshot) -> Column:
     """The rule of :func:`_reaches` without knowing the partition: older rows, and rows inside a compacted directory."""
     deleted, deleting = F.col("originalTransaction"), F.col("currentTransaction")
-    statement = F.regexp_extract("_metadata.file_path", r"delete_delta_\d+_\d+_(\d+)/", 1).try_cast("int")
+    statement = F.regexp_extract(PATH, r"delete_delta_\d+_\d+_(\d+)/", 1).try_cast("int")
     own = (deleted == deleting) & (F.col("bucket").bitwiseAND(0xFFF) < F.coalesce(statement, F.lit(0)))
     rule = (deleted < deleting) | own
     for part in snapshot.partitions:

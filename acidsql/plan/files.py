@@ -1,19 +1,24 @@
-"""Spark's view of event files: one place that hands paths to Spark's ORC reader."""
+"""Spark's view of event files: the one place that hands paths to Spark's ORC reader."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.metastore.model import Table
+from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.plan.values import quote
-from acidsql.types import parse_type, to_spark
+from acidsql.types import Decimal, HiveType, Primitive, parse_type, to_spark
 
-EVENT_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row")
+PATH = "_metadata.file_path"
+"""Spark's hidden column with the URL-encoded path of the file that a row comes from."""
+
 _EVENT_DDL = "operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint"
 _THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _threshold_lock = threading.Lock()
@@ -35,24 +40,84 @@ def _listing_on_the_driver(spark: SparkSession) -> Iterator[None]:
 
 
 def event_frame(
-    spark: SparkSession, table: Table, paths: Sequence[str], columns: Sequence[tuple[str, str]]
+    spark: SparkSession, paths: Sequence[str], columns: Sequence[tuple[str, str]], present: int | None = None
 ) -> DataFrame:
-    """The events of some files: the six event columns, then the partition keys as the text that stands in the path.
+    """The events of some files: exactly the six event columns, all kept alive up to the scan.
 
-    Whoever reads the frame must keep all six event columns alive up to the scan (see
-    :func:`acidsql.plan.scan.visible_events`): orc-core recognises an ACID file by them, and reads wrongly without.
+    orc-core takes a scan for an ACID one by exactly these six names, and reads wrong columns when one is missing
+    (Catalyst prunes what is not used) or another is there (a partition key would be one). So the frame ends in a
+    predicate that is always true, that Catalyst can neither simplify nor push down, and that names all of them.
 
     Args:
         spark: The session.
-        table: The table that the files belong to.
         paths: The files.
         columns: Names and Hive types to read of ``row``; names are those in the files.
+        present: How many of the columns every file has; all, when left out.
     """
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
-    keys = "".join(f", {quote(k.name)} string" for k in table.partition_keys)
-    _, root = fs.resolve(table.location)
-    reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>{keys}").option("__globPaths__", "false")
-    if table.partition_keys:
-        reader = reader.option("basePath", fs.spark_path(root))
+    reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", "false")
     with _listing_on_the_driver(spark):
-        return reader.orc([fs.spark_path(p) for p in paths])
+        frame = reader.orc([fs.spark_path(p) for p in paths])
+    system = " ^ ".join(EVENT_COLUMNS[:-1])
+    cheap = quote(_cheapest(columns[:present]))
+    return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
+
+
+_WIDTHS = ("boolean", "tinyint", "smallint", "int", "date", "float", "bigint", "double")
+
+
+def _cheapest(columns: Sequence[tuple[str, str]]) -> str:
+    def width(type: HiveType) -> int:
+        if isinstance(type, Primitive) and type.name in _WIDTHS:
+            return _WIDTHS.index(type.name)
+        return 50 if isinstance(type, Decimal) else 100
+
+    return min(columns, key=lambda c: width(parse_type(c[1])))[0]
+
+
+def with_file_values(
+    spark: SparkSession,
+    frame: DataFrame,
+    path: str,
+    files: Sequence[str],
+    values: Mapping[str, Sequence[int | str | None]],
+    columns: Mapping[str, pa.DataType],
+) -> DataFrame:
+    """Add columns whose value is the same for all rows of a file.
+
+    Args:
+        spark: The session.
+        frame: The rows.
+        path: Its column with :data:`PATH`.
+        files: The URL-encoded paths of its files (``DataFrame.inputFiles``).
+        values: The values of each file, by its path as acidsql writes it.
+        columns: Names and types of the new columns.
+    """
+    distinct = {tuple(v) for v in values.values()}
+    if len(distinct) == 1:
+        [only] = distinct
+        literals = {n: F.lit(v).cast(_spark_name(t)) for (n, t), v in zip(columns.items(), only, strict=True)}
+        return frame.withColumns(literals)
+    rows = []
+    for url in files:
+        known = values[_local(url)]
+        # Spark writes the root of a local URI with one slash or with three, depending on who asks
+        rows += [["file:" + slashes + _absolute(url), *known] for slashes in ("", "//")]
+    key = f"{path}_of"
+    arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate([pa.string(), *columns.values()])]
+    table = spark.createDataFrame(pa.table(arrays, names=[key, *columns]))
+    joined = frame.join(F.broadcast(table), frame[path] == table[key], "left")
+    message = "acidsql: a row of a file that the snapshot does not know"
+    return joined.filter(f"CASE WHEN {key} IS NULL THEN raise_error('{message}') ELSE true END")
+
+
+def _absolute(url: str) -> str:
+    return "/" + url.partition(":")[2].lstrip("/")
+
+
+def _local(url: str) -> str:
+    return unquote(_absolute(url))
+
+
+def _spark_name(type: pa.DataType) -> str:
+    return "int" if pa.types.is_int32(type) else "string"

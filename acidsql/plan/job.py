@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from acidsql import fs
 from acidsql.format.bucket import encode
 from acidsql.format.orc import read_footer
-from acidsql.plan.files import EVENT_COLUMNS
+from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target, Written

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
@@ -13,17 +14,19 @@ from acidsql.format.directory import AcidDirectory, AcidFile
 from acidsql.format.names import DeltaName
 from acidsql.format.orc import read_footer
 from acidsql.metastore.model import Column, Table
+from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.cache import FileCache
-from acidsql.plan.deletes import hide_deleted
-from acidsql.plan.files import event_frame
+from acidsql.plan.deletes import PART, hide_deleted
+from acidsql.plan.files import PATH, event_frame, with_file_values
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.values import Zones, from_orc, literal, quote, zones_of
-from acidsql.types import Decimal, HiveType, Primitive, Struct, parse_type, to_spark
+from acidsql.types import parse_type, to_spark
 
 ROW_ID = "ROW__ID"
 RAW_KEY = "__acid_key_"
 """Prefix of the columns that carry a row's partition as the text of its path, for whoever writes events back."""
 
+_PATH = "__acid_path"
 _footers = FileCache[tuple[str, ...]](capacity=20000)
 
 
@@ -43,36 +46,56 @@ def snapshot_frame(
     """
     table, zones = snapshot.table, zones_of(spark)
     groups = _by_column_names(snapshot)
-    hide = hide_deleted(spark, snapshot) if groups else None
-    parts = []
-    for group in groups:
-        columns = group.columns(table)
-        events = event_frame(spark, table, [f.path for f in group.files], columns)
-        events = events.filter(visible_events(snapshot, columns[: group.present]))
-        assert hide is not None
-        parts.append(hide(events).selectExpr(*_projection(table, columns, zones, row_id, raw_keys)))
-    if not parts:
+    if not groups:
         return _empty(spark, table, row_id, raw_keys)
+    hide = hide_deleted(spark, snapshot)
+    answer = _answer(table, row_id, raw_keys)
+    parts = [hide(_group_frame(spark, snapshot, group, zones)).selectExpr(*answer) for group in groups]
     merged = parts[0]
     for part in parts[1:]:
         merged = merged.union(part)
     return merged
 
 
-def _data_directories(snapshot: TableSnapshot) -> Iterator[AcidDirectory]:
-    for part in snapshot.partitions:
+def _group_frame(spark: SparkSession, snapshot: TableSnapshot, group: _Group, zones: Zones) -> DataFrame:
+    """Visible insert events of one group of files: identity, columns ``c0…``, and the partition that they are of."""
+    table = snapshot.table
+    columns = group.columns(table)
+    events = event_frame(spark, [f.path for f in group.files], columns, group.present)
+    visible = events.filter(_visible_events(snapshot))
+    flat = ["originalTransaction", "bucket", "rowId", *_values(table, columns, zones)]
+    if not table.partition_keys:
+        return visible.selectExpr(*flat, f"0 AS {PART}")
+    raw = {PART: pa.int32(), **{f"{RAW_KEY}{i}": pa.string() for i in range(len(table.partition_keys))}}
+    return with_file_values(
+        spark, visible.selectExpr(*flat, f"{PATH} AS {_PATH}"), _PATH, events.inputFiles(), group.values, raw
+    )
+
+
+def _data_directories(snapshot: TableSnapshot) -> Iterator[tuple[int, AcidDirectory]]:
+    """The directories that are read for rows, each with the number of its partition in the snapshot."""
+    for number, part in enumerate(snapshot.partitions):
         if part.state.base is not None:
-            yield part.state.base
-        yield from part.state.insert_deltas
+            yield number, part.state.base
+        for delta in part.state.insert_deltas:
+            yield number, delta
 
 
 @dataclass
 class _Group:
-    """Files whose columns have the same names. ``present``: how many of the columns every one of them has."""
+    """Files whose columns have the same names.
+
+    Attributes:
+        names: Those names.
+        files: The files.
+        present: How many of the columns every one of them has.
+        values: The number of each file's partition, and its key values as path text.
+    """
 
     names: tuple[str, ...]
     files: list[AcidFile]
     present: int
+    values: dict[str, tuple[int | str | None, ...]]
 
     def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
         """Name in the files and type of each column of the table."""
@@ -89,7 +112,7 @@ def _by_column_names(snapshot: TableSnapshot) -> list[_Group]:
     """
     wanted = tuple(c.name for c in snapshot.table.columns)
     groups: dict[tuple[str, ...], _Group] = {}
-    for directory in _data_directories(snapshot):
+    for number, directory in _data_directories(snapshot):
         files = directory.files
         if not files:
             continue
@@ -98,31 +121,32 @@ def _by_column_names(snapshot: TableSnapshot) -> list[_Group]:
             raise CorruptFile(f"{empty.path} is empty: not an ORC file")
         names = _column_names(files[0])[: len(wanted)]
         same = tuple(n.lower() for n in names) == wanted[: len(names)]
-        group = groups.setdefault(wanted if same else names, _Group(wanted if same else names, [], len(names)))
+        key = wanted if same else names
+        group = groups.setdefault(key, _Group(key, [], len(names), {}))
         group.files.extend(files)
+        group.values.update({f.path: (number, *_key_values(snapshot, number)) for f in files})
         group.present = min(group.present, len(names))
     return list(groups.values())
+
+
+def _key_values(snapshot: TableSnapshot, number: int) -> list[str | None]:
+    partition = snapshot.partitions[number].partition
+    values = partition.values if partition is not None else ()
+    return [None if v == DEFAULT_PARTITION else v for v in values]
 
 
 def _column_names(file: AcidFile) -> tuple[str, ...]:
     def read() -> tuple[str, ...]:
         filesystem, path = fs.resolve(file.path)
-        row = read_footer(filesystem, path).row_type
-        return tuple(name for name, _ in row.fields) if isinstance(row, Struct) else ()
+        return tuple(name for name, _ in read_footer(filesystem, path).row_type.fields)
 
     return _footers.get(file, read)
 
 
-def visible_events(snapshot: TableSnapshot, columns: tuple[tuple[str, str], ...]) -> str:
-    """The predicate that keeps the insert events which the snapshot sees, and every event column alive.
-
-    The first term is always true. Catalyst can neither simplify it nor push it down nor prune a column that it names:
-    orc-core takes a scan for an ACID one by the six names, and reads wrong columns when one is missing.
-    """
-    alive = "(operation ^ originalTransaction ^ bucket ^ rowId ^ currentTransaction ^ if({} IS NULL, 0, 1)) % 1 = 0"
-    terms = [alive.format(f"row.{quote(_cheapest(columns))}")]
+def _visible_events(snapshot: TableSnapshot) -> str:
+    """The predicate that keeps the insert events which the snapshot sees."""
     message = literal(f"Table {snapshot.table.full_name} holds update events of ACID version 1, which are not read yet")
-    terms.append(f"CASE operation WHEN 0 THEN true WHEN 2 THEN false ELSE raise_error({message}) END")
+    terms = [f"CASE operation WHEN 0 THEN true WHEN 2 THEN false ELSE raise_error({message}) END"]
     exceptions = _exceptions_inside(snapshot)
     if exceptions is not None:
         # inside CASE it cannot be pushed to orc-core, which would look the name up among the table's own columns
@@ -140,7 +164,7 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
     """
     wide = [
         d.name
-        for d in _data_directories(snapshot)
+        for _, d in _data_directories(snapshot)
         if isinstance(d.name, DeltaName) and d.name.min_write_id != d.name.max_write_id
     ]
     valid = snapshot.write_ids
@@ -149,48 +173,34 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
     return inside if inside or beyond else None
 
 
-_WIDTHS = ("boolean", "tinyint", "smallint", "int", "date", "float", "bigint", "double")
-
-
-def _cheapest(columns: tuple[tuple[str, str], ...]) -> str:
-    def width(type: HiveType) -> int:
-        if isinstance(type, Primitive) and type.name in _WIDTHS:
-            return _WIDTHS.index(type.name)
-        return 50 if isinstance(type, Decimal) else 100
-
-    return min(columns, key=lambda c: width(parse_type(c[1])))[0]
-
-
-def row_id_expression() -> str:
-    """``ROW__ID`` over event columns. The ``^ 0`` keeps user predicates on it out of ORC's search arguments, which
-    orc-core would apply to a table column of that name."""
-    return (
-        "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
-        f" AS {quote(ROW_ID)}"
-    )
-
-
-def _projection(
-    table: Table, columns: tuple[tuple[str, str], ...], zones: Zones, row_id: bool, raw_keys: bool
-) -> list[str]:
-    made = [row_id_expression()] if row_id else []
+def _values(table: Table, columns: tuple[tuple[str, str], ...], zones: Zones) -> list[str]:
+    """The data columns as the user sees them, named by their position: a table may call a column ``bucket``."""
+    made = []
     shadowed = any(c.name == "row" for c in table.columns)
-    for (name, _), column in zip(columns, table.columns, strict=True):
+    for i, ((name, _), column) in enumerate(zip(columns, table.columns, strict=True)):
         field = f"row.{quote(name)}"
         if shadowed:  # a pushed predicate on `row.x` would be looked up in the table's own column `row`
             field = f"CASE WHEN operation = 0 THEN {field} END"
-        made.append(f"{from_orc(field, parse_type(column.type), zones)} AS {quote(column.name)}")
-    for key in table.partition_keys:
-        made.append(f"{_key_expression(key)} AS {quote(key.name)}")
-    if raw_keys:
-        made += [f"{quote(key.name)} AS {quote(f'{RAW_KEY}{i}')}" for i, key in enumerate(table.partition_keys)]
+        made.append(f"{from_orc(field, parse_type(column.type), zones)} AS c{i}")
     return made
 
 
-def _key_expression(key: Column) -> str:
+def _answer(table: Table, row_id: bool, raw_keys: bool) -> list[str]:
+    """The columns that are asked for. The ``^ 0`` keeps user predicates on ROW__ID out of ORC's search arguments, which
+    orc-core would apply to a table column of that name."""
+    identity = "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
+    made = [f"{identity} AS {quote(ROW_ID)}"] if row_id else []
+    made += [f"c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
+    made += [f"{_key_expression(k, f'{RAW_KEY}{i}')} AS {quote(k.name)}" for i, k in enumerate(table.partition_keys)]
+    if raw_keys:
+        made += [f"{RAW_KEY}{i}" for i in range(len(table.partition_keys))]
+    return made
+
+
+def _key_expression(key: Column, raw: str) -> str:
     """A partition key from the text of the path; text that is not of the key's type is NULL, as in Hive."""
     type = to_spark(parse_type(key.type), plain_strings=True)
-    return quote(key.name) if type == "string" else f"try_cast({quote(key.name)} AS {type})"
+    return raw if type == "string" else f"try_cast({raw} AS {type})"
 
 
 def _empty(spark: SparkSession, table: Table, row_id: bool, raw_keys: bool) -> DataFrame:

@@ -84,6 +84,7 @@ class _SourceTokenizer(Spark.Tokenizer):
 
 
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[lLsSyYfFdD]|[bB][dD])?")
+_QUOTES = ("'", '"')
 _SPACE = re.compile(r"\s+")
 _LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*\r?\n?")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
@@ -121,6 +122,10 @@ def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
             return at
         if at < begin:
             raise _unexpected(source, at)
+        if source[begin] in "nN" and source[begin + 1 : begin + 2] in _QUOTES:
+            # sqlglot's national strings; for Spark a word and a string.
+            made.append(_make(source, begin, begin + 1))
+            begin += 1
         made.append(_make(source, begin, finish))
         at = finish
     at = skip_gap(source, at, stop)

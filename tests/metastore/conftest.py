@@ -6,7 +6,9 @@ with ``@pytest.mark.needs("…")`` what only some stores can do. A new store is 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,3 +132,17 @@ def store(open_store: OpenStore) -> Metastore:
 def optimistic(open_store: OpenStore) -> Metastore:
     """A session in which the first committer wins (``hive.txn.xlock.write=false``)."""
     return open_store({"hive.txn.xlock.write": "false"})
+
+
+CountRows = Callable[[str], int]
+
+
+@pytest.fixture
+def count_rows(opening: Opening) -> CountRows:
+    """Counts the rows of a table of the database file, from outside."""
+
+    def count(name: str) -> int:
+        with closing(sqlite3.connect(opening.file)) as connection:
+            return int(connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0])
+
+    return count

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from acidsql.metastore.model import (
     Column,
     LockComponent,
+    LockInfo,
     LockRequest,
     LockResponse,
     LockState,
@@ -131,6 +132,17 @@ def seen(write_ids: ValidWriteIdList, up_to: int = 12) -> list[int]:
     return [i for i in range(1, up_to + 1) if write_ids.is_valid(i)]
 
 
+def locks_of(store: Metastore, *named: str) -> list[LockInfo]:
+    """SHOW LOCKS, in the order in which they were asked for."""
+    return sorted(store.show_locks(*named), key=lambda one: (one.lock_id, one.internal_id))
+
+
 def lock_states(store: Metastore) -> list[tuple[int, str]]:
     """Lock ids with their states, in the order in which they were asked for."""
-    return [(one.lock_id, one.state.value) for one in store.show_locks()]
+    return [(one.lock_id, one.state.value) for one in locks_of(store)]
+
+
+def tidy(store: Metastore, clock: Clock) -> None:
+    """Let the housekeeper forget all that it may; what is younger than a second it may keep."""
+    clock.pass_seconds(10)
+    store.clean_empty_aborted_txns()

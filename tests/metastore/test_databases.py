@@ -7,7 +7,7 @@ import pytest
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound
 from acidsql.metastore.model import Database
 from acidsql.metastore.protocol import Metastore
-from tests.metastore.conftest import OpenStore, Opening
+from tests.metastore.conftest import Opening, OpenStore
 from tests.metastore.situations import table
 
 

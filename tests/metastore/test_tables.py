@@ -21,7 +21,7 @@ EMP = Table(
         Column("größe", "struct<a:int,b:decimal(10,2)>"),
     ),
     (Column("p", "string", "day"), Column("q", "int")),
-    {"transactional": "true", "bucketing_version": "2", "quote": 'a "b" \'c\' \\ \n'},
+    {"transactional": "true", "bucketing_version": "2", "quote": "a \"b\" 'c' \\ \n"},
     comment="people",
     bucket_columns=("id",),
     num_buckets=4,
@@ -51,7 +51,7 @@ def test_a_table_that_is_not_there(store: Metastore) -> None:
 
 def test_a_table_is_created_once(store: Metastore) -> None:
     store.create_table(EMP)
-    with pytest.raises(AlreadyExists, match="default.emp"):
+    with pytest.raises(AlreadyExists, match=r"default\.emp"):
         store.create_table(replace(EMP, location="file:/elsewhere"))
     assert store.get_table("default", "emp") == EMP
 

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from pyspark.sql import DataFrame, SparkSession
 from traitlets.config import Config
 
-from acidsql.notebook import StatementFailed
+import acidsql
 from acidsql.session import AcidSession
 from tests.spark.processes import ROOT, environment
 
@@ -109,10 +109,10 @@ def test_an_error_is_shown_with_its_place_and_without_a_traceback(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_line_magic("acid", CREATE)
-    with pytest.raises(StatementFailed, match="line 1:16"):
+    with pytest.raises(acidsql.AcidError, match="line 1:16"):
         shell.run_line_magic("acid", "UPDATE emp SET nope = 1")
     result = shell.run_cell("%acid UPDATE emp SET nope = 1")
-    assert isinstance(result.error_in_exec, StatementFailed)
+    assert isinstance(result.error_in_exec, acidsql.AcidError)
     told = capsys.readouterr()
     assert "               ^^^^" in (told.out + told.err).splitlines()
     assert "Traceback" not in told.out + told.err
@@ -124,12 +124,16 @@ def test_a_wrong_option_is_refused(shell: InteractiveShell, line: str, cell: str
         shell.run_cell_magic("acid", line, cell)
 
 
-@pytest.mark.parametrize(
-    ("magic", "line"), [("acid", "  "), ("acid_connect", "warehouse"), ("acid_connect", "no.such=1")]
-)
+@pytest.mark.parametrize(("magic", "line"), [("acid", "  "), ("acid_connect", "warehouse")])
 def test_a_magic_without_what_it_needs_is_refused(shell: InteractiveShell, magic: str, line: str) -> None:
     with pytest.raises(UsageError):
         shell.run_line_magic(magic, line)
+
+
+def test_a_setting_that_nobody_knows_is_refused_and_no_session_is_made(shell: InteractiveShell) -> None:
+    with pytest.raises(acidsql.AcidError, match=r"no\.such"):
+        shell.run_line_magic("acid_connect", "no.such=1")
+    assert "acid" not in shell.user_ns
 
 
 def test_the_quickstart_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def test_show_and_describe_know_the_table(acid: AcidSession) -> None:
     assert described[:4] == [
         ("id", "int", "the key"),
         ("d", "decimal(10,2)", None),
-        ("s", "struct<a:int,b:array<string>>", None),
+        ("s", "struct<a:int,B:array<string>>", None),
         ("p", "date", None),
     ]
     formatted = [tuple(r) for r in acid.sql("DESCRIBE FORMATTED emp").collect()]

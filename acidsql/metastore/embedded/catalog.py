@@ -1,66 +1,142 @@
-"""Databases, tables and partitions in the embedded store."""
+"""The catalog: databases, tables, partitions. Each function is a step inside a transaction of the database."""
+
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded.store import Step, Store
+from acidsql.metastore.embedded import schema
+from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.schema import (
+    BUCKETING_COLS,
+    COLUMNS_V2,
+    DATABASE_PARAMS,
+    DBS,
+    PARTITIONS,
+    TABLE_PARAMS,
+    TBLS,
+)
 from acidsql.metastore.model import DEFAULT_DATABASE, Column, Database, Partition, Table
-from acidsql.partition_names import partition_name
+from acidsql.partition_names import parse_partition_name, partition_name
 
-_OF_TABLE = (
-    ("PARTITIONS", "DB", "TBL"),
-    ("TXN_TO_WRITE_ID", "T2W_DATABASE", "T2W_TABLE"),
-    ("NEXT_WRITE_ID", "NWI_DATABASE", "NWI_TABLE"),
-    ("TXN_COMPONENTS", "TC_DATABASE", "TC_TABLE"),
-    ("COMPLETED_TXN_COMPONENTS", "CTC_DATABASE", "CTC_TABLE"),
-    ("WRITE_SET", "WS_DATABASE", "WS_TABLE"),
-    ("TBLS", "DB", "TBL"),
+DATABASE_NOT_EMPTY = 10226
+
+_DATABASE = select(DBS.c.DB_ID, DBS.c.DB_LOCATION_URI, DBS.c.DESC).where(DBS.c.NAME == bindparam("name"))
+_TABLE = (
+    select(TBLS)
+    .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+    .where(DBS.c.NAME == bindparam("database"), TBLS.c.TBL_NAME == bindparam("table"))
 )
-"""What belongs to a table, as (table of the store, its database column, its table column)."""
-
-_TABLE_COLUMNS = (
-    "DB, TBL, LOCATION, TBL_TYPE, COMMENT, OWNER, CREATE_TIME, PARAMETERS, COLUMNS, PARTITION_KEYS, BUCKET_COLUMNS, "
-    "NUM_BUCKETS"
+_TABLE_ID = _TABLE.with_only_columns(TBLS.c.TBL_ID)
+_COLUMNS = (
+    select(
+        COLUMNS_V2.c.IS_PARTITION_KEY,
+        COLUMNS_V2.c.COLUMN_NAME,
+        COLUMNS_V2.c.TYPE_NAME,
+        COLUMNS_V2.c.COMMENT,
+        COLUMNS_V2.c.DEFAULT_VALUE,
+        COLUMNS_V2.c.NOT_NULL,
+    )
+    .where(COLUMNS_V2.c.TBL_ID == bindparam("id"))
+    .order_by(COLUMNS_V2.c.INTEGER_IDX)
 )
-_TABLE_VALUES = (
-    ":db, :tbl, :location, :type, :comment, :owner, :created, :parameters, :columns, :keys, :buckets, :num_buckets"
+_PARAMETERS = (
+    select(TABLE_PARAMS.c.PARAM_KEY, TABLE_PARAMS.c.PARAM_VALUE)
+    .where(TABLE_PARAMS.c.TBL_ID == bindparam("id"))
+    .order_by(TABLE_PARAMS.c.PARAM_KEY)
+)
+_BUCKET_COLUMNS = (
+    select(BUCKETING_COLS.c.BUCKET_COL_NAME)
+    .where(BUCKETING_COLS.c.TBL_ID == bindparam("id"))
+    .order_by(BUCKETING_COLS.c.INTEGER_IDX)
 )
 
-
-def _row_of(table: Table) -> dict[str, Any]:
-    return {
-        "db": table.database,
-        "tbl": table.name,
-        "location": table.location,
-        "type": table.table_type,
-        "comment": table.comment,
-        "owner": table.owner,
-        "created": table.created_at,
-        "parameters": json.dumps(dict(table.parameters)),
-        "columns": json.dumps([asdict(c) for c in table.columns]),
-        "keys": json.dumps([asdict(c) for c in table.partition_keys]),
-        "buckets": json.dumps(list(table.bucket_columns)),
-        "num_buckets": table.num_buckets,
-    }
+# --- databases -------------------------------------------------------------------------------------------------------
 
 
-def _table_of(row: Row[Any]) -> Table:
+def create_database(db: Connection, database: Database) -> None:
+    """Raises: AlreadyExists."""
+    if db.execute(_DATABASE, {"name": database.name}).first() is not None:
+        raise AlreadyExists(f"Database {database.name} already exists")
+    row = {"NAME": database.name, "DB_LOCATION_URI": database.location, "DESC": database.comment}
+    _insert(db, DATABASE_PARAMS, _parameter_rows("DB_ID", _insert_one(db, DBS, row), database.parameters))
+
+
+def get_database(db: Connection, name: str) -> Database:
+    """Raises: DatabaseNotFound."""
+    row = db.execute(_DATABASE, {"name": name}).first()
+    if row is None:
+        raise DatabaseNotFound(f"Database does not exist: {name}")
+    database_id, location, comment = row
+    p = DATABASE_PARAMS.c
+    parameters = db.execute(select(p.PARAM_KEY, p.PARAM_VALUE).where(p.DB_ID == database_id).order_by(p.PARAM_KEY))
+    return Database(name, location, comment, {r[0]: r[1] for r in parameters})
+
+
+def list_databases(db: Connection) -> list[str]:
+    """Names, in their order."""
+    return list(db.execute(select(DBS.c.NAME).order_by(DBS.c.NAME)).scalars())
+
+
+def drop_database(db: Connection, name: str) -> None:
+    """Forget an empty database. Raises: DatabaseNotFound, AnalysisError."""
+    database_id = _database_id(db, name)
+    if name == DEFAULT_DATABASE:
+        raise AnalysisError(f"Can not drop {DEFAULT_DATABASE} database", code=40000)
+    tables = list_tables(db, name)
+    if tables:
+        raise AnalysisError(
+            f"Database {name} is not empty. One or more tables exist: {', '.join(tables[:5])}",
+            code=DATABASE_NOT_EMPTY,
+            hint="Drop its tables first, or use DROP DATABASE … CASCADE.",
+        )
+    db.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == database_id))
+    db.execute(delete(DBS).where(DBS.c.DB_ID == database_id))
+
+
+def _database_id(db: Connection, name: str) -> int:
+    row = db.execute(_DATABASE, {"name": name}).first()
+    if row is None:
+        raise DatabaseNotFound(f"Database does not exist: {name}")
+    return int(row[0])
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def create_table(db: Connection, table: Table) -> None:
+    """Raises: DatabaseNotFound, AlreadyExists."""
+    database_id = _database_id(db, table.database)
+    if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
+        raise AlreadyExists(f"Table {table.full_name} already exists")
+    table_id = _insert_one(db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, **_table_row(table)})
+    _insert_parts(db, table_id, table)
+
+
+def find_table(db: Connection, database: str, name: str) -> Table | None:
+    """The table, None where it or its database is not there."""
+    row = db.execute(_TABLE, {"database": database, "table": name}).first()
+    if row is None:
+        return None
+    key = {"id": row.TBL_ID}
+    columns: tuple[list[Column], list[Column]] = ([], [])
+    for is_key, column, type, comment, default, not_null in db.execute(_COLUMNS, key):
+        columns[is_key].append(Column(column, type, comment, default, not_null))
+    bucketed = row.NUM_BUCKETS > 0
     return Table(
-        database=row.DB,
-        name=row.TBL,
+        database=database,
+        name=name,
         location=row.LOCATION,
-        columns=tuple(Column(**c) for c in json.loads(row.COLUMNS)),
-        partition_keys=tuple(Column(**c) for c in json.loads(row.PARTITION_KEYS)),
-        parameters=json.loads(row.PARAMETERS),
+        columns=tuple(columns[False]),
+        partition_keys=tuple(columns[True]),
+        parameters={r[0]: r[1] for r in db.execute(_PARAMETERS, key)},
         comment=row.COMMENT,
-        bucket_columns=tuple(json.loads(row.BUCKET_COLUMNS)),
+        bucket_columns=tuple(db.execute(_BUCKET_COLUMNS, key).scalars()) if bucketed else (),
         num_buckets=row.NUM_BUCKETS,
         table_type=row.TBL_TYPE,
         owner=row.OWNER,
@@ -68,137 +144,173 @@ def _table_of(row: Row[Any]) -> Table:
     )
 
 
-class EmbeddedCatalog:
-    """The :class:`~acidsql.metastore.protocol.Catalog` of the embedded store."""
-
-    _store: Store
-
-    def create_database(self, database: Database) -> None:
-        with self._store.write() as step:
-            if step.row("SELECT 1 FROM DBS WHERE NAME = :name", name=database.name):
-                raise AlreadyExists(f"Database {database.name} already exists")
-            step.run(
-                "INSERT INTO DBS (NAME, LOCATION, COMMENT, PARAMETERS) VALUES (:name, :location, :comment, :parameters)",
-                name=database.name,
-                location=database.location,
-                comment=database.comment,
-                parameters=json.dumps(dict(database.parameters)),
-            )
-
-    def get_database(self, name: str) -> Database:
-        with self._store.read() as step:
-            row = step.row("SELECT NAME, LOCATION, COMMENT, PARAMETERS FROM DBS WHERE NAME = :name", name=name)
-        if row is None:
-            raise DatabaseNotFound(f"Database does not exist: {name}")
-        return Database(row.NAME, row.LOCATION, row.COMMENT, json.loads(row.PARAMETERS))
-
-    def list_databases(self) -> list[str]:
-        with self._store.read() as step:
-            return [r[0] for r in step.rows("SELECT NAME FROM DBS ORDER BY NAME")]
-
-    def drop_database(self, name: str) -> None:
-        if name == DEFAULT_DATABASE:
-            raise AnalysisError("Cannot drop the default database")
-        with self._store.write() as step:
-            _require_database(step, name)
-            if step.row("SELECT 1 FROM TBLS WHERE DB = :name", name=name):
-                raise AnalysisError(f"Database {name} is not empty. One or more tables exist.", code=10226)
-            step.run("DELETE FROM DBS WHERE NAME = :name", name=name)
-
-    def create_table(self, table: Table) -> None:
-        with self._store.write() as step:
-            _require_database(step, table.database)
-            if step.row("SELECT 1 FROM TBLS WHERE DB = :db AND TBL = :tbl", db=table.database, tbl=table.name):
-                raise AlreadyExists(f"Table {table.full_name} already exists")
-            step.run(f"INSERT INTO TBLS ({_TABLE_COLUMNS}) VALUES ({_TABLE_VALUES})", **_row_of(table))
-
-    def get_table(self, database: str, name: str) -> Table:
-        table = self.find_table(database, name)
-        if table is None:
-            raise TableNotFound(f"Table not found {database}.{name}")
-        return table
-
-    def find_table(self, database: str, name: str) -> Table | None:
-        with self._store.read() as step:
-            row = step.row(f"SELECT {_TABLE_COLUMNS} FROM TBLS WHERE DB = :db AND TBL = :tbl", db=database, tbl=name)
-        return None if row is None else _table_of(row)
-
-    def list_tables(self, database: str) -> list[str]:
-        with self._store.read() as step:
-            _require_database(step, database)
-            return [r[0] for r in step.rows("SELECT TBL FROM TBLS WHERE DB = :db ORDER BY TBL", db=database)]
-
-    def alter_table(self, table: Table) -> None:
-        pairs = "LOCATION = :location, COMMENT = :comment, PARAMETERS = :parameters, COLUMNS = :columns"
-        values = _row_of(table)
-        kept = {k: values[k] for k in ("db", "tbl", "location", "comment", "parameters", "columns")}
-        with self._store.write() as step:
-            if not step.run(f"UPDATE TBLS SET {pairs} WHERE DB = :db AND TBL = :tbl", **kept):
-                raise TableNotFound(f"Table not found {table.full_name}")
-
-    def drop_table(self, database: str, name: str) -> None:
-        with self._store.write() as step:
-            _require_table(step, database, name)
-            for table, db, tbl in _OF_TABLE:
-                step.run(f"DELETE FROM {table} WHERE {db} = :db AND {tbl} = :tbl", db=database, tbl=name)
-            # an aborted transaction is listed for the sake of its components: none of them is left
-            step.run("DELETE FROM TXNS WHERE TXN_STATE = 'a' AND TXN_ID NOT IN (SELECT TC_TXNID FROM TXN_COMPONENTS)")
-
-    def add_partitions(self, partitions: Sequence[Partition]) -> None:
-        with self._store.write() as step:
-            for partition in partitions:
-                table = _require_table(step, partition.database, partition.table)
-                step.run(
-                    "INSERT INTO PARTITIONS (DB, TBL, PART_NAME, PART_VALUES, LOCATION)"
-                    " VALUES (:db, :tbl, :name, :values, :location) ON CONFLICT DO NOTHING",
-                    db=partition.database,
-                    tbl=partition.table,
-                    name=_partition_name(table, partition),
-                    values=json.dumps(list(partition.values)),
-                    location=partition.location,
-                )
-
-    def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
-        with self._store.read() as step:
-            _require_table(step, database, table)
-            rows = step.rows(
-                "SELECT PART_NAME, PART_VALUES, LOCATION FROM PARTITIONS WHERE DB = :db AND TBL = :tbl ORDER BY PART_NAME",
-                db=database,
-                tbl=table,
-            )
-        wanted = None if names is None else set(names)
-        return [
-            Partition(database, table, tuple(json.loads(r.PART_VALUES)), r.LOCATION)
-            for r in rows
-            if wanted is None or r.PART_NAME in wanted
-        ]
-
-    def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
-        with self._store.write() as step:
-            _require_table(step, database, table)
-            for name in names:
-                dropped = step.run(
-                    "DELETE FROM PARTITIONS WHERE DB = :db AND TBL = :tbl AND PART_NAME = :name",
-                    db=database,
-                    tbl=table,
-                    name=name,
-                )
-                if not dropped:
-                    raise PartitionNotFound(f"Partition not found {database}.{table} {name}")
-
-
-def _require_database(step: Step, name: str) -> None:
-    if step.row("SELECT 1 FROM DBS WHERE NAME = :name", name=name) is None:
-        raise DatabaseNotFound(f"Database does not exist: {name}")
-
-
-def _require_table(step: Step, database: str, name: str) -> Table:
-    row = step.row(f"SELECT {_TABLE_COLUMNS} FROM TBLS WHERE DB = :db AND TBL = :tbl", db=database, tbl=name)
-    if row is None:
+def get_table(db: Connection, database: str, name: str) -> Table:
+    """Raises: TableNotFound."""
+    table = find_table(db, database, name)
+    if table is None:
         raise TableNotFound(f"Table not found {database}.{name}")
-    return _table_of(row)
+    return table
 
 
-def _partition_name(table: Table, partition: Partition) -> str:
-    """What locks and listings name, and the end of the partition's usual location."""
-    return partition_name([k.name for k in table.partition_keys], partition.values)
+def list_tables(db: Connection, database: str) -> list[str]:
+    """Names, in their order. Raises: DatabaseNotFound."""
+    database_id = _database_id(db, database)
+    return list(
+        db.execute(select(TBLS.c.TBL_NAME).where(TBLS.c.DB_ID == database_id).order_by(TBLS.c.TBL_NAME)).scalars()
+    )
+
+
+def alter_table(db: Connection, table: Table) -> None:
+    """Put a description in the place of the one of the same name. Raises: TableNotFound."""
+    table_id = _table_id(db, table.database, table.name)
+    db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
+    _delete_parts(db, table_id)
+    _insert_parts(db, table_id, table)
+
+
+def drop_table(db: Connection, database: str, name: str) -> None:
+    """Forget a table and whatever the transaction tables know of it; locks stay. Raises: TableNotFound."""
+    table_id = _table_id(db, database, name)
+    _delete_parts(db, table_id)
+    db.execute(delete(PARTITIONS).where(PARTITIONS.c.TBL_ID == table_id))
+    db.execute(delete(TBLS).where(TBLS.c.TBL_ID == table_id))
+    for table, of_database, of_table in (
+        (schema.TXN_COMPONENTS, "TC_DATABASE", "TC_TABLE"),
+        (schema.COMPLETED_TXN_COMPONENTS, "CTC_DATABASE", "CTC_TABLE"),
+        (schema.TXN_TO_WRITE_ID, "T2W_DATABASE", "T2W_TABLE"),
+        (schema.NEXT_WRITE_ID, "NWI_DATABASE", "NWI_TABLE"),
+        (schema.WRITE_SET, "WS_DATABASE", "WS_TABLE"),
+    ):
+        db.execute(delete(table).where(table.c[of_database] == database, table.c[of_table] == name))
+
+
+def _table_id(db: Connection, database: str, name: str) -> int:
+    found = db.execute(_TABLE_ID, {"database": database, "table": name}).scalar()
+    if found is None:
+        raise TableNotFound(f"Table not found {database}.{name}")
+    return int(found)
+
+
+def _table_row(table: Table) -> dict[str, object]:
+    return {
+        "TBL_TYPE": table.table_type,
+        "OWNER": table.owner,
+        "CREATE_TIME": table.created_at,
+        "LOCATION": table.location,
+        "NUM_BUCKETS": table.num_buckets,
+        "COMMENT": table.comment,
+    }
+
+
+def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
+    _insert(
+        db,
+        COLUMNS_V2,
+        [*_column_rows(table_id, table.columns, False), *_column_rows(table_id, table.partition_keys, True)],
+    )
+    _insert(db, TABLE_PARAMS, _parameter_rows("TBL_ID", table_id, table.parameters))
+    _insert(
+        db,
+        BUCKETING_COLS,
+        [
+            {"TBL_ID": table_id, "INTEGER_IDX": n, "BUCKET_COL_NAME": column}
+            for n, column in enumerate(table.bucket_columns)
+        ],
+    )
+
+
+def _delete_parts(db: Connection, table_id: int) -> None:
+    for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS):
+        db.execute(delete(part).where(part.c.TBL_ID == table_id))
+
+
+def _column_rows(table_id: int, columns: Iterable[Column], are_keys: bool) -> list[dict[str, object]]:
+    return [
+        {
+            "TBL_ID": table_id,
+            "INTEGER_IDX": n,
+            "IS_PARTITION_KEY": are_keys,
+            "COLUMN_NAME": c.name,
+            "TYPE_NAME": c.type,
+            "COMMENT": c.comment,
+            "DEFAULT_VALUE": c.default,
+            "NOT_NULL": c.not_null,
+        }
+        for n, c in enumerate(columns)
+    ]
+
+
+def _parameter_rows(key: str, id: int, parameters: Mapping[str, str]) -> list[dict[str, object]]:
+    return [{key: id, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in parameters.items()]
+
+
+def _insert(db: Connection, table: Entity, rows: Sequence[Mapping[str, object]]) -> None:
+    if rows:
+        db.execute(insert(table), rows)
+
+
+def _insert_one(db: Connection, table: Entity, row: Mapping[str, object]) -> int:
+    """Insert a row; the id that it got."""
+    key = db.execute(insert(table), row).inserted_primary_key
+    assert key is not None  # every table here has one
+    return int(key[0])
+
+
+# --- partitions ------------------------------------------------------------------------------------------------------
+
+
+def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
+    """Register partitions; those that are there already are left alone. Raises: TableNotFound, AnalysisError."""
+    by_table: dict[tuple[str, str], list[Partition]] = {}
+    for partition in partitions:
+        by_table.setdefault((partition.database, partition.table), []).append(partition)
+    for (database, name), added in by_table.items():
+        table_id = _table_id(db, database, name)
+        keys = [c.name for c in get_table(db, database, name).partition_keys]
+        named = {partition_name(keys, p.values): p for p in reversed(added)}
+        known = {p[0] for p in _partition_rows(db, table_id, list(named))}
+        rows = [
+            {"TBL_ID": table_id, "PART_NAME": n, "LOCATION": p.location} for n, p in named.items() if n not in known
+        ]
+        _insert(db, PARTITIONS, rows)
+
+
+def list_partitions(db: Connection, database: str, table: str, names: Sequence[str] | None) -> list[Partition]:
+    """Partitions ordered by name; only those named, where names are given. Raises: TableNotFound."""
+    rows = _partition_rows(db, _table_id(db, database, table), names)
+    return [
+        Partition(database, table, tuple(value for _, value in parse_partition_name(name)), location)
+        for name, location in rows
+    ]
+
+
+def drop_partitions(db: Connection, database: str, table: str, names: Sequence[str]) -> None:
+    """Forget partitions. Raises: TableNotFound, PartitionNotFound.
+
+    Components of aborted transactions stay: the directories are still there, and might be registered again.
+    """
+    table_id = _table_id(db, database, table)
+    known = {p[0] for p in _partition_rows(db, table_id, names)}
+    missing = [n for n in names if n not in known]
+    if missing:
+        raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
+    p, c = PARTITIONS.c, schema.COMPLETED_TXN_COMPONENTS.c
+    for some in batches(names):
+        db.execute(delete(PARTITIONS).where(p.TBL_ID == table_id, p.PART_NAME.in_(some)))
+        db.execute(
+            delete(schema.COMPLETED_TXN_COMPONENTS).where(
+                c.CTC_DATABASE == database, c.CTC_TABLE == table, c.CTC_PARTITION.in_(some)
+            )
+        )
+
+
+def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Name and location of partitions, by name."""
+    p = PARTITIONS.c
+    query = select(p.PART_NAME, p.LOCATION).where(p.TBL_ID == table_id)
+    if names is None:
+        found = [(r[0], r[1]) for r in db.execute(query)]
+    else:
+        distinct = list(dict.fromkeys(names))
+        found = [(r[0], r[1]) for some in batches(distinct) for r in db.execute(query.where(p.PART_NAME.in_(some)))]
+    return sorted(found)

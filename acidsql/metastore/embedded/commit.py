@@ -5,9 +5,11 @@ transaction lasts from its id to its commit id, the newest transaction id at tha
 to commit has an id not above the commit id of the other. Hive's words for all this are in ``CommitTxnFunction``.
 """
 
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
 from __future__ import annotations
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, literal, or_, select
+from sqlalchemy import CHAR, BigInteger, Connection, and_, bindparam, delete, func, insert, or_, select
 
 from acidsql.errors import WriteConflict
 from acidsql.metastore.embedded import components, locks, txns
@@ -50,22 +52,27 @@ _FIRST_CONFLICT = (
 _LATEST_CONFLICT = select(func.max(_S.WS_TXNID)).select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME)).where(_OVERLAPPING)
 _HOLDS_SHARED_WRITE = (
     select(1)
-    .where(
-        HIVE_LOCKS.c.HL_TXNID == bindparam("txn"), HIVE_LOCKS.c.HL_LOCK_TYPE == locks.LETTERS[LockType.SHARED_WRITE]
-    )
+    .where(HIVE_LOCKS.c.HL_TXNID == bindparam("txn"), HIVE_LOCKS.c.HL_LOCK_TYPE == locks.LETTERS[LockType.SHARED_WRITE])
     .limit(1)
 )
 _WRITE_SET = insert(WRITE_SET).from_select(
     ["WS_DATABASE", "WS_TABLE", "WS_PARTITION", "WS_TXNID", "WS_COMMIT_ID", "WS_OPERATION_TYPE"],
     select(
-        _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_TXNID, bindparam("commit"), _C.TC_OPERATION_TYPE
+        _C.TC_DATABASE,
+        _C.TC_TABLE,
+        _C.TC_PARTITION,
+        _C.TC_TXNID,
+        bindparam("commit", type_=BigInteger()),
+        _C.TC_OPERATION_TYPE,
     )
     .where(_MINE)
     .distinct(),
 )
 _COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
     ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE"],
-    select(_C.TC_TXNID, _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_WRITEID, bindparam("changed"))
+    select(
+        _C.TC_TXNID, _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_WRITEID, bindparam("changed", type_=CHAR(1))
+    )
     .where(_C.TC_TXNID == bindparam("txn"), _C.TC_OPERATION_TYPE != _COMPACTION)
     .distinct(),
 )
@@ -82,9 +89,9 @@ def commit(db: Connection, txn_id: int, *, exclusive_writes: bool) -> WriteConfl
     Raises:
         NoSuchTransaction, TransactionAborted: When it cannot be committed.
     """
-    if txns.is_committed(db, txn_id):
+    type = txns.open_type(db, txn_id)
+    if type is None:
         return None
-    type = txns.require_open(db, txn_id)
     operations = set(db.execute(_OPERATIONS, {"txn": txn_id}).scalars())
     changed = type not in NO_WRITE_SET and not operations.isdisjoint(_CHANGES)
     commit_id = txns.newest_txn(db) if changed else 0
@@ -122,7 +129,7 @@ def _keep_write_set(db: Connection, txn_id: int, commit_id: int) -> None:
     """Record what a transaction changed, if an open one may be in conflict with it, and drop what none can."""
     oldest = txns.oldest_open_writer(db)
     if oldest is not None and oldest <= commit_id:
-        db.execute(_WRITE_SET, {"txn": txn_id, "commit": literal(commit_id)})
+        db.execute(_WRITE_SET, {"txn": txn_id, "commit": commit_id})
     prune_write_set(db)
 
 

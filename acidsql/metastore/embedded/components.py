@@ -4,6 +4,8 @@ As long as an aborted transaction has components it stays known as aborted, and 
 :func:`forget` ends that, when the files are gone.
 """
 
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -84,9 +86,7 @@ def back_write_ids(db: Connection, txn_ids: Sequence[int]) -> None:
     its write id would then count as committed, whatever files it left.
     """
     known = exists(
-        select(1).where(
-            _C.TC_TXNID == _W.T2W_TXNID, _C.TC_DATABASE == _W.T2W_DATABASE, _C.TC_TABLE == _W.T2W_TABLE
-        )
+        select(1).where(_C.TC_TXNID == _W.T2W_TXNID, _C.TC_DATABASE == _W.T2W_DATABASE, _C.TC_TABLE == _W.T2W_TABLE)
     )
     columns = ["TC_TXNID", "TC_DATABASE", "TC_TABLE", "TC_PARTITION", "TC_OPERATION_TYPE", "TC_WRITEID"]
     missing = select(

@@ -64,9 +64,7 @@ def _exempt(held: LockedObject, requested: LockedObject) -> bool:
     return held.type is LockType.SHARED_READ and held.table is None and requested.table is not None
 
 
-def first_in_the_way(
-    requested: Sequence[Requested], held: Iterable[Held]
-) -> tuple[Held, Requested] | None:
+def first_in_the_way(requested: Sequence[Requested], held: Iterable[Held]) -> tuple[Held, Requested] | None:
     """The first lock that a request must wait for, with the part of the request that waits for it.
 
     Args:

@@ -4,13 +4,15 @@ The id of a request (external id) is its place in the queue; its parts have inte
 as a whole or waits as a whole. A lock of a transaction lives as long as that; any other has a heartbeat of its own.
 """
 
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, or_, select, update
 
 from acidsql.errors import NoSuchLock, TransactionError
 from acidsql.metastore.embedded import components, timeouts, txns
@@ -46,7 +48,7 @@ _EARLIER = (
         _L.HL_LOCK_EXT_ID < bindparam("lock"),
         _L.HL_DB.in_(bindparam("databases", expanding=True)),
         _L.HL_LOCK_TYPE.in_(bindparam("types", expanding=True)),
-        or_(bindparam("txn") == 0, _L.HL_TXNID != bindparam("txn")),
+        or_(bindparam("txn", type_=BigInteger()) == 0, _L.HL_TXNID != bindparam("txn")),
     )
     .order_by(_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
 )
@@ -80,11 +82,14 @@ def enqueue(db: Connection, request: LockRequest, *, now: int, timeout: int) -> 
     if request.txn_id:
         txns.require_open(db, request.txn_id)
     lock_id = int(db.execute(_NEXT).scalar_one())
+    db.execute(_SET_NEXT, {"next": lock_id + 1})
     parts = [_part(n, c) for n, c in enumerate(request.components, 1)]
     found = _in_the_way(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
-    if found is not None and request.zero_wait_reads and request.txn_id and found[1].type is LockType.SHARED_READ:
-        return LockResponse(lock_id, LockState.NOT_ACQUIRED, found[0])
-    db.execute(_SET_NEXT, {"next": lock_id + 1})
+    if found is not None and request.zero_wait_reads and request.txn_id:
+        reads = [p for p in parts if p.type is LockType.SHARED_READ]
+        before_reads = _in_the_way(db, lock_id, request.txn_id, reads, now=now, timeout=timeout)
+        if before_reads is not None:
+            return LockResponse(lock_id, LockState.NOT_ACQUIRED, before_reads[0])
     components.record_locked(db, request)
     db.execute(insert(HIVE_LOCKS), [_row(lock_id, part, request, found, now) for part in parts])
     return _response(lock_id, found)
@@ -176,8 +181,10 @@ def _in_the_way(
         "types": sorted(LETTERS[t] for t in types),
     }
     found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
-    if found is not None and timeouts.time_out(db, now=now, timeout=timeout, spared_txn=txn_id):
-        found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
+    if found is not None:
+        released = timeouts.release_silent_locks(db, now=now, timeout=timeout)
+        if timeouts.abort_silent_txns(db, now=now, timeout=timeout, spared=txn_id) or released:
+            found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
     return found
 
 

@@ -8,9 +8,9 @@ Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 from __future__ import annotations
 
 from sqlalchemy import (
+    CHAR,
     BigInteger,
     Boolean,
-    CHAR,
     Column,
     DateTime,
     Index,

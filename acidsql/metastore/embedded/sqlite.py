@@ -27,18 +27,15 @@ BEGIN = "acidsql_begin"
 _IDLE_CONNECTIONS = 8
 
 
-def file_url(path: str) -> URL:
-    """The URL of a SQLite file."""
-    return URL.create("sqlite", database=os.path.abspath(path))
-
-
 def parse_url(text: str) -> URL:
-    """A ``sqlite:`` URL.
+    """The URL of a SQLite file, from a SQLAlchemy URL or a plain path.
 
     Raises:
         UnsupportedError: When it is a database in memory: no other process or thread could see it.
         MetastoreError: When it is not a URL.
     """
+    if "://" not in text:
+        return URL.create("sqlite", database=os.path.abspath(text))
     try:
         url = make_url(text)
     except ArgumentError as e:
@@ -54,7 +51,7 @@ def open_engine(url: URL, busy_timeout: float) -> Engine:
     """An engine whose transactions begin as their option :data:`BEGIN` says.
 
     Args:
-        url: From :func:`file_url` or :func:`parse_url`.
+        url: From :func:`parse_url`.
         busy_timeout: Seconds that a statement waits for the lock of another process.
     """
     engine = create_engine(

@@ -4,6 +4,8 @@ Hive's metastore server looks for them now and then. The embedded store has no s
 and whoever calls ``time_out_txns``.
 """
 
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
 from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, delete, select
@@ -22,19 +24,23 @@ _DROP_SILENT_LOCKS = delete(HIVE_LOCKS).where(
 )
 
 
-def time_out(db: Connection, *, now: int, timeout: int, spared_txn: int = 0) -> bool:
-    """Abort transactions and release locks that have been silent too long; whether there were any.
+def release_silent_locks(db: Connection, *, now: int, timeout: int) -> int:
+    """Release locks of no transaction that have been silent too long; how many parts of requests that were.
 
     Args:
         now: Milliseconds since 1970.
         timeout: ``hive.txn.timeout`` in milliseconds.
-        spared_txn: The caller's own transaction: it is alive, as the call shows.
     """
-    released = db.execute(_DROP_SILENT_LOCKS, {"limit": now - timeout}).rowcount
-    return bool(time_out_txns(db, now=now, timeout=timeout, spared_txn=spared_txn)) or released > 0
+    return db.execute(_DROP_SILENT_LOCKS, {"limit": now - timeout}).rowcount
 
 
-def time_out_txns(db: Connection, *, now: int, timeout: int, spared_txn: int = 0) -> list[int]:
-    """Abort transactions that have been silent too long; their ids."""
-    silent = list(db.execute(_SILENT_TXNS, {"limit": now - timeout, "spared": spared_txn}).scalars())
+def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0) -> list[int]:
+    """Abort transactions that have been silent too long; their ids.
+
+    Args:
+        now: Milliseconds since 1970.
+        timeout: ``hive.txn.timeout`` in milliseconds.
+        spared: The caller's own transaction: it is alive, as the call shows.
+    """
+    silent = list(db.execute(_SILENT_TXNS, {"limit": now - timeout, "spared": spared}).scalars())
     return txns.abort(db, silent, reason=f"timed out: no heartbeat for more than {timeout / 1000:g} s")

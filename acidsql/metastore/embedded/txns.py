@@ -1,9 +1,10 @@
 """Transactions: open, abort, keep alive, list, forget. Each function is a step inside a transaction of the database."""
 
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert, or_, select, update
 
@@ -33,14 +34,10 @@ _NOT_COMMITTED = (
     .order_by(_T.TXN_ID)
 )
 _HEARTBEAT = (
-    update(TXNS)
-    .where(_T.TXN_ID == bindparam("txn"), _T.TXN_STATE == _OPEN)
-    .values(TXN_LAST_HEARTBEAT=bindparam("now"))
+    update(TXNS).where(_T.TXN_ID == bindparam("txn"), _T.TXN_STATE == _OPEN).values(TXN_LAST_HEARTBEAT=bindparam("now"))
 )
 _SET_COMMITTED = update(TXNS).where(_T.TXN_ID == bindparam("txn")).values(TXN_STATE=_COMMITTED)
-_OLDEST_OPEN_WRITER = select(func.min(_T.TXN_ID)).where(
-    _T.TXN_STATE == _OPEN, _T.TXN_TYPE != TxnType.READ_ONLY.value
-)
+_OLDEST_OPEN_WRITER = select(func.min(_T.TXN_ID)).where(_T.TXN_STATE == _OPEN, _T.TXN_TYPE != TxnType.READ_ONLY.value)
 _HAS_COMPONENTS = exists(select(1).where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID))
 
 
@@ -114,7 +111,8 @@ def valid_txns(db: Connection, current_txn: int) -> ValidTxnList:
     high = newest_txn(db)
     if current_txn > 0:
         high = min(high, current_txn)
-    open_ids, aborted_ids = [], []
+    open_ids: list[int] = []
+    aborted_ids: list[int] = []
     for txn_id, state in db.execute(_NOT_COMMITTED, {"high": high}):
         if txn_id != current_txn:
             (open_ids if state == _OPEN else aborted_ids).append(txn_id)
@@ -124,6 +122,25 @@ def valid_txns(db: Connection, current_txn: int) -> ValidTxnList:
 # --- state -----------------------------------------------------------------------------------------------------------
 
 
+def open_type(db: Connection, txn_id: int) -> TxnType | None:
+    """The type of an open transaction, None for one that is known to have committed.
+
+    Raises:
+        TransactionAborted: When it is aborted.
+        NoSuchTransaction: When it was never handed out, or is forgotten.
+    """
+    row = db.execute(_STATE, {"txn": txn_id}).first()
+    if row is None:
+        if db.execute(_IS_COMPLETED, {"txn": txn_id}).first() is not None:
+            return None
+        raise NoSuchTransaction(f"No such transaction {txn_name(txn_id)}", code=NO_SUCH_TRANSACTION)
+    state, type, reason = row
+    if state == _ABORTED:
+        because = f": {reason}" if reason else ""
+        raise TransactionAborted(f"Transaction {txn_name(txn_id)} already aborted{because}", code=TRANSACTION_ABORTED)
+    return TxnType(type) if state == _OPEN else None
+
+
 def require_open(db: Connection, txn_id: int) -> TxnType:
     """The type of an open transaction.
 
@@ -131,27 +148,16 @@ def require_open(db: Connection, txn_id: int) -> TxnType:
         TransactionAborted: When it is aborted.
         NoSuchTransaction: When it is committed, forgotten, or was never handed out.
     """
+    type = open_type(db, txn_id)
+    if type is None:
+        raise NoSuchTransaction(f"Transaction {txn_name(txn_id)} is already committed.", code=NO_SUCH_TRANSACTION)
+    return type
+
+
+def is_aborted(db: Connection, txn_id: int) -> bool:
+    """Whether a transaction is known to be aborted."""
     row = db.execute(_STATE, {"txn": txn_id}).first()
-    if row is None or row[0] != _OPEN:
-        raise not_open(db, txn_id, row)
-    return TxnType(row[1])
-
-
-def is_committed(db: Connection, txn_id: int) -> bool:
-    """Whether a transaction is known to have committed."""
-    row = db.execute(_STATE, {"txn": txn_id}).first()
-    return row[0] == _COMMITTED if row is not None else db.execute(_IS_COMPLETED, {"txn": txn_id}).first() is not None
-
-
-def not_open(db: Connection, txn_id: int, row: Sequence[Any] | None) -> TransactionError:
-    """What is to be said of a transaction that is not open (Hive: ``raiseTxnUnexpectedState``)."""
-    name = txn_name(txn_id)
-    if row is not None and row[0] == _ABORTED:
-        reason = f": {row[2]}" if row[2] else ""
-        return TransactionAborted(f"Transaction {name} already aborted{reason}", code=TRANSACTION_ABORTED)
-    if is_committed(db, txn_id):
-        return NoSuchTransaction(f"Transaction {name} is already committed.", code=NO_SUCH_TRANSACTION)
-    return NoSuchTransaction(f"No such transaction {name}", code=NO_SUCH_TRANSACTION)
+    return row is not None and row[0] == _ABORTED
 
 
 def heartbeat(db: Connection, txn_id: int, now: int) -> None:
@@ -168,9 +174,7 @@ def heartbeat_all(db: Connection, txn_ids: Sequence[int], now: int) -> tuple[lis
     """Heartbeats of many: (aborted ids, ids that are committed or unknown)."""
     states: dict[int, str] = {}
     for some in batches(txn_ids):
-        db.execute(
-            update(TXNS).where(_T.TXN_ID.in_(some), _T.TXN_STATE == _OPEN).values(TXN_LAST_HEARTBEAT=now)
-        )
+        db.execute(update(TXNS).where(_T.TXN_ID.in_(some), _T.TXN_STATE == _OPEN).values(TXN_LAST_HEARTBEAT=now))
         states.update((i, s) for i, s in db.execute(select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.in_(some))))
     wanted = sorted(set(txn_ids))
     aborted = [i for i in wanted if states.get(i) == _ABORTED]
@@ -182,7 +186,9 @@ def abort(db: Connection, txn_ids: Sequence[int], reason: str) -> list[int]:
     aborted: list[int] = []
     for some in batches(sorted(set(txn_ids))):
         ids = list(
-            db.execute(select(_T.TXN_ID).where(_T.TXN_ID.in_(some), _T.TXN_STATE == _OPEN).order_by(_T.TXN_ID)).scalars()
+            db.execute(
+                select(_T.TXN_ID).where(_T.TXN_ID.in_(some), _T.TXN_STATE == _OPEN).order_by(_T.TXN_ID)
+            ).scalars()
         )
         if ids:
             db.execute(update(TXNS).where(_T.TXN_ID.in_(ids)).values(TXN_STATE=_ABORTED, TXN_META_INFO=reason or None))
@@ -237,6 +243,4 @@ def forget_empty(db: Connection, now: int) -> None:
     newest_old = select(_T.TXN_ID).where(_T.TXN_STARTED < now - OPEN_TXN_WINDOW_MS).order_by(_T.TXN_ID.desc()).limit(1)
     old = db.execute(newest_old).scalar()
     if old is not None:
-        db.execute(
-            delete(TXNS).where(_T.TXN_STATE.in_([_ABORTED, _COMMITTED]), _T.TXN_ID < old, ~_HAS_COMPONENTS)
-        )
+        db.execute(delete(TXNS).where(_T.TXN_STATE.in_([_ABORTED, _COMMITTED]), _T.TXN_ID < old, ~_HAS_COMPONENTS))

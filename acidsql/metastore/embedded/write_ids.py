@@ -1,10 +1,12 @@
 """Write ids: the numbers of a table's changes. TXN_TO_WRITE_ID says whose they are, NEXT_WRITE_ID which comes next."""
 
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from acidsql.errors import TransactionError
 from acidsql.metastore.embedded import components, txns
@@ -20,9 +22,10 @@ _W, _N = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
 _OF_TABLE = and_(_W.T2W_DATABASE == bindparam("database"), _W.T2W_TABLE == bindparam("table"))
 _NEXT_OF_TABLE = and_(_N.NWI_DATABASE == bindparam("database"), _N.NWI_TABLE == bindparam("table"))
 
+# + 0: the way down from the newest write id is short; by the index on transactions it would be all of them
 _HIGHEST = (
     select(_W.T2W_WRITEID)
-    .where(_OF_TABLE, _W.T2W_TXNID <= bindparam("txn"))
+    .where(_OF_TABLE, _W.T2W_TXNID + 0 <= bindparam("txn"))
     .order_by(_W.T2W_WRITEID.desc())
     .limit(1)
 )
@@ -47,7 +50,7 @@ def valid_write_ids(db: Connection, table: str, valid: ValidTxnList) -> ValidWri
     if high is None:
         following = db.execute(_NEXT, key).scalar()
         high = 0 if following is None else following - 1
-    hidden = sorted((w, txn) for txn, w in _hidden(db, {**key, "high": high}, valid))
+    hidden = sorted(_hidden(db, {**key, "high": high}, valid))
     if hidden and _count_to(db, {**key, "high": high}, len(hidden) + 1) == len(hidden):
         # Nothing that is seen is left in TXN_TO_WRITE_ID: it was forgotten, being older than all that is not seen. So
         # everything below the lowest hidden one is seen, and the rest need not be listed.
@@ -59,14 +62,12 @@ def valid_write_ids(db: Connection, table: str, valid: ValidTxnList) -> ValidWri
 
 
 def _hidden(db: Connection, key: dict[str, object], valid: ValidTxnList) -> Iterator[tuple[int, int]]:
-    """Transaction and write id of what a snapshot does not see."""
+    """Write id and transaction of what a snapshot does not see."""
     for some in batches(valid.exceptions):
-        yield from _pairs(db, _OF_TXNS, {**key, "txns": list(some)})
-    yield from _pairs(db, _LATER, {**key, "txn": valid.high_watermark})
-
-
-def _pairs(db: Connection, query: Select[tuple[int, int]], key: dict[str, object]) -> Iterator[tuple[int, int]]:
-    return ((row[0], row[1]) for row in db.execute(query, key))
+        for txn, write_id in db.execute(_OF_TXNS, {**key, "txns": list(some)}):
+            yield write_id, txn
+    for txn, write_id in db.execute(_LATER, {**key, "txn": valid.high_watermark}):
+        yield write_id, txn
 
 
 def _count_to(db: Connection, key: dict[str, object], most: int) -> int:
@@ -91,11 +92,11 @@ def allocate(db: Connection, txn_id: int, database: str, table: str, *, realloca
     else:
         own = db.execute(_OWN, {**key, "txn": txn_id}).scalar()
         if own is not None:
-            return own
-    write_id = db.execute(_NEXT, key).scalar()
-    if write_id is None:
-        write_id = 1
-        _start_at(db, database, table, 2)
+            return int(own)
+    following = db.execute(_NEXT, key).scalar()
+    write_id = 1 if following is None else int(following)
+    if following is None:
+        _start_at(db, database, table, write_id + 1)
     else:
         db.execute(_SET_NEXT, {**key, "next": write_id + 1})
     _add(db, database, table, {txn_id: write_id})

@@ -1,0 +1,225 @@
+"""The face of the embedded metastore: each call is one transaction of the database behind it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from acidsql.metastore.embedded import catalog, commit, components, locks, sqlite, timeouts, txns, write_ids
+from acidsql.metastore.embedded.store import Store
+from acidsql.metastore.model import (
+    Database,
+    LockInfo,
+    LockRequest,
+    LockResponse,
+    Operation,
+    Partition,
+    Table,
+    TxnInfo,
+    TxnType,
+)
+from acidsql.settings import MAX_OPEN_TXNS, METASTORE_BUSY, TXN_TIMEOUT, XLOCK_WRITE, Settings
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+
+def system_ms() -> int:
+    """The clock: milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class EmbeddedMetastore:
+    """:class:`~acidsql.metastore.protocol.Metastore` in a SQLite file, for any number of threads and processes.
+
+    What a method does and raises stands in the protocol. Besides that, each raises MetastoreError where the database
+    cannot be read or written.
+
+    Args:
+        url: A SQLAlchemy URL of SQLite, or the path of the file.
+        settings: Timeouts, limits and ``hive.txn.xlock.write`` are looked up at each call; the busy timeout once.
+        warehouse: Location of the database ``default``, for a store that is made now.
+        now_ms: The clock. All processes at one store should have about the same.
+
+    Raises:
+        MetastoreError: When the file cannot be opened, is no metastore, or is one of a newer version.
+    """
+
+    def __init__(self, url: str, settings: Settings, warehouse: str, now_ms: Callable[[], int] = system_ms) -> None:
+        self._store = Store(sqlite.parse_url(url), settings.value(METASTORE_BUSY), warehouse=warehouse)
+        self._settings = settings
+        self._now = now_ms
+
+    def close(self) -> None:
+        self._store.close()
+
+    @property
+    def _timeout(self) -> int:
+        """``hive.txn.timeout`` in milliseconds."""
+        return int(self._settings.value(TXN_TIMEOUT) * 1000)
+
+    # --- catalog -----------------------------------------------------------------------------------------------------
+
+    def create_database(self, database: Database) -> None:
+        with self._store.write() as db:
+            catalog.create_database(db, database)
+
+    def get_database(self, name: str) -> Database:
+        with self._store.read() as db:
+            return catalog.get_database(db, name)
+
+    def list_databases(self) -> list[str]:
+        with self._store.read() as db:
+            return catalog.list_databases(db)
+
+    def drop_database(self, name: str) -> None:
+        with self._store.write() as db:
+            catalog.drop_database(db, name)
+
+    def create_table(self, table: Table) -> None:
+        with self._store.write() as db:
+            catalog.create_table(db, table)
+
+    def get_table(self, database: str, name: str) -> Table:
+        with self._store.read() as db:
+            return catalog.get_table(db, database, name)
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        with self._store.read() as db:
+            return catalog.find_table(db, database, name)
+
+    def list_tables(self, database: str) -> list[str]:
+        with self._store.read() as db:
+            return catalog.list_tables(db, database)
+
+    def alter_table(self, table: Table) -> None:
+        with self._store.write() as db:
+            catalog.alter_table(db, table)
+
+    def drop_table(self, database: str, name: str) -> None:
+        """Forget a table and all that belongs to it.
+
+        A table made anew under the name counts its write ids from 1 again, and its directories may be named as those
+        of the old one were. A snapshot of the old one (its write ids, or a list of its files) must not be used on it.
+        """
+        with self._store.write() as db:
+            catalog.drop_table(db, database, name)
+
+    def add_partitions(self, partitions: Sequence[Partition]) -> None:
+        if partitions:
+            with self._store.write() as db:
+                catalog.add_partitions(db, partitions)
+
+    def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
+        with self._store.read() as db:
+            return catalog.list_partitions(db, database, table, names)
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
+        with self._store.write() as db:
+            catalog.drop_partitions(db, database, table, names)
+
+    # --- transactions ------------------------------------------------------------------------------------------------
+
+    def open_txns(
+        self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
+    ) -> list[int]:
+        limit = self._settings.value(MAX_OPEN_TXNS)
+        with self._store.write() as db:
+            return txns.open_txns(
+                db, count, user=user, host=host, type=type, agent_info=agent_info, limit=limit, now=self._now()
+            )
+
+    def commit_txn(self, txn_id: int) -> None:
+        with self._store.write() as db:
+            conflict = commit.commit(db, txn_id, exclusive_writes=self._settings.value(XLOCK_WRITE))
+        if conflict is not None:  # raised only here: the abort has to stay
+            raise conflict
+
+    def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
+        with self._store.write() as db:
+            return txns.abort(db, txn_ids, reason)
+
+    def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
+        now = self._now()
+        with self._store.write() as db:
+            if txn_id:
+                txns.heartbeat(db, txn_id, now)
+            if lock_id:
+                locks.heartbeat(db, lock_id, now)
+
+    def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
+        with self._store.write() as db:
+            return txns.heartbeat_all(db, txn_ids, self._now())
+
+    def show_txns(self) -> list[TxnInfo]:
+        with self._store.read() as db:
+            return txns.show_txns(db)
+
+    def time_out_txns(self) -> list[int]:
+        now = self._now()
+        with self._store.write() as db:
+            timeouts.release_silent_locks(db, now=now, timeout=self._timeout)
+            return timeouts.abort_silent_txns(db, now=now, timeout=self._timeout)
+
+    def clean_empty_aborted_txns(self) -> None:
+        with self._store.write() as db:
+            txns.forget_empty(db, self._now())
+            commit.prune_write_set(db)
+
+    def seed_txn_id(self, txn_id: int) -> None:
+        with self._store.write() as db:
+            txns.seed_txn_id(db, txn_id, self._now())
+
+    # --- snapshots and write ids -------------------------------------------------------------------------------------
+
+    def get_valid_txns(self, current_txn: int = 0) -> ValidTxnList:
+        with self._store.read() as db:
+            return txns.valid_txns(db, current_txn)
+
+    def get_valid_write_ids(self, tables: Sequence[str], valid_txns: ValidTxnList) -> list[ValidWriteIdList]:
+        with self._store.read() as db:
+            return [write_ids.valid_write_ids(db, table, valid_txns) for table in tables]
+
+    def allocate_table_write_id(self, txn_id: int, database: str, table: str, *, reallocate: bool = False) -> int:
+        with self._store.write() as db:
+            return write_ids.allocate(db, txn_id, database, table, reallocate=reallocate)
+
+    def seed_write_id(self, valid_write_ids: ValidWriteIdList) -> None:
+        with self._store.write() as db:
+            write_ids.seed(db, valid_write_ids, now=self._now())
+
+    # --- what a transaction writes to --------------------------------------------------------------------------------
+
+    def add_dynamic_partitions(
+        self, txn_id: int, write_id: int, database: str, table: str, partitions: Sequence[str], operation: Operation
+    ) -> None:
+        with self._store.write() as db:
+            txns.require_open(db, txn_id)
+            components.name_partitions(db, txn_id, write_id, database, table, partitions, operation)
+
+    def get_latest_txn_in_conflict(self, txn_id: int) -> int | None:
+        with self._store.read() as db:
+            return commit.latest_conflict(db, txn_id)
+
+    def forget_txn_components(self, txn_id: int) -> None:
+        with self._store.write() as db:
+            if txns.is_aborted(db, txn_id):
+                components.forget(db, txn_id)
+
+    # --- locks -------------------------------------------------------------------------------------------------------
+
+    def lock(self, request: LockRequest) -> LockResponse:
+        with self._store.write() as db:
+            return locks.enqueue(db, request, now=self._now(), timeout=self._timeout)
+
+    def check_lock(self, lock_id: int) -> LockResponse:
+        with self._store.write() as db:
+            return locks.check(db, lock_id, now=self._now(), timeout=self._timeout)
+
+    def unlock(self, lock_id: int) -> None:
+        with self._store.write() as db:
+            locks.unlock(db, lock_id)
+
+    def show_locks(
+        self, database: str | None = None, table: str | None = None, partition: str | None = None
+    ) -> list[LockInfo]:
+        with self._store.read() as db:
+            return locks.show_locks(db, database, table, partition)

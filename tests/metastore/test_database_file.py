@@ -1,0 +1,175 @@
+"""The file of the embedded store: what cannot be opened is a MetastoreError that names it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from acidsql.errors import AcidError, MetastoreError
+from acidsql.metastore import open_metastore
+from acidsql.metastore.protocol import Metastore
+from acidsql.settings import Settings
+from tests.metastore.conftest import Opening, OpenStore
+from tests.metastore.situations import begin, table, write
+
+pytestmark = pytest.mark.needs("database file")
+
+IMPATIENT = Settings({"acidsql.metastore.busy.timeout": "100ms"})
+
+
+def opened(path: Path | str) -> Metastore:
+    return open_metastore(f"sqlite:///{path}", IMPATIENT, warehouse="file:/w")
+
+
+@contextmanager
+def refused(path: Path) -> Iterator[None]:
+    """The block raises one error of ours, which names the file."""
+    with pytest.raises(MetastoreError) as caught:
+        yield
+    assert str(path) in str(caught.value)
+
+
+@pytest.fixture
+def made(store: Metastore, opening: Opening) -> Path:
+    """The file of a store with a table, closed."""
+    store.create_table(table())
+    store.close()
+    return opening.file
+
+
+class TestAFileThatIsNoStore:
+    def test_is_a_directory(self, tmp_path: Path) -> None:
+        with refused(tmp_path):
+            opened(tmp_path)
+
+    def test_lies_in_a_directory_that_is_not_there(self, tmp_path: Path) -> None:
+        with refused(tmp_path / "nowhere" / "m.db"):
+            opened(tmp_path / "nowhere" / "m.db")
+
+    def test_is_something_else(self, tmp_path: Path) -> None:
+        path = tmp_path / "m.db"
+        path.write_text("this is a text, and it is long enough to be taken for a header of one hundred bytes\n" * 3)
+        with refused(path):
+            opened(path)
+        assert path.read_text().startswith("this is a text")
+
+    def test_is_a_store_that_was_cut_off(self, made: Path) -> None:
+        made.write_bytes(made.read_bytes()[:5000])
+        with refused(made):
+            opened(made).list_tables("default")
+
+    def test_is_of_a_later_version(self, made: Path) -> None:
+        with closing(sqlite3.connect(made)) as connection:
+            connection.execute("UPDATE VERSION SET SCHEMA_VERSION = 4711")
+            connection.commit()
+        with refused(made):
+            opened(made)
+        with pytest.raises(MetastoreError, match="4711"):
+            opened(made)
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write every file")
+    @pytest.mark.parametrize("mode", [0o000, 0o444])
+    def test_may_not_be_read_or_written(self, made: Path, mode: int) -> None:
+        made.chmod(mode)
+        made.parent.chmod(0o555)
+        try:
+            with refused(made):
+                begin(opened(made))
+        finally:
+            made.parent.chmod(0o755)
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    path.touch()
+    store = opened(path)
+    assert store.list_databases() == ["default"]
+    store.close()
+
+
+def test_a_path_may_hold_blanks_and_letters_of_all_kinds(tmp_path: Path) -> None:
+    path = tmp_path / "my wärehouse 100%?#" / "m.db"
+    path.parent.mkdir()
+    store = open_metastore(str(path), IMPATIENT, warehouse="file:/w")
+    begin(store)
+    store.close()
+    assert path.exists()
+
+
+def test_other_kinds_of_metastore_are_refused_with_a_hint() -> None:
+    for url in ("thrift://host:9083", "postgresql+psycopg://host/db", "nonsense://x"):
+        with pytest.raises(AcidError) as caught:
+            open_metastore(url, Settings(), warehouse="file:/w")
+        assert caught.value.hint
+
+
+class TestALockedFile:
+    """Somebody else keeps writing for longer than ``acidsql.metastore.busy.timeout``."""
+
+    @pytest.fixture
+    def locked(self, made: Path) -> Iterator[Path]:
+        with closing(sqlite3.connect(made, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield made
+            other.execute("ROLLBACK")
+
+    def test_cannot_be_written(self, locked: Path) -> None:
+        store = opened(locked)
+        with refused(locked):
+            begin(store)
+        store.close()
+
+    def test_can_be_opened_and_read(self, locked: Path) -> None:
+        store = opened(locked)
+        assert store.list_tables("default") == ["t"]
+        assert store.get_valid_txns().high_watermark == 0
+        store.close()
+
+    def test_can_be_written_when_the_other_is_done(self, made: Path) -> None:
+        store = opened(made)
+        with closing(sqlite3.connect(made, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with refused(made):
+                begin(store)
+            other.execute("ROLLBACK")
+        assert begin(store) == 1
+        store.close()
+
+
+class TestWhatIsCommitted:
+    def test_is_there_after_closing_and_opening(self, store: Metastore, open_store: OpenStore) -> None:
+        store.create_table(table())
+        store.commit_txn(write(store))
+        aborted = write(store)
+        store.abort_txns([aborted], "why")
+        store.close()
+        again = open_store()
+        assert again.get_table("default", "t") == table()
+        assert again.get_valid_txns().aborted_ids == (aborted,)
+        assert begin(again) == aborted + 1
+
+    def test_is_whole_and_survives_a_power_cut(self, store: Metastore, opening: Opening) -> None:
+        """The file is in write-ahead mode, so readers and a writer do not wait for each other."""
+        begin(store)
+        with closing(sqlite3.connect(opening.file)) as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_closing_twice_is_no_error(store: Metastore) -> None:
+    store.close()
+    store.close()
+
+
+def test_a_read_does_not_wait_for_a_writer_and_sees_nothing_of_it(store: Metastore, opening: Opening) -> None:
+    store.create_table(table())
+    with closing(sqlite3.connect(opening.file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("DELETE FROM TBLS")
+        assert store.list_tables("default") == ["t"]
+        other.execute("ROLLBACK")

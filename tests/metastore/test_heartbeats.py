@@ -1,0 +1,172 @@
+"""The heartbeat thread of a session (:mod:`acidsql.metastore.heartbeat`; Hive: ``testHeartbeater``)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from acidsql.errors import MetastoreError, TransactionAborted
+from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.model import TxnState
+from acidsql.metastore.protocol import Metastore
+from tests.metastore.situations import begin, table, write
+
+TIMEOUT = 0.1
+"""Seconds; a heartbeat goes out every half of it."""
+
+
+class Watched:
+    """A metastore that tells when it was called, and can be made to fail."""
+
+    def __init__(self, store: Metastore) -> None:
+        self._store = store
+        self._called = threading.Condition()
+        self.beats: list[list[int]] = []
+        self.failures = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def heartbeat_txns(self, txn_ids: list[int]) -> tuple[list[int], list[int]]:
+        with self._called:
+            self.beats.append(list(txn_ids))
+            self._called.notify_all()
+            if self.failures:
+                self.failures -= 1
+                raise MetastoreError("the disk is gone")
+        return self._store.heartbeat_txns(txn_ids)
+
+    def commit_txn(self, txn_id: int) -> None:
+        self._store.commit_txn(txn_id)
+        with self._called:
+            self._called.notify_all()
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Wait for a call after which a condition holds."""
+        with self._called:
+            assert self._called.wait_for(until, timeout=20)
+
+    def wait_for_beats(self, count: int) -> None:
+        wanted = len(self.beats) + count
+        self.wait(lambda: len(self.beats) >= wanted)
+
+
+@pytest.fixture
+def watched(store: Metastore) -> Watched:
+    store.create_table(table())
+    return Watched(store)
+
+
+@pytest.fixture
+def heartbeats(watched: Watched) -> Iterator[Heartbeats]:
+    made = Heartbeats(watched, TIMEOUT)
+    yield made
+    made.close()
+
+
+def open_ids(store: Watched) -> list[int]:
+    return [t.id for t in store.show_txns() if t.state is TxnState.OPEN]
+
+
+class TestAStatement:
+    def test_is_kept_alive_while_it_runs_and_not_after(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        first, second = begin(watched), begin(watched)
+        with heartbeats.keep_alive(first):
+            watched.wait_for_beats(2)
+            assert watched.beats[-1] == [first]
+        with heartbeats.keep_alive(second):
+            watched.wait_for_beats(2)
+            assert watched.beats[-1] == [second]
+
+    def test_is_not_committed_at_its_end(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = begin(watched)
+        with heartbeats.keep_alive(txn_id):
+            pass
+        heartbeats.end_released()
+        heartbeats.close()
+        assert open_ids(watched) == [txn_id]
+
+    def test_stays_alive_when_a_heartbeat_fails(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        watched.failures = 2
+        with heartbeats.keep_alive(begin(watched)):
+            watched.wait_for_beats(4)
+
+    def test_meets_its_abort_itself_and_others_live_on(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        aborted, alive = write(watched), begin(watched)
+        with heartbeats.keep_alive(aborted), heartbeats.keep_alive(alive):
+            watched.abort_txns([aborted])
+            watched.wait_for_beats(2)
+        with pytest.raises(TransactionAborted):
+            watched.commit_txn(aborted)
+        watched.commit_txn(alive)
+
+
+class TestAReader:
+    def test_is_pinned_until_released(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = begin(watched)
+        heartbeats.pin(txn_id, lease=3600)
+        watched.wait_for_beats(2)
+        assert open_ids(watched) == [txn_id]
+        heartbeats.release(txn_id)
+        heartbeats.end_released()
+        assert open_ids(watched) == []
+
+    def test_ends_by_itself_after_its_release(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = begin(watched)
+        heartbeats.pin(txn_id, lease=3600)
+        heartbeats.release(txn_id)
+        watched.wait(lambda: open_ids(watched) == [])
+
+    def test_ends_with_its_lease(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        short, long = begin(watched), begin(watched)
+        heartbeats.pin(short, lease=0)
+        heartbeats.pin(long, lease=3600)
+        watched.wait(lambda: open_ids(watched) == [long])
+
+    def test_that_is_released_twice_ends_once(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = begin(watched)
+        heartbeats.pin(txn_id, lease=3600)
+        for _ in range(2):
+            heartbeats.release(txn_id)
+            heartbeats.end_released()
+        assert open_ids(watched) == []
+
+    def test_that_was_never_pinned_is_not_ended(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = begin(watched)
+        heartbeats.release(txn_id)
+        heartbeats.end_released()
+        assert open_ids(watched) == [txn_id]
+
+    def test_that_was_aborted_meanwhile_is_no_error(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = write(watched)
+        heartbeats.pin(txn_id, lease=3600)
+        watched.abort_txns([txn_id])
+        heartbeats.release(txn_id)
+        heartbeats.end_released()
+        assert open_ids(watched) == []
+
+
+class TestClosing:
+    def test_ends_all_readers_and_the_thread(self, watched: Watched) -> None:
+        heartbeats = Heartbeats(watched, TIMEOUT)
+        readers = [begin(watched) for _ in range(3)]
+        for txn_id in readers:
+            heartbeats.pin(txn_id, lease=3600)
+        heartbeats.close()
+        assert open_ids(watched) == []
+        assert not [t for t in threading.enumerate() if t is heartbeats._thread]
+
+    def test_without_anything_alive_is_no_error(self, watched: Watched) -> None:
+        heartbeats = Heartbeats(watched, TIMEOUT)
+        heartbeats.close()
+        heartbeats.close()
+
+    def test_leaves_statements_to_themselves(self, watched: Watched) -> None:
+        heartbeats = Heartbeats(watched, TIMEOUT)
+        txn_id = begin(watched)
+        with heartbeats.keep_alive(txn_id):
+            heartbeats.close()
+        assert open_ids(watched) == [txn_id]

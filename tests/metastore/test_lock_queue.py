@@ -1,0 +1,274 @@
+"""How lock requests queue, wait, are granted and released (``TestTxnHandler``, ``TestDbTxnManager2.testFairness``)."""
+
+from __future__ import annotations
+
+import pytest
+
+from acidsql.errors import NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionError
+from acidsql.metastore.model import LockState, LockType, Operation
+from acidsql.metastore.protocol import Metastore
+from tests.metastore.situations import (
+    EXCL_WRITE,
+    EXCLUSIVE,
+    READ,
+    SHARED_WRITE,
+    Clock,
+    ask,
+    ask_all,
+    begin,
+    component,
+    lock_states,
+    locks_of,
+    take,
+)
+
+
+class TestFairness:
+    """Who asked first is served first: waiting locks block like granted ones."""
+
+    def test_a_reader_does_not_overtake_a_waiting_writer(self, store: Metastore) -> None:
+        reader, dropper = begin(store), begin(store)
+        take(store, reader, READ)
+        drop = ask(store, dropper, EXCLUSIVE)
+        late = ask(store, begin(store), READ)
+        assert (drop.state, late.state) == (LockState.WAITING, LockState.WAITING)
+        assert late.blocked_by is not None
+        assert late.blocked_by.lock_id == drop.lock_id
+        assert late.blocked_by.state is LockState.WAITING
+
+    def test_the_queue_is_served_in_its_order(self, store: Metastore) -> None:
+        txns = [begin(store) for _ in range(3)]
+        locks = [ask(store, txn_id, EXCLUSIVE).lock_id for txn_id in txns]
+        for i, txn_id in enumerate(txns):
+            assert store.check_lock(locks[i]).state is LockState.ACQUIRED
+            assert all(store.check_lock(lock).state is LockState.WAITING for lock in locks[i + 1 :])
+            store.commit_txn(txn_id)
+
+    def test_a_later_lock_is_never_in_the_way_of_an_earlier_one(self, store: Metastore) -> None:
+        first = begin(store)
+        take(store, first, EXCL_WRITE)
+        waiting = ask(store, begin(store), EXCL_WRITE)
+        ask(store, begin(store), EXCLUSIVE)
+        store.commit_txn(first)
+        assert store.check_lock(waiting.lock_id).state is LockState.ACQUIRED
+
+    def test_who_gives_up_waiting_lets_the_next_one_pass(self, store: Metastore) -> None:
+        take(store, begin(store), READ)
+        drop = ask(store, begin(store), EXCLUSIVE)
+        late = ask(store, begin(store), READ)
+        store.unlock(drop.lock_id)
+        assert store.check_lock(late.lock_id).state is LockState.ACQUIRED
+
+    def test_the_id_of_a_lock_says_when_it_was_asked_for(self, store: Metastore) -> None:
+        ids = [ask(store, begin(store), EXCLUSIVE).lock_id for _ in range(4)]
+        assert ids == sorted(set(ids))
+
+
+class TestSeveralObjects:
+    """All objects of a request are granted together, or none is (``testMultipleLock``, ``testMultipleLockWait``)."""
+
+    def test_are_granted_together(self, store: Metastore) -> None:
+        response = ask_all(
+            store, begin(store), component(READ, "default.a"), component(EXCL_WRITE, "default.b"), component(READ, "d2")
+        )
+        assert response.state is LockState.ACQUIRED
+        shown = locks_of(store)
+        assert [(one.lock_id, one.internal_id, one.state) for one in shown] == [
+            (response.lock_id, i, LockState.ACQUIRED) for i in (1, 2, 3)
+        ]
+
+    def test_wait_together_while_one_is_taken(self, store: Metastore) -> None:
+        holder = begin(store)
+        take(store, holder, EXCLUSIVE, "default.b")
+        waiting = ask_all(store, begin(store), component(READ, "default.a"), component(READ, "default.b"))
+        assert waiting.state is LockState.WAITING
+        assert {one.state for one in locks_of(store, "default", "a")} == {LockState.WAITING}
+        store.commit_txn(holder)
+        assert store.check_lock(waiting.lock_id).state is LockState.ACQUIRED
+        assert {one.state for one in locks_of(store)} == {LockState.ACQUIRED}
+
+    def test_of_a_waiting_request_block_others_although_they_were_free(self, store: Metastore) -> None:
+        take(store, begin(store), EXCLUSIVE, "default.b")
+        ask_all(store, begin(store), component(EXCLUSIVE, "default.a"), component(READ, "default.b"))
+        assert ask(store, begin(store), READ, "default.a").state is LockState.WAITING
+
+    def test_may_overlap_within_one_request(self, store: Metastore) -> None:
+        response = ask_all(
+            store, 0, component(EXCL_WRITE, "default.t"), component(READ, "default.t"), component(EXCLUSIVE, "default")
+        )
+        assert response.state is LockState.ACQUIRED
+
+
+class TestShownLocks:
+    """SHOW LOCKS (``showLocks``, ``testLockBlockedBy``, ``testShowLocksFilterOptions``, ``testShowLocksAgentInfo``)."""
+
+    def test_tell_object_type_owner_and_times(self, store: Metastore, clock: Clock) -> None:
+        txn_id = begin(store)
+        lock_id = take(store, txn_id, EXCL_WRITE, "default.t/p=1", Operation.UPDATE)
+        [shown] = locks_of(store)
+        assert (shown.lock_id, shown.internal_id, shown.txn_id) == (lock_id, 1, txn_id)
+        assert (shown.database, shown.table, shown.partition) == ("default", "t", "p=1")
+        assert (shown.type, shown.state) == (EXCL_WRITE, LockState.ACQUIRED)
+        assert (shown.user, shown.host, shown.agent_info) == ("ann", "desk", "test agent")
+        assert (shown.blocked_by_lock_id, shown.blocked_by_internal_id) == (None, None)
+
+    @pytest.mark.needs("own clock")
+    def test_tell_when_they_were_granted(self, store: Metastore, clock: Clock) -> None:
+        holder = begin(store)
+        take(store, holder, EXCLUSIVE)
+        asked = ask(store, 0, READ)
+        assert locks_of(store)[1].acquired_ms is None
+        store.commit_txn(holder)
+        clock.pass_seconds(7)
+        store.check_lock(asked.lock_id)
+        [shown] = locks_of(store)
+        assert (shown.acquired_ms, shown.heartbeat_ms) == (clock.ms, clock.ms)
+
+    def test_name_the_lock_that_they_wait_for(self, store: Metastore) -> None:
+        holder = ask_all(store, begin(store), component(READ, "default.a"), component(EXCLUSIVE, "default.b"))
+        ask(store, begin(store), READ, "default.b")
+        waiting = locks_of(store)[-1]
+        assert waiting.state is LockState.WAITING
+        assert (waiting.blocked_by_lock_id, waiting.blocked_by_internal_id) == (holder.lock_id, 2)
+
+    def test_name_nobody_once_granted(self, store: Metastore) -> None:
+        holder = begin(store)
+        take(store, holder, EXCLUSIVE)
+        waiting = ask(store, begin(store), READ)
+        store.commit_txn(holder)
+        store.check_lock(waiting.lock_id)
+        [shown] = locks_of(store)
+        assert (shown.blocked_by_lock_id, shown.blocked_by_internal_id) == (None, None)
+
+    def test_name_the_next_lock_in_the_way_and_no_longer_the_first(self, store: Metastore) -> None:
+        first, second = begin(store), begin(store)
+        a = take(store, first, EXCLUSIVE, "default.a")
+        b = take(store, second, EXCLUSIVE, "default.b")
+        waiting = ask_all(store, begin(store), component(READ, "default.a"), component(READ, "default.b"))
+        assert waiting.blocked_by is not None
+        assert waiting.blocked_by.lock_id == a
+        store.commit_txn(first)
+        again = store.check_lock(waiting.lock_id)
+        assert again.blocked_by is not None
+        assert again.blocked_by.lock_id == b
+        blockers = {one.blocked_by_lock_id for one in locks_of(store) if one.lock_id == waiting.lock_id}
+        assert blockers - {None} == {b}
+
+    def test_are_filtered_by_database_table_and_partition(self, store: Metastore) -> None:
+        for place in ("d1", "d1.t1", "d1.t1/p=1", "d1.t2", "d2.t1"):
+            take(store, begin(store), READ, place)
+
+        def places(*filters: str) -> list[tuple[str, str | None, str | None]]:
+            return [(one.database, one.table, one.partition) for one in locks_of(store, *filters)]
+
+        assert len(places()) == 5
+        assert places("d1") == [("d1", None, None), ("d1", "t1", None), ("d1", "t1", "p=1"), ("d1", "t2", None)]
+        assert places("d1", "t1") == [("d1", "t1", None), ("d1", "t1", "p=1")]
+        assert places("d1", "t1", "p=1") == [("d1", "t1", "p=1")]
+        assert places("d3") == []
+
+
+class TestZeroWaitReads:
+    """A read that would have to wait is answered at once (``testFairnessZeroWaitRead``)."""
+
+    pytestmark = pytest.mark.needs("zero-wait reads")
+
+    def test_are_not_acquired_and_leave_nothing_in_the_queue(self, store: Metastore) -> None:
+        holder = take(store, begin(store), EXCLUSIVE)
+        response = ask(store, begin(store), READ, zero_wait=True)
+        assert response.state is LockState.NOT_ACQUIRED
+        assert response.blocked_by is not None
+        assert response.blocked_by.lock_id == holder
+        assert lock_states(store) == [(holder, "a")]
+
+    def test_are_acquired_where_nothing_is_in_the_way(self, store: Metastore) -> None:
+        assert ask(store, begin(store), READ, zero_wait=True).state is LockState.ACQUIRED
+
+    def test_let_writes_wait_all_the_same(self, store: Metastore) -> None:
+        take(store, begin(store), EXCLUSIVE)
+        assert ask(store, begin(store), EXCL_WRITE, zero_wait=True).state is LockState.WAITING
+
+    def test_leave_no_component_of_an_insert_that_did_not_get_its_lock(self, store: Metastore) -> None:
+        take(store, begin(store), EXCLUSIVE)
+        insert = begin(store)
+        response = ask(store, insert, READ, operation=Operation.INSERT, zero_wait=True)
+        assert response.state is LockState.NOT_ACQUIRED
+        store.abort_txns([insert])
+        assert insert not in [t.id for t in store.show_txns()]
+
+
+class TestRelease:
+    @pytest.mark.parametrize("end", ["commit", "abort"])
+    def test_the_end_of_a_transaction_releases_all_its_locks(self, store: Metastore, end: str) -> None:
+        txn_id = begin(store)
+        take(store, txn_id, EXCLUSIVE, "default.a")
+        take(store, txn_id, EXCLUSIVE, "default.b")
+        waiting = ask_all(store, begin(store), component(READ, "default.a"), component(READ, "default.b"))
+        store.commit_txn(txn_id) if end == "commit" else store.abort_txns([txn_id])
+        assert store.check_lock(waiting.lock_id).state is LockState.ACQUIRED
+        assert len(locks_of(store)) == 2
+
+    def test_the_end_of_a_transaction_takes_its_waiting_lock_along(self, store: Metastore) -> None:
+        take(store, begin(store), READ)
+        giving_up = begin(store)
+        drop = ask(store, giving_up, EXCLUSIVE)
+        late = ask(store, begin(store), READ)
+        store.abort_txns([giving_up])
+        assert store.check_lock(late.lock_id).state is LockState.ACQUIRED
+        with pytest.raises((NoSuchLock, TransactionAborted)):
+            store.check_lock(drop.lock_id)
+
+    def test_a_lock_without_a_transaction_is_unlocked(self, store: Metastore) -> None:
+        lock_id = take(store, 0, EXCLUSIVE)
+        store.unlock(lock_id)
+        assert locks_of(store) == []
+        take(store, 0, EXCLUSIVE)
+
+    def test_a_waiting_lock_of_a_transaction_is_unlocked(self, store: Metastore) -> None:
+        holder = take(store, begin(store), EXCLUSIVE)
+        waiting = ask(store, begin(store), READ)
+        store.unlock(waiting.lock_id)
+        assert lock_states(store) == [(holder, "a")]
+
+    def test_a_granted_lock_of_a_transaction_is_not_unlocked(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        lock_id = take(store, txn_id, EXCLUSIVE)
+        with pytest.raises(TransactionError, match=str(txn_id)):
+            store.unlock(lock_id)
+        assert lock_states(store) == [(lock_id, "a")]
+
+    def test_a_lock_is_unlocked_once(self, store: Metastore) -> None:
+        lock_id = take(store, 0, READ)
+        store.unlock(lock_id)
+        with pytest.raises(NoSuchLock):
+            store.unlock(lock_id)
+
+
+class TestErrors:
+    def test_a_lock_that_was_never_asked_for(self, store: Metastore) -> None:
+        for call in (store.check_lock, store.unlock):
+            with pytest.raises(NoSuchLock, match="4711"):
+                call(4711)
+
+    def test_a_transaction_that_was_never_opened_gets_no_lock(self, store: Metastore) -> None:
+        with pytest.raises(NoSuchTransaction):
+            ask(store, 4711, READ)
+        assert locks_of(store) == []
+
+    def test_an_aborted_transaction_gets_no_lock(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        take(store, txn_id, SHARED_WRITE, operation=Operation.INSERT)
+        store.abort_txns([txn_id], "by hand")
+        with pytest.raises(TransactionAborted, match="by hand"):
+            ask(store, txn_id, READ)
+
+    def test_a_committed_transaction_gets_no_lock(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        store.commit_txn(txn_id)
+        with pytest.raises(NoSuchTransaction):
+            ask(store, txn_id, READ)
+
+    @pytest.mark.parametrize("type", list(LockType))
+    def test_a_granted_lock_may_be_checked_again(self, store: Metastore, type: LockType) -> None:
+        lock_id = take(store, begin(store), type)
+        assert store.check_lock(lock_id).state is LockState.ACQUIRED

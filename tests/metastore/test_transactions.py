@@ -1,0 +1,164 @@
+"""Opening and ending transactions (``TestTxnHandler``)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from acidsql.errors import NoSuchTransaction, TransactionAborted, TransactionError
+from acidsql.metastore.model import Operation, TxnState, TxnType
+from acidsql.metastore.protocol import Metastore
+from tests.metastore.conftest import OpenStore
+from tests.metastore.situations import Clock, begin, read_write_ids, seen, table, tidy, write
+
+
+class TestOpening:
+    def test_ids_start_at_one_and_rise(self, store: Metastore) -> None:
+        assert [begin(store) for _ in range(3)] == [1, 2, 3]
+
+    def test_several_are_opened_at_once(self, store: Metastore) -> None:
+        assert store.open_txns(3, user="ann", host="desk") == [1, 2, 3]
+        assert store.open_txns(2, user="ann", host="desk") == [4, 5]
+
+    def test_ids_are_never_handed_out_again(self, store: Metastore, clock: Clock) -> None:
+        first = begin(store)
+        store.abort_txns([first])
+        tidy(store, clock)
+        second = begin(store)
+        store.commit_txn(second)
+        tidy(store, clock)
+        assert begin(store) == second + 1 == first + 2
+
+    def test_shows_who_opened_them_of_what_type(self, store: Metastore) -> None:
+        [txn_id] = store.open_txns(user="ann", host="desk", type=TxnType.READ_ONLY, agent_info="notebook")
+        [shown] = store.show_txns()
+        assert (shown.id, shown.state, shown.type) == (txn_id, TxnState.OPEN, TxnType.READ_ONLY)
+        assert (shown.user, shown.host, shown.agent_info, shown.abort_reason) == ("ann", "desk", "notebook", None)
+
+    @pytest.mark.needs("own clock")
+    def test_shows_when_they_were_opened(self, store: Metastore, clock: Clock) -> None:
+        begin(store)
+        [shown] = store.show_txns()
+        assert (shown.started_ms, shown.heartbeat_ms) == (clock.ms, clock.ms)
+
+    @pytest.mark.needs("own settings")
+    def test_beyond_the_limit_is_refused(self, open_store: OpenStore) -> None:
+        store = open_store({"hive.max.open.txns": "3"})
+        first = begin(store)
+        with pytest.raises(TransactionError, match="3"):
+            store.open_txns(3, user="ann", host="desk")
+        store.open_txns(2, user="ann", host="desk")
+        with pytest.raises(TransactionError):
+            begin(store)
+        store.commit_txn(first)
+        begin(store)
+
+
+class TestCommit:
+    def test_a_committed_transaction_is_no_longer_shown(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        store.commit_txn(txn_id)
+        assert store.show_txns() == []
+
+    def test_committing_twice_is_no_error(self, store: Metastore) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        store.commit_txn(txn_id)
+        store.commit_txn(txn_id)
+        assert seen(read_write_ids(store)) == [1]
+
+    def test_committing_twice_is_no_error_with_others_between(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        store.commit_txn(txn_id)
+        for _ in range(20):
+            store.commit_txn(begin(store))
+        store.commit_txn(txn_id)
+
+    def test_one_that_was_never_opened_cannot_be_committed(self, store: Metastore) -> None:
+        with pytest.raises(NoSuchTransaction, match="4711"):
+            store.commit_txn(4711)
+
+    def test_an_aborted_one_cannot_be_committed_and_tells_why(self, store: Metastore) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        store.abort_txns([txn_id], "no more disk")
+        with pytest.raises(TransactionAborted, match="no more disk"):
+            store.commit_txn(txn_id)
+        assert seen(read_write_ids(store)) == []
+
+
+class TestAbort:
+    def test_answers_those_that_it_really_aborted(self, store: Metastore) -> None:
+        committed, twice, opened = (begin(store) for _ in range(3))
+        store.commit_txn(committed)
+        store.abort_txns([twice])
+        assert store.abort_txns([committed, twice, opened, 4711]) == [opened]
+
+    def test_naming_one_twice_aborts_it_once(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        assert store.abort_txns([txn_id, txn_id]) == [txn_id]
+
+    def test_a_committed_transaction_stays_committed(self, store: Metastore) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        store.commit_txn(txn_id)
+        assert store.abort_txns([txn_id]) == []
+        assert seen(read_write_ids(store)) == [1]
+
+    def test_keeps_its_reason(self, store: Metastore) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        store.abort_txns([txn_id], "the operator's wish")
+        [shown] = store.show_txns()
+        assert (shown.state, shown.abort_reason) == (TxnState.ABORTED, "the operator's wish")
+
+    def test_nothing_goes_on_after_it(self, store: Metastore) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        store.abort_txns([txn_id])
+        with pytest.raises(TransactionAborted):
+            store.allocate_table_write_id(txn_id, "default", "t")
+        with pytest.raises(TransactionAborted):
+            store.add_dynamic_partitions(txn_id, 1, "default", "t", ["p=1"], Operation.INSERT)
+        with pytest.raises(TransactionAborted):
+            store.heartbeat(txn_id=txn_id)
+
+    def test_one_that_wrote_nothing_can_be_forgotten(self, store: Metastore, clock: Clock) -> None:
+        txn_id = begin(store)
+        store.abort_txns([txn_id])
+        tidy(store, clock)
+        assert store.show_txns() == []
+
+    def test_one_that_wrote_is_not_forgotten_by_the_housekeeper(self, store: Metastore, clock: Clock) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        store.abort_txns([txn_id])
+        tidy(store, clock)
+        assert [t.id for t in store.show_txns()] == [txn_id]
+
+
+class TestForgetting:
+    """Rule 5: an aborted transaction is forgotten only after its files are gone, and only on purpose."""
+
+    pytestmark = pytest.mark.needs("forgets components")
+
+    def test_an_aborted_transaction_is_gone_with_its_components(self, store: Metastore, clock: Clock) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        store.abort_txns([txn_id])
+        store.forget_txn_components(txn_id)
+        tidy(store, clock)
+        assert store.show_txns() == []
+
+    def test_an_open_transaction_keeps_its_components(self, store: Metastore, clock: Clock) -> None:
+        store.create_table(table())
+        txn_id = write(store)
+        with suppress(TransactionError):
+            store.forget_txn_components(txn_id)
+        store.abort_txns([txn_id])
+        tidy(store, clock)
+        assert seen(read_write_ids(store)) == []
+
+    def test_a_transaction_that_is_not_there_is_no_error(self, store: Metastore) -> None:
+        store.forget_txn_components(4711)
