@@ -105,12 +105,10 @@ class References:
     def _name_edits(self, relation: Relation, view: str) -> Iterator[_Edit]:
         span, quoted = relation.name.span, _quote(view)
         if relation.body:
-            if self.uses_row_id:
-                query = f"SELECT * EXCEPT ({ROW_ID}) FROM {quoted}"
-                text = f"TABLE ({query})" if relation.body == "argument" else query
-                yield _Edit(relation.body_start, max(relation.end, span.end), text)
-            else:
-                yield _Edit(span.start, span.end, quoted)
+            # No alias can follow TABLE t, and what stands behind it may still say t.column.
+            query = f"SELECT {self._all_columns()} FROM {quoted} AS {_quote(relation.name.table)}"
+            text = f"TABLE ({query})" if relation.body == "argument" else query
+            yield _Edit(relation.body_start, max(relation.end, span.end), text)
         elif relation.alias is not None:
             yield _Edit(span.start, span.end, quoted)
         else:
@@ -120,6 +118,9 @@ class References:
             else:
                 yield _Edit(span.start, span.end, quoted)
                 yield _Edit(relation.end, relation.end, alias)
+
+    def _all_columns(self) -> str:
+        return f"* EXCEPT ({ROW_ID})" if self.uses_row_id else "*"
 
     def _column_edits(self, found: Mapping[Relation, str], database: str | None) -> Iterator[_Edit]:
         for chain in self._structure.chains:

@@ -130,6 +130,20 @@ _CLOSING = {")", "]", "}"}
 _OPENING = {"(", "[", "{"}
 
 
+def _matching(tokens: list[Token]) -> dict[int, int]:
+    """Where each opening bracket is closed, by their indexes; what is not closed is closed by the end."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for i, token in enumerate(tokens):
+        if token.word in _OPENING:
+            opened.append(i)
+        elif token.word in _CLOSING and opened:
+            found[opened.pop()] = i
+    for i in opened:
+        found[i] = len(tokens) - 2
+    return found
+
+
 class _Reader:
     """Recursive descent over the tokens; ``at`` is the index of the next one."""
 
@@ -137,6 +151,7 @@ class _Reader:
         self.source = source
         self.tokens = tokens
         self.at = 0
+        self.closing = _matching(tokens)
         self.found = Structure()
 
     # --- tokens ------------------------------------------------------------------------------------------------------
@@ -184,9 +199,9 @@ class _Reader:
 
     def starts_query(self, ahead: int = 0) -> bool:
         """Whether a query starts here, and not a column or function that is called like its first word."""
-        while self.peek(ahead).word == "(":
-            ahead += 1
         word, following = self.peek(ahead).word, self.peek(ahead + 1)
+        if word == "(":
+            return self.starts_query(ahead + 1) and self.ends_query(self.closing.get(self.at + ahead, 0) + 1)
         if word == "SELECT":
             return following.kind is not Kind.SYMBOL or following.word in ("(", "*", "-", "+", "~", "!", ":", "?")
         if word == "FROM":
@@ -198,6 +213,13 @@ class _Reader:
         if word == "TABLE":
             return following.is_name
         return word in ("MAP", "REDUCE") and (following.is_name or following.kind is Kind.STRING)
+
+    def ends_query(self, index: int) -> bool:
+        """Whether a query in parentheses, behind which this token stands, is one of its own and no operand."""
+        token, following = self.tokens[index], self.tokens[min(index + 1, len(self.tokens) - 1)]
+        if token.kind is Kind.END or token.word in _CLOSING or token.word in _SET_OPERATIONS or token.word == "|>":
+            return True
+        return following.word == "BY" if token.word in _BY else token.word in ("LIMIT", "OFFSET")
 
     def query(self, parent: Scope | None, ctes: frozenset[str]) -> None:
         """``[WITH …] term [set operation term]… [ORDER BY …] [|> …]``."""
@@ -225,7 +247,7 @@ class _Reader:
         while self.token.is_name:
             name = self.token.name.lower()
             self.step()
-            if self.word == "(" and not self.starts_query():
+            if self.word == "(" and not self.starts_query(1):
                 self.skip_group()
             if self.accept("MAX", "RECURSION", "LEVEL"):
                 self.step()
@@ -409,7 +431,7 @@ class _Reader:
 
     def parenthesised(self, scope: Scope) -> list[Relation]:
         """``(query)`` or ``(relation)``, with what may follow it."""
-        is_query = self.starts_query() and not self.nested_relation()
+        is_query = self.starts_query(1)
         self.step()
         inner: list[Relation] = []
         if is_query:
@@ -430,17 +452,6 @@ class _Reader:
                 relation.filtered, relation.visible = False, False
                 relation.obstacle = relation.obstacle or "inside parentheses with an alias"
         return inner
-
-    def nested_relation(self) -> bool:
-        """Whether ``((…) JOIN …)`` opens here: parentheses that hold a subquery and more."""
-        if self.peek().word != "(":
-            return False
-        here = self.at
-        self.step()
-        self.skip_group()
-        following = self.token
-        self.at = here
-        return following.word not in {")", ""} | _SET_OPERATIONS | _CLAUSES or following.is_name and following.quoted
 
     def is_call(self) -> bool:
         ahead = 0
@@ -473,6 +484,8 @@ class _Reader:
             self.step()
             self.query(scope, scope.ctes)
             self.close()
+        elif not self.peek().is_name:
+            self.one(scope)
         else:
             self.step()
             [relation] = self.table(inside, "argument", start)
@@ -522,6 +535,9 @@ class _Reader:
         """``[AS] alias [(columns)]``."""
         if self.word == "AS":
             self.step()
+            if self.word == "(":
+                self.skip_group()
+                return ""
         elif not self.token.is_name or self.word in _NO_ALIAS or self.at_clause():
             return None
         name = self.token.name
@@ -669,7 +685,7 @@ class _Reader:
         at = self.at
         self.step()
         opened = closed = None
-        if self.word == "EXCEPT" and self.peek().word == "(" and not self.starts_query(1):
+        if self.word == "EXCEPT" and self.peek().word == "(" and not self.starts_query(2):
             self.step()
             opened = self.at
             self.skip_group()
@@ -701,7 +717,7 @@ class _Reader:
     def one(self, scope: Scope) -> None:
         """A token, a dotted name or a group in brackets."""
         if self.word in _OPENING:
-            if self.word == "(" and self.starts_query():
+            if self.word == "(" and self.starts_query(1):
                 self.step()
                 self.query(scope, scope.ctes)
                 self.close()
@@ -716,9 +732,4 @@ class _Reader:
 
     def skip_group(self) -> None:
         """Past a group in brackets that holds no expressions."""
-        depth = 0
-        while self.token.kind is not Kind.END:
-            depth += (self.word in _OPENING) - (self.word in _CLOSING)
-            self.step()
-            if depth == 0:
-                return
+        self.at = min(self.closing[self.at] + 1, len(self.tokens) - 1)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from acidsql.session import AcidSession
@@ -80,8 +81,7 @@ def _ours(value: Any, type: str, nested: bool = False) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, float):
-        single = not nested and type.startswith("float")
-        return _number(float(f"{value:.7e}") if single else value)
+        return _number(value)
     if hasattr(value, "asDict"):
         return {k: _ours(v, "", True) for k, v in value.asDict().items()}
     if isinstance(value, dict):
@@ -92,7 +92,8 @@ def _ours(value: Any, type: str, nested: bool = False) -> Any:
 
 
 def _single(value: Any, type: str) -> Any:
-    return float(f"{value:.7e}") if type.startswith("float") and isinstance(value, float) else value
+    """A float in single precision, whose shortest text differs between Hive and Python."""
+    return str(np.float32(value)) if type.startswith("float") and isinstance(value, float) else value
 
 
 def _key(row: list[Any]) -> str:

@@ -188,6 +188,7 @@ WRITE_SET = Table(
     Column("WS_COMMIT_ID", BigInteger, nullable=False),
     Column("WS_OPERATION_TYPE", CHAR(1), nullable=False),
     Index("WS_TABLE_INDEX", "WS_DATABASE", "WS_TABLE", "WS_COMMIT_ID"),
+    Index("WS_COMMIT_ID_INDEX", "WS_COMMIT_ID"),
 )
 
 # --- locks -----------------------------------------------------------------------------------------------------------

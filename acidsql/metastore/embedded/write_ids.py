@@ -22,17 +22,20 @@ _W, _N = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
 _OF_TABLE = and_(_W.T2W_DATABASE == bindparam("database"), _W.T2W_TABLE == bindparam("table"))
 _NEXT_OF_TABLE = and_(_N.NWI_DATABASE == bindparam("database"), _N.NWI_TABLE == bindparam("table"))
 
-# + 0: the way down from the newest write id is short; by the index on transactions it would be all of them
+# "+ 0" keeps an index out of it. By write id the way to the highest is short, by transaction it goes over all; and what
+# a snapshot does not see are few transactions, but most of the write ids may be below its highest.
 _HIGHEST = (
     select(_W.T2W_WRITEID)
     .where(_OF_TABLE, _W.T2W_TXNID + 0 <= bindparam("txn"))
     .order_by(_W.T2W_WRITEID.desc())
     .limit(1)
 )
-_UP_TO_HIGHEST = select(_W.T2W_TXNID, _W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_WRITEID <= bindparam("high"))
-_LATER = _UP_TO_HIGHEST.where(_W.T2W_TXNID > bindparam("txn"))
-_OF_TXNS = _UP_TO_HIGHEST.where(_W.T2W_TXNID.in_(bindparam("txns", expanding=True)))
-_COUNT_TO = select(func.count()).select_from(_UP_TO_HIGHEST.limit(bindparam("most")).subquery())
+_BY_TXN = select(_W.T2W_TXNID, _W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_WRITEID + 0 <= bindparam("high"))
+_LATER = _BY_TXN.where(_W.T2W_TXNID > bindparam("txn"))
+_OF_TXNS = _BY_TXN.where(_W.T2W_TXNID.in_(bindparam("txns", expanding=True)))
+_COUNT_TO = select(func.count()).select_from(
+    select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_WRITEID <= bindparam("high")).limit(bindparam("most")).subquery()
+)
 _OWN = select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
 _GIVE_BACK = delete(TXN_TO_WRITE_ID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
 _NEXT = select(_N.NWI_NEXT).where(_NEXT_OF_TABLE)

@@ -74,6 +74,12 @@ def _at_table_word(cursor: Cursor) -> bool:
     return not starts_body or cursor.peek(2).word in (".", "PARTITION", "BY", *QUERY_WORDS)
 
 
+def _at_scalar_subquery(cursor: Cursor) -> bool:
+    """``(SELECT …)`` as a row: one value. ``(map(…), …)`` is a row of several."""
+    first, second = cursor.peek().word, cursor.peek(2).word
+    return first in QUERY_WORDS and second not in (",", ")", ".") and (second != "(" or first == "SELECT")
+
+
 def _at_query_in_parentheses(cursor: Cursor) -> bool:
     """``(SELECT …)``, and not a column list whose first column is called so."""
     ahead = 0
@@ -97,7 +103,7 @@ def _rows(cursor: Cursor) -> tuple[Row, ...] | None:
 
 
 def _row(cursor: Cursor) -> Row | None:
-    if cursor.word == "(" and not cursor.at_query():
+    if cursor.word == "(" and not _at_scalar_subquery(cursor):
         row = cursor.list_in_parentheses(lambda: _value(cursor, ()))
         return row if cursor.word == "," or cursor.at_end else None
     if cursor.word in ("STRUCT", "NAMED_STRUCT"):
