@@ -15,7 +15,7 @@ from html import escape
 from typing import TextIO
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -59,7 +59,10 @@ def describe(error: BaseException) -> str:
     """An error as a user should see it: the message with its place and hint, no stack of Python or Java frames."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.toString())
-    return str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
+    if isinstance(error, AnalysisException) and not isinstance(error, ParseException):
+        return text.partition(";\n")[0]  # what follows is Spark's plan, in names that the user never wrote
+    return text
 
 
 def text_rows(frame: DataFrame) -> Iterator[TextRow]:

@@ -70,7 +70,7 @@ class Shell:
                 self._carry_out(typed)
 
     def _carry_out(self, text: str) -> None:
-        """Run what was typed and show what it answers. Ctrl-C cancels Spark's jobs (PySpark's own signal handler)."""
+        """Run what was typed and show what it answers; Ctrl-C ends it (:mod:`acidsql.cli.interrupt`)."""
         try:
             begun = time.monotonic()
             for frame in self._session.script(text + "\n", self._variables):

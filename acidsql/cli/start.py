@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from acidsql.cli.connection import Connection, open_session
+from acidsql.cli.interrupt import interruptible
 from acidsql.cli.run import Printing, run_scripts
 from acidsql.cli.shell import Shell
 from acidsql.output import ERRORS, describe, without_error_log
@@ -32,7 +33,7 @@ def start(
         The exit code: 0, or 1 when the session could not be opened or a statement failed.
     """
     try:
-        with without_error_log(), open_session(connection, spark) as session:
+        with without_error_log(), open_session(connection, spark) as session, interruptible(session.spark):
             return run_scripts(session, scripts, variables, printing)
     except ERRORS as e:
         print(f"acidsql: {describe(e)}", file=sys.stderr)
@@ -42,7 +43,7 @@ def start(
 def run_shell(connection: Connection, variables: Mapping[str, str], printing: Printing) -> int:
     """Open a session and give it to the user. Returns the exit code as :func:`start` does."""
     try:
-        with without_error_log(), open_session(connection) as session:
+        with without_error_log(), open_session(connection) as session, interruptible(session.spark):
             return Shell(session, variables, printing).run()
     except ERRORS as e:
         print(f"acidsql: {describe(e)}", file=sys.stderr)

@@ -11,6 +11,7 @@ from acidsql.errors import AcidError, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.prune import prune
 from acidsql.plan.scan import snapshot_frame
+from acidsql.plan.search import Search, searchable_columns
 from acidsql.plan.snapshot import TableSnapshot, take_snapshot
 from acidsql.plan.views import Views
 from acidsql.sql.references import References, TableReference
@@ -45,6 +46,7 @@ class Source:
     reference: TableReference
     table: Table
     partitions: tuple[Partition, ...] | None
+    search: Search
 
 
 def find_sources(env: Environment, references: References, parameters: Mapping[str, Any]) -> list[Source]:
@@ -60,7 +62,9 @@ def find_sources(env: Environment, references: References, parameters: Mapping[s
         if table is None:
             continue
         _refuse_unread(table, reference, references)
-        sources.append(Source(reference, table, _partitions(env, references, reference, table, parameters)))
+        partitions = _partitions(env, references, reference, table, parameters)
+        search = search_of(table, references, reference, reference.alias or table.name, parameters)
+        sources.append(Source(reference, table, partitions, search))
     return sources
 
 
@@ -88,6 +92,18 @@ def _partitions(
     return pruned_partitions(env, table, conjuncts, reference.alias or table.name, parameters)
 
 
+def search_of(
+    table: Table,
+    references: References | None,
+    reference: TableReference | None,
+    alias: str,
+    parameters: Mapping[str, Any],
+) -> Search:
+    """The conditions of a text over a table's columns that can skip parts of its files."""
+    conjuncts = references.conjuncts(reference, searchable_columns(table)) if references else ()
+    return Search(tuple(c.text for c in conjuncts), alias, parameters)
+
+
 def pruned_partitions(
     env: Environment, table: Table, conjuncts: Iterable[Span], alias: str, parameters: Mapping[str, Any]
 ) -> tuple[Partition, ...]:
@@ -103,7 +119,7 @@ def bind(env: Environment, references: References, sources: Sequence[Source], sn
     for source in sources:
         try:
             seen = snapshot.of(source.table, source.partitions)
-            frame = snapshot_frame(env.spark, seen, row_id=references.uses_row_id)
+            frame = snapshot_frame(env.spark, seen, row_id=references.uses_row_id, search=source.search)
         except AcidError as e:
             span = source.reference.name.span
             raise e.locate(span.source, span.start, span.end) from e

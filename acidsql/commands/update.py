@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.binding import Snapshot, Source, bind, find_sources, pruned_partitions, read_locks
+from acidsql.commands.binding import Snapshot, Source, bind, find_sources, pruned_partitions, read_locks, search_of
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, ColumnNotFound
@@ -91,7 +91,8 @@ class _RowChange:
         seen = snapshot.of(table, partitions)
         if all(p.state.base is None and not p.state.insert_deltas for p in seen.partitions):
             return None
-        view = views.add(snapshot_frame(env.spark, seen, row_id=True, raw_keys=True))
+        search = search_of(table, self.where, None, self.alias or table.name, self.parameters)
+        view = views.add(snapshot_frame(env.spark, seen, row_id=True, raw_keys=True, search=search))
         bound = {r: bind(env, r, found, snapshot, views) for r, found in sources.items()}
         name = quote(self.alias or table.name)
         values = self._values(bound)

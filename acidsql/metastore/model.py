@@ -75,7 +75,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition. ``values`` are the key values as text, in key order; NULL is ``partition_names.DEFAULT_PARTITION``."""
+    """A partition. ``values``: the key values as text, in key order; NULL is ``partition_names.DEFAULT_PARTITION``."""
 
     database: str
     table: str
@@ -168,7 +168,7 @@ class LockComponent:
 
 @dataclass(frozen=True)
 class LockRequest:
-    """All objects that a statement needs, granted together or not at all. ``txn_id`` 0 is a lock without transaction."""
+    """All objects that a statement needs, granted together or not at all. ``txn_id`` 0: a lock without transaction."""
 
     components: tuple[LockComponent, ...]
     txn_id: int

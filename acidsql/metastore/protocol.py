@@ -173,7 +173,7 @@ class Transactions(Protocol):
         ...
 
     def clean_empty_aborted_txns(self) -> None:
-        """Forget committed and aborted transactions that left no components (Hive's ``cleanEmptyAbortedAndCommittedTxns``)."""
+        """Forget ended transactions that left no components (Hive's ``cleanEmptyAbortedAndCommittedTxns``)."""
         ...
 
     def forget_txn_components(self, txn_id: int) -> None:
@@ -182,7 +182,8 @@ class Transactions(Protocol):
 
     def seed_write_id(self, valid_write_ids: ValidWriteIdList) -> None:
         """Start a table's write ids above those in files made elsewhere (Hive's ``seedWriteId`` and
-        ``replTableWriteIdState``): ids up to the high watermark count as committed, its aborted and open ids as aborted.
+        ``replTableWriteIdState``): ids up to the high watermark count as committed, its aborted and open ids as
+        aborted.
 
         Raises:
             TransactionError: When the table has write ids already.

@@ -39,6 +39,7 @@ DRIVER_BYTES = 256 << 20
 PART = "__acid_part"
 """Column with the number of a row's partition in the snapshot: a row id is unique inside its partition only."""
 
+_WORDS = "__acid_deleted"
 Ids = npt.NDArray[np.int64]
 
 _keys = FileCache[pa.Table](capacity=512)
@@ -46,7 +47,7 @@ _keys = FileCache[pa.Table](capacity=512)
 
 @dataclass(frozen=True)
 class _Keys:
-    """Identities of deleted rows of one partition, each once."""
+    """Identities of deleted rows of one partition."""
 
     part: int
     write_ids: Ids
@@ -74,7 +75,7 @@ def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
         ]
         if not found:
             continue
-        identities = np.unique(np.concatenate(found), axis=0)
+        identities = np.concatenate(found)
         yield _Keys(number, identities[:, 0], identities[:, 1], identities[:, 2])
 
 
@@ -112,38 +113,32 @@ def _reaches(delete: DeltaName, write_id: int, bucket: int, state: AcidState) ->
 
 def _bitmap(spark: SparkSession, keys: list[_Keys]) -> Callable[[DataFrame], DataFrame] | None:
     """A filter over one array of 64-bit words; None where the deletes are too scattered for it."""
-    groups: list[tuple[int, int, int, Ids]] = []
-    for k in keys:
-        for write_id, bucket in np.unique(np.stack([k.write_ids, k.buckets], axis=1), axis=0):
-            if len(groups) == BITMAP_GROUPS:
-                return None
-            mask = (k.write_ids == write_id) & (k.buckets == bucket)
-            groups.append((k.part, int(write_id), int(bucket), k.row_ids[mask]))
+    groups = sorted(_runs(keys), key=lambda g: -len(g[-1]))
     sizes = [int(rows.max()) // 64 + 1 for *_, rows in groups]
-    if sum(sizes) > BITMAP_WORDS:
+    if len(groups) > BITMAP_GROUPS or sum(sizes) > BITMAP_WORDS:
         return None
     words = np.zeros(sum(sizes), dtype=np.uint64)
-    groups_with_base = []
+    cases = []
     base = 0
-    for (part, write_id, bucket, rows), size in sorted(zip(groups, sizes, strict=True), key=lambda g: -len(g[0][3])):
+    for (part, write_id, bucket, rows), size in zip(groups, sizes, strict=True):
         np.bitwise_or.at(words, base + (rows >> 6), np.uint64(1) << (rows & 63).astype(np.uint64))
-        groups_with_base.append((part, write_id, bucket, base, size))
+        # row ids beyond a run's words are not deleted: they must not meet the words of the next one
+        here = f"{PART} = {part} AND originalTransaction = {write_id}L AND bucket = {bucket} AND rowId < {size * 64}L"
+        cases.append(f"WHEN {here} THEN {base}")
         base += size
     array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
     bits = spark.createDataFrame(pa.table({"words": array})).scalar()
+    word = f"get({_WORDS}, CASE {' '.join(cases)} END + CAST(shiftright(rowId, 6) AS int))"
+    kept = f"coalesce(getbit({word}, CAST(rowId & 63 AS int)), 0Y) = 0Y"
+    return lambda frame: frame.withColumn(_WORDS, bits).filter(kept)
 
-    def apply(frame: DataFrame) -> DataFrame:
-        first: Column | None = None
-        for part, write_id, bucket, start, size in groups_with_base:
-            here = (F.col(PART) == part) & (F.col("originalTransaction") == write_id) & (F.col("bucket") == bucket)
-            here = here & (F.col("rowId") < size * 64)
-            first = (F if first is None else first).when(here, F.lit(start))
-        assert first is not None
-        word = F.get(bits, first + F.shiftright("rowId", 6).cast("int"))
-        bit = F.getbit(word, F.col("rowId").bitwiseAND(63).cast("int"))
-        return frame.filter(F.coalesce(bit, F.lit(0).cast("tinyint")) == 0)
 
-    return apply
+def _runs(keys: list[_Keys]) -> Iterator[tuple[int, int, int, Ids]]:
+    """The deleted row ids by partition, write id and bucket property."""
+    for k in keys:
+        pairs, place = np.unique((k.write_ids << 32) | k.buckets, return_inverse=True)
+        for i, pair in enumerate(pairs.tolist()):
+            yield k.part, pair >> 32, pair & 0xFFFFFFFF, k.row_ids[place == i]
 
 
 _IDENTITY = (PART, "originalTransaction", "bucket", "rowId")

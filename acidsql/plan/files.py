@@ -40,7 +40,11 @@ def _listing_on_the_driver(spark: SparkSession) -> Iterator[None]:
 
 
 def event_frame(
-    spark: SparkSession, paths: Sequence[str], columns: Sequence[tuple[str, str]], present: int | None = None
+    spark: SparkSession,
+    paths: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+    present: int | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """The events of some files: exactly the six event columns, all kept alive up to the scan.
 
@@ -53,13 +57,17 @@ def event_frame(
         paths: The files.
         columns: Names and Hive types to read of ``row``; names are those in the files.
         present: How many of the columns every file has; all, when left out.
+        options: Options of the reader with a search of our own (:mod:`acidsql.plan.search`); Spark then pushes nothing.
     """
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", "false")
+    reader = reader.options(**(options or {}))
     with _listing_on_the_driver(spark):
         frame = reader.orc([fs.spark_path(p) for p in paths])
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
+    if options:  # a filter that is not deterministic is a wall: no predicate above it reaches the scan
+        frame = frame.filter("spark_partition_id() >= 0")
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
 
 

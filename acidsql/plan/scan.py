@@ -13,11 +13,13 @@ from acidsql.errors import CorruptFile
 from acidsql.format.directory import AcidDirectory, AcidFile
 from acidsql.format.names import DeltaName
 from acidsql.format.orc import read_footer
+from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Column, Table
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.cache import FileCache
 from acidsql.plan.deletes import PART, hide_deleted
 from acidsql.plan.files import PATH, event_frame, with_file_values
+from acidsql.plan.search import MIN_BYTES, Search, reader_options
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.values import Zones, from_orc, literal, quote, zones_of
 from acidsql.types import parse_type, to_spark
@@ -27,11 +29,16 @@ RAW_KEY = "__acid_key_"
 """Prefix of the columns that carry a row's partition as the text of its path, for whoever writes events back."""
 
 _PATH = "__acid_path"
-_footers = FileCache[tuple[str, ...]](capacity=20000)
+_footers = FileCache[tuple[tuple[str, ...], bool]](capacity=20000)
 
 
 def snapshot_frame(
-    spark: SparkSession, snapshot: TableSnapshot, *, row_id: bool = False, raw_keys: bool = False
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    *,
+    row_id: bool = False,
+    raw_keys: bool = False,
+    search: Search | None = None,
 ) -> DataFrame:
     """The rows of a snapshot.
 
@@ -40,6 +47,7 @@ def snapshot_frame(
         snapshot: What to read.
         row_id: Whether a column ``ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>`` comes first.
         raw_keys: Whether columns ``__acid_key_0…`` with the partition's path values come last.
+        search: Conditions that the rows are going to be filtered by; parts of files that they rule out are skipped.
 
     Returns:
         A lazy frame: data columns, then partition keys, named and typed as the table declares them.
@@ -50,18 +58,33 @@ def snapshot_frame(
         return _empty(spark, table, row_id, raw_keys)
     hide = hide_deleted(spark, snapshot)
     answer = _answer(table, row_id, raw_keys)
-    parts = [hide(_group_frame(spark, snapshot, group, zones)).selectExpr(*answer) for group in groups]
+    parts = []
+    for group in groups:
+        options = _search_options(spark, snapshot, group, search)
+        parts.append(hide(_group_frame(spark, snapshot, group, zones, options)).selectExpr(*answer))
     merged = parts[0]
     for part in parts[1:]:
         merged = merged.union(part)
     return merged
 
 
-def _group_frame(spark: SparkSession, snapshot: TableSnapshot, group: _Group, zones: Zones) -> DataFrame:
+def _search_options(
+    spark: SparkSession, snapshot: TableSnapshot, group: _Group, search: Search | None
+) -> dict[str, str]:
+    """Only where the files have the table's names and orc-core takes them for ACID ones: there the rule is known."""
+    small = sum(f.length for f in group.files) < MIN_BYTES
+    if search is None or not search.conjuncts or small or not (group.own_names and group.exact):
+        return {}
+    return reader_options(spark, snapshot.table, search, group.files[0].path)
+
+
+def _group_frame(
+    spark: SparkSession, snapshot: TableSnapshot, group: _Group, zones: Zones, options: dict[str, str]
+) -> DataFrame:
     """Visible insert events of one group of files: identity, columns ``c0…``, and the partition that they are of."""
     table = snapshot.table
     columns = group.columns(table)
-    events = event_frame(spark, [f.path for f in group.files], columns, group.present)
+    events = event_frame(spark, [f.path for f in group.files], columns, group.present, options)
     visible = events.filter(_visible_events(snapshot))
     flat = ["originalTransaction", "bucket", "rowId", *_values(table, columns, zones)]
     if not table.partition_keys:
@@ -89,12 +112,16 @@ class _Group:
         names: Those names.
         files: The files.
         present: How many of the columns every one of them has.
+        own_names: Whether they are the table's own.
+        exact: Whether orc-core takes all of them for ACID files (the six names letter by letter).
         values: The number of each file's partition, and its key values as path text.
     """
 
     names: tuple[str, ...]
     files: list[AcidFile]
     present: int
+    own_names: bool
+    exact: bool
     values: dict[str, tuple[int | str | None, ...]]
 
     def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
@@ -119,10 +146,12 @@ def _by_column_names(snapshot: TableSnapshot) -> list[_Group]:
         empty = next((f for f in files if not f.length), None)
         if empty is not None:  # Spark would pass over it as if it held no rows
             raise CorruptFile(f"{empty.path} is empty: not an ORC file")
-        names = _column_names(files[0])[: len(wanted)]
+        found, exact = _column_names(files[0])
+        names = found[: len(wanted)]
         same = tuple(n.lower() for n in names) == wanted[: len(names)]
         key = wanted if same else names
-        group = groups.setdefault(key, _Group(key, [], len(names), {}))
+        group = groups.setdefault(key, _Group(key, [], len(names), same, True, {}))
+        group.exact = group.exact and exact
         group.files.extend(files)
         group.values.update({f.path: (number, *_key_values(snapshot, number)) for f in files})
         group.present = min(group.present, len(names))
@@ -135,10 +164,13 @@ def _key_values(snapshot: TableSnapshot, number: int) -> list[str | None]:
     return [None if v == DEFAULT_PARTITION else v for v in values]
 
 
-def _column_names(file: AcidFile) -> tuple[str, ...]:
-    def read() -> tuple[str, ...]:
+def _column_names(file: AcidFile) -> tuple[tuple[str, ...], bool]:
+    """Names of a file's columns, and whether its event columns have exactly the names that orc-core knows."""
+
+    def read() -> tuple[tuple[str, ...], bool]:
         filesystem, path = fs.resolve(file.path)
-        return tuple(name for name, _ in read_footer(filesystem, path).row_type.fields)
+        footer = read_footer(filesystem, path)
+        return tuple(name for name, _ in footer.row_type.fields), footer.acid_schema is AcidSchema.EXACT
 
     return _footers.get(file, read)
 

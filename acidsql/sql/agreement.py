@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from acidsql.sql.query import Relation
 from acidsql.sql.reading import parse_quietly
 from acidsql.sql.statements import Span
-from acidsql.sql.structure import Relation
 
 
 def agrees(span: Span, relations: Iterable[Relation], *, is_expression: bool) -> bool:
@@ -45,5 +45,5 @@ def _without_table_bodies(span: Span, relations: list[Relation]) -> tuple[str, s
 def _table_ends(tree: exp.Expression) -> Iterable[int]:
     for table in tree.find_all(exp.Table):
         name = table.this
-        if isinstance(name, exp.Identifier) and name.args.get("temporary") is None:
+        if isinstance(name, exp.Identifier) and table.find_ancestor(exp.Hint) is None:
             yield int(name.meta.get("end", -1))

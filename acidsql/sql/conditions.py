@@ -32,6 +32,9 @@ _SAFE: tuple[type[exp.Expression], ...] = (
     exp.In,
     exp.Between,
     exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.Escape,
     exp.Null,
     exp.Boolean,
     exp.Literal,
@@ -41,12 +44,24 @@ _SAFE: tuple[type[exp.Expression], ...] = (
     exp.Mul,
     exp.Column,
     exp.Identifier,
+    exp.Mod,
+    exp.Div,
     exp.Cast,
+    exp.TryCast,
     exp.DataType,
     exp.DataTypeParam,
     exp.Placeholder,
     exp.Tuple,
+    exp.Coalesce,
+    exp.Lower,
+    exp.Upper,
+    exp.Substring,
+    exp.Year,
+    exp.Month,
+    exp.Day,
+    exp.TsOrDsToDate,
 )
+"""What a conjunct may be made of. Functions only where they are the same whenever and wherever they are evaluated."""
 
 
 def split_conjuncts(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
@@ -128,9 +143,7 @@ def _is_safe(text: str, columns: AbstractSet[str], qualifiers: Collection[str], 
     return found
 
 
-def _is_allowed(
-    column: exp.Column, columns: AbstractSet[str], qualifiers: Collection[str], unqualified: bool
-) -> bool:
+def _is_allowed(column: exp.Column, columns: AbstractSet[str], qualifiers: Collection[str], unqualified: bool) -> bool:
     if column.args.get("db") or column.args.get("catalog") or column.name.lower() not in columns:
         return False
     return column.table.lower() in qualifiers if column.table else unqualified

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
-from acidsql.errors import UnsupportedError
+from acidsql.errors import ParseError, UnsupportedError
 from acidsql.sql.agreement import agrees
 from acidsql.sql.conditions import safe_conjuncts
+from acidsql.sql.query import Chain, Relation, Scope, Star, Structure, read_expression, read_query
 from acidsql.sql.statements import Span, TableName
-from acidsql.sql.structure import Chain, Relation, Scope, Star, Structure, read_expression, read_query
 from acidsql.sql.tokens import Token, tokenize
 
 ROW_ID = "ROW__ID"
@@ -256,6 +257,14 @@ def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+@contextmanager
+def _depth_checked(span: Span) -> Iterator[None]:
+    try:
+        yield
+    except RecursionError as e:
+        raise ParseError("Brackets are nested too deeply").locate(span.source, span.start) from e
+
+
 def analyse_query(span: Span) -> References:
     """The tables that a query names.
 
@@ -263,7 +272,8 @@ def analyse_query(span: Span) -> References:
         ParseError: When a string, a quoted name or a comment in it is not closed.
     """
     tokens = tokenize(span.source, span.start, span.end)
-    return References(span, tokens, read_query(span.source, tokens), None)
+    with _depth_checked(span):
+        return References(span, tokens, read_query(span.source, tokens), None)
 
 
 def analyse_expression(span: Span, *, target: TableName, alias: str | None) -> References:
@@ -279,7 +289,8 @@ def analyse_expression(span: Span, *, target: TableName, alias: str | None) -> R
         ParseError: When a string, a quoted name or a comment in it is not closed.
     """
     tokens = tokenize(span.source, span.start, span.end)
-    structure, scope = read_expression(span.source, tokens)
+    with _depth_checked(span):
+        structure, scope = read_expression(span.source, tokens)
     if alias is not None:
         scope.other_names.append(alias.lower())
     return References(span, tokens, structure, (target, alias, scope))

@@ -1,19 +1,19 @@
 """The tokens of a statement: sqlglot's Spark tokenizer, with every token's place in the source.
 
-The text between two tokens (space, comments, hints) is looked at here too, because sqlglot and Spark do not agree on all
-of it: a comment that is never closed, a line comment that goes on after a backslash. Where they differ, Spark is right.
+The text between two tokens (space, comments, hints) is looked at here too, because sqlglot and Spark do not agree on
+all of it: a comment that is never closed, a line comment that goes on after a backslash. Spark is right then.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token as SqlglotToken
 
 from acidsql.errors import ParseError
 
@@ -97,12 +97,26 @@ def tokenize(source: str, start: int = 0, end: int | None = None) -> list[Token]
         ParseError: When a string, a quoted name or a comment is not closed.
     """
     stop = len(source) if end is None else end
+    if start == 0 and stop == len(source):
+        return list(_tokens_of(source))
+    return _cut(_tokens_of(source), start, stop)
+
+
+@lru_cache(maxsize=1)
+def _tokens_of(source: str) -> tuple[Token, ...]:
+    """All tokens of a text. The last text is kept: a statement is parsed first, its spans are looked at next."""
     made: list[Token] = []
-    at = start
-    while at is not None and at < stop:
-        at = _scan(source, at, stop, made)
-    made.append(Token(Kind.END, "", stop, stop, ""))
-    return made
+    at = 0
+    while at < len(source):
+        at = _scan(source, at, len(source), made)
+    made.append(Token(Kind.END, "", len(source), len(source), ""))
+    return tuple(made)
+
+
+def _cut(tokens: tuple[Token, ...], start: int, stop: int) -> list[Token]:
+    first = bisect_left(tokens, start, key=lambda t: t.start)
+    last = bisect_left(tokens, stop, lo=first, key=lambda t: t.start)
+    return [*tokens[first:last], Token(Kind.END, "", stop, stop, "")]
 
 
 def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
@@ -115,9 +129,12 @@ def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
     except TokenError:
         raw, broken = list(tokenizer.tokens), True
     at = start
-    for token in _whole(raw):
+    for token in raw:
         begin, finish = token.start + start, token.end + 1 + start
-        at = skip_gap(source, at, stop)
+        if at < begin and not source[at:begin].isspace():
+            at = skip_gap(source, at, stop)
+        else:
+            at = begin
         if at > begin:
             return at
         if at < begin:
@@ -132,15 +149,6 @@ def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
     if at < stop:
         raise _not_closed(source, at) if broken else _unexpected(source, at)
     return stop
-
-
-def _whole(raw: list[SqlglotToken]) -> Iterator[SqlglotToken]:
-    """Without the tokens that sqlglot adds at the place of another (a suffixed number is three)."""
-    last = -1
-    for token in raw:
-        if token.start > last:
-            yield token
-        last = token.end
 
 
 def _make(source: str, start: int, end: int) -> Token:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,13 +22,13 @@ class Watched:
     """A metastore that tells when it was called, and can be made to fail."""
 
     def __init__(self, store: Metastore) -> None:
-        self._store = store
+        self.store = store
         self._called = threading.Condition()
         self.beats: list[list[int]] = []
         self.failures = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self.store, name)
 
     def heartbeat_txns(self, txn_ids: list[int]) -> tuple[list[int], list[int]]:
         with self._called:
@@ -37,10 +37,10 @@ class Watched:
             if self.failures:
                 self.failures -= 1
                 raise MetastoreError("the disk is gone")
-        return self._store.heartbeat_txns(txn_ids)
+        return self.store.heartbeat_txns(txn_ids)
 
     def commit_txn(self, txn_id: int) -> None:
-        self._store.commit_txn(txn_id)
+        self.store.commit_txn(txn_id)
         with self._called:
             self._called.notify_all()
 
@@ -62,18 +62,18 @@ def watched(store: Metastore) -> Watched:
 
 @pytest.fixture
 def heartbeats(watched: Watched) -> Iterator[Heartbeats]:
-    made = Heartbeats(watched, TIMEOUT)
+    made = Heartbeats(cast(Metastore, watched), TIMEOUT)
     yield made
     made.close()
 
 
-def open_ids(store: Watched) -> list[int]:
+def open_ids(store: Metastore) -> list[int]:
     return [t.id for t in store.show_txns() if t.state is TxnState.OPEN]
 
 
 class TestAStatement:
     def test_is_kept_alive_while_it_runs_and_not_after(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        first, second = begin(watched), begin(watched)
+        first, second = begin(watched.store), begin(watched.store)
         with heartbeats.keep_alive(first):
             watched.wait_for_beats(2)
             assert watched.beats[-1] == [first]
@@ -82,91 +82,91 @@ class TestAStatement:
             assert watched.beats[-1] == [second]
 
     def test_is_not_committed_at_its_end(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        txn_id = begin(watched)
+        txn_id = begin(watched.store)
         with heartbeats.keep_alive(txn_id):
             pass
         heartbeats.end_released()
         heartbeats.close()
-        assert open_ids(watched) == [txn_id]
+        assert open_ids(watched.store) == [txn_id]
 
     def test_stays_alive_when_a_heartbeat_fails(self, watched: Watched, heartbeats: Heartbeats) -> None:
         watched.failures = 2
-        with heartbeats.keep_alive(begin(watched)):
+        with heartbeats.keep_alive(begin(watched.store)):
             watched.wait_for_beats(4)
 
     def test_meets_its_abort_itself_and_others_live_on(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        aborted, alive = write(watched), begin(watched)
+        aborted, alive = write(watched.store), begin(watched.store)
         with heartbeats.keep_alive(aborted), heartbeats.keep_alive(alive):
-            watched.abort_txns([aborted])
+            watched.store.abort_txns([aborted])
             watched.wait_for_beats(2)
         with pytest.raises(TransactionAborted):
-            watched.commit_txn(aborted)
-        watched.commit_txn(alive)
+            watched.store.commit_txn(aborted)
+        watched.store.commit_txn(alive)
 
 
 class TestAReader:
     def test_is_pinned_until_released(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        txn_id = begin(watched)
+        txn_id = begin(watched.store)
         heartbeats.pin(txn_id, lease=3600)
         watched.wait_for_beats(2)
-        assert open_ids(watched) == [txn_id]
+        assert open_ids(watched.store) == [txn_id]
         heartbeats.release(txn_id)
         heartbeats.end_released()
-        assert open_ids(watched) == []
+        assert open_ids(watched.store) == []
 
     def test_ends_by_itself_after_its_release(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        txn_id = begin(watched)
+        txn_id = begin(watched.store)
         heartbeats.pin(txn_id, lease=3600)
         heartbeats.release(txn_id)
-        watched.wait(lambda: open_ids(watched) == [])
+        watched.wait(lambda: open_ids(watched.store) == [])
 
     def test_ends_with_its_lease(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        short, long = begin(watched), begin(watched)
+        short, long = begin(watched.store), begin(watched.store)
         heartbeats.pin(short, lease=0)
         heartbeats.pin(long, lease=3600)
-        watched.wait(lambda: open_ids(watched) == [long])
+        watched.wait(lambda: open_ids(watched.store) == [long])
 
     def test_that_is_released_twice_ends_once(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        txn_id = begin(watched)
+        txn_id = begin(watched.store)
         heartbeats.pin(txn_id, lease=3600)
         for _ in range(2):
             heartbeats.release(txn_id)
             heartbeats.end_released()
-        assert open_ids(watched) == []
+        assert open_ids(watched.store) == []
 
     def test_that_was_never_pinned_is_not_ended(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        txn_id = begin(watched)
+        txn_id = begin(watched.store)
         heartbeats.release(txn_id)
         heartbeats.end_released()
-        assert open_ids(watched) == [txn_id]
+        assert open_ids(watched.store) == [txn_id]
 
     def test_that_was_aborted_meanwhile_is_no_error(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        txn_id = write(watched)
+        txn_id = write(watched.store)
         heartbeats.pin(txn_id, lease=3600)
-        watched.abort_txns([txn_id])
+        watched.store.abort_txns([txn_id])
         heartbeats.release(txn_id)
         heartbeats.end_released()
-        assert open_ids(watched) == []
+        assert open_ids(watched.store) == []
 
 
 class TestClosing:
     def test_ends_all_readers_and_the_thread(self, watched: Watched) -> None:
-        heartbeats = Heartbeats(watched, TIMEOUT)
-        readers = [begin(watched) for _ in range(3)]
+        heartbeats = Heartbeats(cast(Metastore, watched), TIMEOUT)
+        readers = [begin(watched.store) for _ in range(3)]
         for txn_id in readers:
             heartbeats.pin(txn_id, lease=3600)
         heartbeats.close()
-        assert open_ids(watched) == []
+        assert open_ids(watched.store) == []
         assert not [t for t in threading.enumerate() if t is heartbeats._thread]
 
     def test_without_anything_alive_is_no_error(self, watched: Watched) -> None:
-        heartbeats = Heartbeats(watched, TIMEOUT)
+        heartbeats = Heartbeats(cast(Metastore, watched), TIMEOUT)
         heartbeats.close()
         heartbeats.close()
 
     def test_leaves_statements_to_themselves(self, watched: Watched) -> None:
-        heartbeats = Heartbeats(watched, TIMEOUT)
-        txn_id = begin(watched)
+        heartbeats = Heartbeats(cast(Metastore, watched), TIMEOUT)
+        txn_id = begin(watched.store)
         with heartbeats.keep_alive(txn_id):
             heartbeats.close()
-        assert open_ids(watched) == [txn_id]
+        assert open_ids(watched.store) == [txn_id]

@@ -170,7 +170,7 @@ class TestAForkedChild:
         threads = [threading.Thread(target=work) for _ in range(2)]
         for thread in threads:
             thread.start()
-        for _ in range(5):
+        for _ in range(2):
             in_a_child(lambda: store.commit_txn(write(store)))
         stop.set()
         for thread in threads:

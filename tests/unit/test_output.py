@@ -8,6 +8,7 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import AnalysisException, ParseException
 
 from acidsql.errors import ParseError
 from acidsql.output import csv_line, describe, format_table, html_table, tsv_line
@@ -77,3 +78,9 @@ def test_an_error_is_described_by_its_message_and_place() -> None:
     error = ParseError("Unexpected word").locate("SELEC 1", 0, 5)
     assert describe(error).split("\n")[1:3] == ["SELEC 1", "^^^^^"]
     assert describe(ValueError()) == "ValueError"
+
+
+def test_a_spark_error_is_described_without_its_plan() -> None:
+    error = AnalysisException("Column `x` cannot be resolved; line 1 pos 7;\n'Project ['x]\n+- Relation orc")
+    assert describe(error) == "Column `x` cannot be resolved; line 1 pos 7"
+    assert describe(ParseException("Syntax error\n== SQL ==\nSELEC 1;\n^^^")).endswith("SELEC 1;\n^^^")

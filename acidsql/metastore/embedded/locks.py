@@ -103,10 +103,10 @@ def check(db: Connection, lock_id: int, *, now: int, timeout: int) -> LockRespon
         TransactionAborted: When its transaction is aborted.
     """
     locks = _by_id(db, lock_id)
-    heartbeat(db, lock_id, now)
+    txn_id = locks[0].txn_id
+    _beat(db, lock_id, txn_id, now)
     if locks[0].state is LockState.ACQUIRED:
         return LockResponse(lock_id, LockState.ACQUIRED)
-    txn_id = locks[0].txn_id
     parts = [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
     found = _in_the_way(db, lock_id, txn_id, parts, now=now, timeout=timeout)
     mine = _L.HL_LOCK_EXT_ID == lock_id
@@ -130,7 +130,10 @@ def heartbeat(db: Connection, lock_id: int, now: int) -> None:
         NoSuchLock: When there is no such lock.
         NoSuchTransaction, TransactionAborted: When its transaction is not open.
     """
-    txn_id = _by_id(db, lock_id)[0].txn_id
+    _beat(db, lock_id, _by_id(db, lock_id)[0].txn_id, now)
+
+
+def _beat(db: Connection, lock_id: int, txn_id: int, now: int) -> None:
     if txn_id:
         txns.heartbeat(db, txn_id, now)
     else:

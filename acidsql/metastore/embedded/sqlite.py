@@ -106,24 +106,32 @@ def explained(url: URL, busy_timeout: float) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as e:
-        raise MetastoreError(f"Metastore {url.database}: {_cause(e, url, busy_timeout)}") from e
+        raise _meaning(e, url, busy_timeout) from e
     except DBAPIError as e:
-        raise MetastoreError(f"Metastore {url.database}: {_cause(e.orig, url, busy_timeout)}") from e
+        raise _meaning(e.orig, url, busy_timeout) from e
     except SQLAlchemyError as e:
         raise MetastoreError(f"Metastore {url.database}: {e}") from e
 
 
-def _cause(error: BaseException | None, url: URL, busy_timeout: float) -> str:
+def busy(url: URL, busy_timeout: float) -> MetastoreError:
+    """The error of who waited in vain."""
+    return MetastoreError(
+        f"Metastore {url.database}: others have been writing to it for longer than {busy_timeout:g} s"
+        " (acidsql.metastore.busy.timeout)"
+    )
+
+
+def _meaning(error: BaseException | None, url: URL, busy_timeout: float) -> MetastoreError:
     if _is_busy(error):
-        return f"others have been writing to it for longer than {busy_timeout:g} s (acidsql.metastore.busy.timeout)"
+        return busy(url, busy_timeout)
     text = str(error)
     if "unable to open" in text:
         directory = Path(str(url.database)).parent
         if not directory.is_dir():
-            return f"{text}: there is no directory {directory}"
-        if not os.access(directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            return f"{text}: the directory {directory} cannot be written"
-    return text
+            text = f"{text}: there is no directory {directory}"
+        elif not os.access(directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            text = f"{text}: the directory {directory} cannot be written"
+    return MetastoreError(f"Metastore {url.database}: {text}")
 
 
 def _is_busy(error: BaseException | None) -> bool:

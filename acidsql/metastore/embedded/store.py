@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import URL, Connection, Engine, insert, inspect, select
 
 from acidsql.errors import MetastoreError
-from acidsql.metastore.embedded import schema, sqlite
+from acidsql.metastore.embedded import forks, schema, sqlite
+from acidsql.metastore.embedded.forks import no_fork
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
 
 
@@ -66,7 +67,7 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be read.
         """
-        with self._explained(), self._here().readers.begin() as connection:
+        with no_fork(), self._explained(), self._here().readers.begin() as connection:
             yield connection
 
     @contextmanager
@@ -76,17 +77,15 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
         """
-        opened = self._here()
-        if not opened.turn.acquire(timeout=self._busy_timeout):
-            raise MetastoreError(
-                f"Metastore {self.path}: other threads have been writing for longer than {self._busy_timeout:g} s"
-                " (acidsql.metastore.busy.timeout)"
-            )
-        try:
-            with self._explained(), opened.writers.begin() as connection:
-                yield connection
-        finally:
-            opened.turn.release()
+        with no_fork():
+            opened = self._here()
+            if not opened.turn.acquire(timeout=self._busy_timeout):
+                raise sqlite.busy(self._url, self._busy_timeout)
+            try:
+                with self._explained(), opened.writers.begin() as connection:
+                    yield connection
+            finally:
+                opened.turn.release()
 
     def close(self) -> None:
         """Close the connections; further calls are errors. Closing twice is none."""
@@ -174,11 +173,9 @@ def _create(connection: Connection, warehouse: str) -> None:
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
-def _before_fork() -> None:
-    """SQLite keeps the file locks of a process in its memory: a child would believe to hold those of its parent."""
+def _release_idle() -> None:
     for store in list(_STORES):
         store.release_idle()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork)
+forks.before_forks(_release_idle)

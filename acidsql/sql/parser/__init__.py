@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from acidsql.errors import ParseError
 from acidsql.sql.parser import ddl, dml, passthrough, session, show
-from acidsql.sql.parser.cursor import Cursor
+from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.parser.script import ScriptStatement, split_script, substitute
 from acidsql.sql.statements import Statement, TableName
 from acidsql.sql.tokens import Kind, Token, tokenize
@@ -37,7 +37,7 @@ def parse_table_name(text: str) -> TableName:
     """
     cursor = Cursor(text)
     table = cursor.expect_table()
-    if not cursor.at_end:
+    if not cursor.at_end():
         raise cursor.error("Expected the end of the table name")
     return table
 
@@ -49,7 +49,7 @@ def _one_statement(text: str) -> list[Token]:
         end = tokens[-2].start
         tokens[-2:] = [Token(Kind.END, "", end, end, "")]
     stray = next((t for t in tokens if t.word == ";"), None)
-    if stray is not None:
+    if stray is not None and tokens[0].word != "BEGIN":
         raise ParseError(
             "More than one statement", hint="acid.script() runs several statements, one after the other."
         ).locate(text, stray.start)
@@ -59,12 +59,11 @@ def _one_statement(text: str) -> list[Token]:
 
 
 def _statement(cursor: Cursor) -> Statement:
-    parse = STATEMENTS.get(cursor.word)
-    if parse is not None:
+    parse = dml.query if cursor.word == "(" else STATEMENTS.get(cursor.word, passthrough.passthrough)
+    try:
         return parse(cursor)
-    if cursor.word == "(":
-        return dml.query(cursor)
-    return passthrough.passthrough(cursor)
+    except LeftToSpark:
+        return passthrough.passthrough(cursor)
 
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
@@ -91,6 +90,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "MERGE": passthrough.unsupported,
     "TRUNCATE": passthrough.unsupported,
     "ABORT": passthrough.unsupported,
+    "BEGIN": passthrough.begin,
     "START": passthrough.unsupported,
     "COMMIT": passthrough.unsupported,
     "ROLLBACK": passthrough.unsupported,

@@ -18,6 +18,10 @@ _NOT_OPERANDS = {"AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "LIKE", "ILIKE", "R
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 
 
+class LeftToSpark(Exception):
+    """Raised where a statement turns out to be one that only Spark understands; the statement is handed to it."""
+
+
 class Cursor:
     """Reads tokens from left to right. Each ``expect_…`` raises a ParseError at the token that does not fit."""
 
@@ -39,9 +43,8 @@ class Cursor:
         """The token's text in upper case; empty for quoted names, strings, numbers and the end."""
         return self.tokens[self.at].word
 
-    @property
     def at_end(self) -> bool:
-        return self.token.kind is Kind.END
+        return self.sees_kind(Kind.END)
 
     def peek(self, ahead: int = 1) -> Token:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
@@ -49,6 +52,9 @@ class Cursor:
     def sees(self, *words: str) -> bool:
         """Whether these words stand here, one after the other."""
         return all(self.peek(i).word == w for i, w in enumerate(words))
+
+    def sees_kind(self, kind: Kind) -> bool:
+        return self.tokens[self.at].kind is kind
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -75,6 +81,10 @@ class Cursor:
                 raise self.error(f"Expected {word}")
             self.at += 1
 
+    def accept_equals(self) -> bool:
+        """``=``, or ``==``, which is the same to Spark."""
+        return self.accept("=") or self.accept("==")
+
     def expect_one_of(self, *words: str) -> str:
         found = self.accept_one_of(*words)
         if found is None:
@@ -82,7 +92,7 @@ class Cursor:
         return found
 
     def expect_end(self) -> None:
-        if not self.at_end:
+        if not self.at_end():
             raise self.error("Expected the end of the statement")
 
     # --- errors ------------------------------------------------------------------------------------------------------
@@ -136,8 +146,10 @@ class Cursor:
             raise self.error(f"The name {name} cannot stand without back-quotes", hint=f"Write `{name}`.")
 
     def expect_table(self, what: str = "a table name") -> TableName:
-        """``[[catalog.]database.]table``."""
+        """``[[catalog.]database.]table``; longer names, and IDENTIFIER (…), are left to Spark."""
         first = self.at
+        if self.sees("IDENTIFIER", "("):
+            raise LeftToSpark
         parts = [self.expect_name(what).text]
         while self.word == "." and self.peek().is_name:
             self.at += 1
@@ -147,10 +159,8 @@ class Cursor:
             raise self.error("Expected a name after the dot")
         span = self.span(first)
         if len(parts) > 3:
-            raise ParseError("A table name has three parts at most: catalog.database.table").locate(
-                self.source, span.start, span.end
-            )
-        catalog, database, table = [None] * (3 - len(parts)) + parts  # type: ignore[list-item]
+            raise LeftToSpark
+        catalog, database, table = [None] * (3 - len(parts)) + parts
         return TableName(str(table), database, span, catalog)
 
     def names_in_parentheses(self, what: str) -> tuple[Name, ...]:
@@ -178,15 +188,15 @@ class Cursor:
 
     def expect_string(self, what: str) -> str:
         """A string; strings that follow one another are one, as in Spark."""
-        if self.token.kind is not Kind.STRING:
+        if not self.sees_kind(Kind.STRING):
             raise self.error(f"Expected {what} in quotes")
         text = self.advance().value
-        while self.token.kind is Kind.STRING:
+        while self.sees_kind(Kind.STRING):
             text += self.advance().value
         return text
 
     def expect_integer(self, what: str) -> int:
-        if self.token.kind is not Kind.NUMBER or not self.token.text.isdecimal():
+        if not self.sees_kind(Kind.NUMBER) or not self.token.text.isdecimal():
             raise self.error(f"Expected {what}")
         return int(self.advance().text)
 
@@ -196,14 +206,14 @@ class Cursor:
 
         def one() -> None:
             key = self._property_key()
-            self.accept("=") or self.accept("==")
+            self.accept_equals()
             found[key] = self._property_value(key)
 
         self.list_in_parentheses(one)
         return found
 
     def _property_key(self) -> str:
-        if self.token.kind is Kind.STRING:
+        if self.sees_kind(Kind.STRING):
             return self.expect_string("a property name")
         parts = [self.expect_name("a property name").text]
         while self.accept("."):
@@ -211,9 +221,9 @@ class Cursor:
         return ".".join(parts)
 
     def _property_value(self, key: str) -> str:
-        if self.token.kind is Kind.STRING:
+        if self.sees_kind(Kind.STRING):
             return self.expect_string("a value")
-        if self.token.kind is Kind.NUMBER:
+        if self.sees_kind(Kind.NUMBER):
             return self.advance().text
         if self.word in ("TRUE", "FALSE"):
             return self.advance().word.lower()
@@ -240,7 +250,7 @@ class Cursor:
     def expect_expression(self, stops: Collection[str], what: str = "an expression") -> Span:
         """An expression up to ``,``, a closing bracket, the end, or one of the words that may follow it here."""
         first = self.at
-        while not self.at_end and self.word != "," and self.word not in _AFTER_OPERAND:
+        while not self.at_end() and self.word != "," and self.word not in _AFTER_OPERAND:
             if self.word in stops and self._ends_expression(first):
                 break
             if self.word in _CLOSING:
@@ -274,7 +284,7 @@ class Cursor:
 
     def _partition_value(self) -> tuple[Name, Span | None]:
         key = self.expect_name("a partition key")
-        if self.accept("=") or self.accept("=="):
+        if self.accept_equals():
             return key, self.expect_expression((), "a value")
         return key, None
 
@@ -295,7 +305,7 @@ class Cursor:
 
     def skip_balanced(self) -> None:
         """Go to the end, looking at brackets only."""
-        while not self.at_end:
+        while not self.at_end():
             if self.word in _AFTER_OPERAND:
                 raise self.error("Expected the end of the statement")
             if self.word in _CLOSING:

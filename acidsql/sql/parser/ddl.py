@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from acidsql.errors import AcidError
-from acidsql.sql.parser.cursor import Cursor
+from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import (
     ColumnDef,
@@ -19,7 +19,6 @@ from acidsql.sql.statements import (
     RepairTable,
     Span,
     Statement,
-    TableName,
 )
 from acidsql.sql.tokens import Kind
 
@@ -28,7 +27,6 @@ DATABASE_WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
 
 def create(cursor: Cursor) -> Statement:
     """CREATE DATABASE, TABLE or TEMPORARY VIEW; every other CREATE is Spark's."""
-    first = cursor.at
     cursor.expect("CREATE")
     if cursor.word in DATABASE_WORDS:
         return _create_database(cursor)
@@ -37,16 +35,12 @@ def create(cursor: Cursor) -> Statement:
     or_replace = cursor.accept("OR", "REPLACE")
     is_global = cursor.accept("GLOBAL")
     if cursor.accept_one_of("TEMP", "TEMPORARY") and cursor.accept("VIEW"):
-        made = _create_temp_view(cursor, or_replace, is_global)
-        if made is not None:
-            return made
-    cursor.at = first
+        return _create_temp_view(cursor, or_replace, is_global)
     return passthrough(cursor)
 
 
 def drop(cursor: Cursor) -> Statement:
     """DROP DATABASE or TABLE; every other DROP is Spark's."""
-    first = cursor.at
     cursor.expect("DROP")
     if cursor.accept_one_of(*DATABASE_WORDS):
         if_exists = cursor.if_exists()
@@ -60,13 +54,11 @@ def drop(cursor: Cursor) -> Statement:
         purge = cursor.accept("PURGE")
         cursor.expect_end()
         return DropTable(cursor.statement_span(), table, if_exists, purge)
-    cursor.at = first
     return passthrough(cursor)
 
 
 def repair(cursor: Cursor) -> Statement:
     """``MSCK [REPAIR] TABLE t [ADD PARTITIONS]`` and ``REPAIR TABLE t``; DROP and SYNC PARTITIONS are Spark's."""
-    first = cursor.at
     if cursor.accept("MSCK"):
         cursor.accept("REPAIR")
     else:
@@ -74,7 +66,6 @@ def repair(cursor: Cursor) -> Statement:
     cursor.expect("TABLE")
     table = cursor.expect_table()
     if cursor.word in ("DROP", "SYNC"):
-        cursor.at = first
         return passthrough(cursor)
     if cursor.accept("ADD"):
         cursor.expect("PARTITIONS")
@@ -83,12 +74,14 @@ def repair(cursor: Cursor) -> Statement:
 
 
 def database_name(cursor: Cursor) -> Name:
-    """A database's name; ``spark_catalog.`` before it means nothing."""
+    """A database's name; ``spark_catalog.`` before it means nothing, and another catalog is left to Spark."""
+    if cursor.sees("IDENTIFIER", "("):
+        raise LeftToSpark
     name = cursor.expect_name("a database name")
     if name.text.lower() == "spark_catalog" and cursor.accept("."):
-        return cursor.expect_name("a database name")
+        name = cursor.expect_name("a database name")
     if cursor.word == ".":
-        raise cursor.error("A database name has one part")
+        raise LeftToSpark
     return name
 
 
@@ -101,7 +94,7 @@ def _create_database(cursor: Cursor) -> CreateDatabase:
     name = database_name(cursor)
     comment = location = None
     properties: dict[str, str] = {}
-    while not cursor.at_end:
+    while not cursor.at_end():
         if cursor.accept("COMMENT"):
             comment = cursor.expect_string("a comment")
         elif cursor.accept("LOCATION"):
@@ -146,7 +139,6 @@ class _Clauses:
 
 
 def _create_table(cursor: Cursor) -> Statement:
-    first = cursor.at - 1
     transactional = external = False
     while not cursor.accept("TABLE"):
         transactional |= cursor.word == "TRANSACTIONAL"
@@ -155,15 +147,14 @@ def _create_table(cursor: Cursor) -> Statement:
     if_not_exists = cursor.if_not_exists()
     table = cursor.expect_table()
     clauses = _Clauses()
-    like = cursor.token if cursor.word == "LIKE" else None
-    if like is not None:
-        return _create_like(cursor, first, transactional)
-    if cursor.word == "(" and not cursor.at_query():
+    if cursor.word == "LIKE":
+        return _create_like(cursor, transactional)
+    if cursor.word == "(" and (not cursor.at_query() or _at_column(cursor)):
         _columns(cursor, clauses)
-    while not cursor.at_end and not _at_as_query(cursor):
+    while not cursor.at_end() and not _at_as_query(cursor):
         _clause(cursor, clauses)
     query = None
-    if not cursor.at_end:
+    if not cursor.at_end():
         cursor.accept("AS")
         query = cursor.query()
     acid = transactional or _property(clauses.properties, "transactional").lower() == "true"
@@ -190,19 +181,18 @@ def _create_table(cursor: Cursor) -> Statement:
     )
 
 
-def _create_like(cursor: Cursor, first: int, transactional: bool) -> Statement:
+def _create_like(cursor: Cursor, transactional: bool) -> Statement:
     """CREATE TABLE … LIKE: Spark's, where it is not to make an ACID table."""
     like = cursor.advance()
     cursor.expect_table()
     properties: Mapping[str, str] = {}
-    while not cursor.at_end:
+    while not cursor.at_end():
         if cursor.accept("TBLPROPERTIES"):
             properties = cursor.properties()
         else:
             cursor.advance()
     if transactional or _property(properties, "transactional").lower() == "true":
         raise cursor.unsupported("CREATE TABLE … LIKE of an ACID table comes in a later version", like)
-    cursor.at = first
     return passthrough(cursor)
 
 
@@ -237,7 +227,7 @@ def _partitioned_by(cursor: Cursor, clauses: _Clauses) -> None:
         if following in (",", ")", "(", "."):
             # A bare column or a transform, as in Spark's tables of other providers.
             clauses.refused.append(cursor.error("Expected a type for the partition key", cursor.peek()))
-            while cursor.word not in (",", ")") and not cursor.at_end:
+            while cursor.word not in (",", ")") and not cursor.at_end():
                 _skip_one(cursor)
         else:
             keys.append(_column(cursor, clauses, "a partition key"))
@@ -296,7 +286,7 @@ def _stored_as(cursor: Cursor, clauses: _Clauses) -> None:
 
 def _stored_by(cursor: Cursor, clauses: _Clauses) -> None:
     clauses.refused.append(cursor.unsupported("ACID tables are ORC; they have no storage handler"))
-    clauses.stored_as = cursor.expect_string("a storage handler") if cursor.token.kind is Kind.STRING else None
+    clauses.stored_as = cursor.expect_string("a storage handler") if cursor.sees_kind(Kind.STRING) else None
     if clauses.stored_as is None:
         clauses.stored_as = cursor.expect_name("a storage handler").text
     if cursor.accept("WITH"):
@@ -328,7 +318,7 @@ def _only_spark(words: str) -> Callable[[Cursor, _Clauses], None]:
 
     def parse(cursor: Cursor, clauses: _Clauses) -> None:
         clauses.refused.append(cursor.unsupported(f"{words} is not for ACID tables", cursor.tokens[cursor.at - 1]))
-        while not cursor.at_end and not _at_as_query(cursor):
+        while not cursor.at_end() and not _at_as_query(cursor):
             if any(cursor.sees(*w.split()) for w in _CLAUSES):
                 return
             _skip_one(cursor)
@@ -372,6 +362,17 @@ def _columns(cursor: Cursor, clauses: _Clauses) -> None:
     clauses.columns = tuple(columns)
 
 
+_TYPES = (
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "REAL", "DOUBLE", "DECIMAL"),
+    *("NUMERIC", "DATE", "TIMESTAMP", "STRING", "CHAR", "VARCHAR", "BINARY", "INTERVAL", "ARRAY", "MAP", "STRUCT"),
+)
+
+
+def _at_column(cursor: Cursor) -> bool:
+    """``(table string, …)``: a column that is called like the first word of a query."""
+    return cursor.peek().word not in ("SELECT", "WITH", "(") and cursor.peek(2).word in _TYPES
+
+
 def _at_table_constraint(cursor: Cursor) -> bool:
     if cursor.word == "CONSTRAINT":
         return cursor.peek().is_name and cursor.peek(2).word in _CONSTRAINTS
@@ -388,7 +389,7 @@ def _column(cursor: Cursor, clauses: _Clauses, what: str) -> ColumnDef:
     comment: str | None = None
     not_null = False
     default: Span | None = None
-    while cursor.word not in (",", ")") and not cursor.at_end:
+    while cursor.word not in (",", ")") and not cursor.at_end():
         if cursor.accept("COMMENT"):
             comment = cursor.expect_string("a comment")
         elif cursor.accept("NOT"):
@@ -406,7 +407,7 @@ def _column(cursor: Cursor, clauses: _Clauses, what: str) -> ColumnDef:
 def _default(cursor: Cursor) -> Span:
     """The expression behind DEFAULT: up to the next option of the column."""
     first = cursor.at
-    while cursor.word not in (",", ")") and not cursor.at_end:
+    while cursor.word not in (",", ")") and not cursor.at_end():
         if cursor.at > first and _at_option(cursor):
             break
         _skip_one(cursor)
@@ -425,7 +426,7 @@ def _at_option(cursor: Cursor) -> bool:
 
 def _skip_constraint(cursor: Cursor, clauses: _Clauses) -> None:
     clauses.refused.append(cursor.unsupported(f"{cursor.word} is not there for ACID tables in this version"))
-    while cursor.word not in (",", ")") and not cursor.at_end:
+    while cursor.word not in (",", ")") and not cursor.at_end():
         if cursor.word == "COMMENT" and cursor.peek().kind is Kind.STRING:
             return
         _skip_one(cursor)
@@ -477,7 +478,7 @@ def _skip_angles(cursor: Cursor) -> None:
     opened = cursor.token
     depth = 0
     while True:
-        if cursor.at_end:
+        if cursor.at_end():
             raise cursor.error("Expected >", hint=f"The type that starts with {opened.text} is not closed.")
         if cursor.word in ("<", ">"):
             depth += 1 if cursor.word == "<" else -1
@@ -491,21 +492,23 @@ def _skip_angles(cursor: Cursor) -> None:
 # --- views -----------------------------------------------------------------------------------------------------------
 
 
-def _create_temp_view(cursor: Cursor, or_replace: bool, is_global: bool) -> CreateTempView | None:
-    """None for what is left to Spark: ``CREATE TEMPORARY VIEW v USING source``, and forms that it refuses itself."""
-    if cursor.sees("IF", "NOT", "EXISTS"):
-        return None
+def _create_temp_view(cursor: Cursor, or_replace: bool, is_global: bool) -> CreateTempView:
+    """A view over a query; a view over a data source, and what Spark refuses itself, are left to Spark."""
+    if cursor.sees("IF", "NOT", "EXISTS") or cursor.sees("IDENTIFIER", "("):
+        raise LeftToSpark
     name = cursor.expect_name("a view name")
     if is_global and name.text.lower() == "global_temp" and cursor.accept("."):
         name = cursor.expect_name("a view name")
     if cursor.word == "." or _uses_source(cursor):
-        return None
+        raise LeftToSpark
     columns = cursor.list_in_parentheses(lambda: _view_column(cursor)) if cursor.word == "(" else None
     while not cursor.accept("AS"):
         if cursor.accept("COMMENT"):
             cursor.expect_string("a comment")
         elif cursor.accept("TBLPROPERTIES"):
             cursor.properties()
+        elif cursor.sees("DEFAULT", "COLLATION"):
+            raise LeftToSpark
         else:
             raise cursor.error("Expected AS and a query")
     query = cursor.query()

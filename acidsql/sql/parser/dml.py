@@ -61,7 +61,8 @@ def insert(cursor: Cursor, with_clause: Span | None = None) -> Statement:
 def _at_directory(cursor: Cursor) -> bool:
     """``INSERT OVERWRITE [LOCAL] DIRECTORY`` writes files, not a table."""
     return cursor.sees("LOCAL", "DIRECTORY") or (
-        cursor.word == "DIRECTORY" and (cursor.peek().word == "USING" or not (cursor.peek().word or cursor.peek().quoted))
+        cursor.word == "DIRECTORY"
+        and (cursor.peek().word == "USING" or not (cursor.peek().word or cursor.peek().quoted))
     )
 
 
@@ -99,13 +100,13 @@ def _rows(cursor: Cursor) -> tuple[Row, ...] | None:
         rows.append(row)
         if not cursor.accept(","):
             break
-    return tuple(rows) if cursor.at_end else None
+    return tuple(rows) if cursor.at_end() else None
 
 
 def _row(cursor: Cursor) -> Row | None:
     if cursor.word == "(" and not _at_scalar_subquery(cursor):
         row = cursor.list_in_parentheses(lambda: _value(cursor, ()))
-        return row if cursor.word == "," or cursor.at_end else None
+        return row if cursor.word == "," or cursor.at_end() else None
     if cursor.word in ("STRUCT", "NAMED_STRUCT"):
         # Spark makes a column of each field.
         return None
@@ -155,8 +156,8 @@ def _alias(cursor: Cursor, stop: str) -> Name | None:
 
 def _assignment(cursor: Cursor, table: TableName, alias: Name | None) -> Assignment:
     column = _target_column(cursor, table, alias)
-    if not cursor.accept("="):
-        cursor.accept("==") or cursor.expect("=")
+    if not cursor.accept_equals():
+        raise cursor.error("Expected =")
     return Assignment(column, _value(cursor, ("WHERE",)))
 
 
@@ -232,7 +233,7 @@ def query(cursor: Cursor) -> Statement:
         return passthrough(cursor)
     first = cursor.at
     inserts = False
-    while not cursor.at_end:
+    while not cursor.at_end():
         inserts = inserts or (cursor.word == "INSERT" and cursor.peek().word in ("INTO", "OVERWRITE"))
         if cursor.word in ("(", "[", "{"):
             cursor.skip_brackets()

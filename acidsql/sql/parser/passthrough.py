@@ -86,6 +86,12 @@ def _past_alias(tokens: list[Token], at: int) -> int:
     return at
 
 
+def begin(cursor: Cursor) -> Statement:
+    """``BEGIN [TRANSACTION]`` is a transaction's; ``BEGIN … END`` is a script of Spark's own."""
+    following = cursor.peek()
+    return unsupported(cursor) if following.word == "TRANSACTION" or not following.text else passthrough(cursor)
+
+
 def unsupported(cursor: Cursor) -> Statement:
     """A statement that is understood, and that this version does not carry out."""
     words = _LATER[cursor.word]
@@ -98,6 +104,7 @@ _LATER = {
     "TRUNCATE": "TRUNCATE TABLE",
     "ABORT": "ABORT TRANSACTIONS",
     "START": "START TRANSACTION",
+    "BEGIN": "BEGIN TRANSACTION",
     "COMMIT": "COMMIT",
     "ROLLBACK": "ROLLBACK",
 }

@@ -27,7 +27,7 @@ class ScriptStatement:
 
 
 def split_script(text: str) -> list[ScriptStatement]:
-    """The statements of a script: a ``;`` outside of strings, quoted names and comments ends one. Empty ones are left out.
+    """The statements of a script; a ``;`` outside of strings, quoted names and comments ends one. Empty ones count not.
 
     Raises:
         ParseError: When a string, a quoted name or a comment is not closed.

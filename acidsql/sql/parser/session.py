@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acidsql.sql.parser.cursor import Cursor
-from acidsql.sql.parser.ddl import DATABASE_WORDS
+from acidsql.sql.parser.ddl import DATABASE_WORDS, database_name
 from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import Explain, Set, Statement, Use
 from acidsql.sql.tokens import Kind
@@ -16,38 +16,32 @@ def use(cursor: Cursor) -> Statement:
     cursor.expect("USE")
     if cursor.word in DATABASE_WORDS and cursor.peek().is_name:
         cursor.advance()
-    name = cursor.expect_name("a database name")
-    if cursor.word == ".":
-        if name.text.lower() != "spark_catalog" or cursor.peek(2).word == ".":
-            return passthrough(cursor)
-        cursor.advance()
-        name = cursor.expect_name("a database name")
+    name = database_name(cursor)
     cursor.expect_end()
     return Use(cursor.statement_span(), name)
 
 
-_SPARKS_OWN = (("ROLE",), ("TIME", "ZONE"), ("CATALOG",), ("COLLATION",), ("VAR",), ("VARIABLE",), ("PATH",))
+_SPARKS_OWN = ("ROLE", "TIME", "CATALOG", "COLLATION", "VAR", "VARIABLE", "PATH")
+"""Words behind SET that begin a statement of Spark's own, where another word, a string or a bracket follows them."""
 
 
 def set_value(cursor: Cursor) -> Statement:
     """``SET``, ``SET name``, ``SET name = value``: the value goes to the end of the statement, as it stands."""
     cursor.expect("SET")
-    if cursor.at_end:
+    if cursor.at_end():
         return Set(cursor.statement_span())
-    if any(cursor.sees(*words) for words in _SPARKS_OWN) and cursor.peek().word not in ("=", ".", ""):
-        return passthrough(cursor)
-    if any(cursor.sees(*words) for words in _SPARKS_OWN) and cursor.peek().kind in (Kind.STRING, Kind.QUOTED):
+    following = cursor.peek()
+    if cursor.word in _SPARKS_OWN and (following.kind not in (Kind.SYMBOL, Kind.END) or following.word == "("):
         return passthrough(cursor)
     first = cursor.at
-    while not cursor.at_end and not cursor.word.startswith("="):
+    while not cursor.at_end() and not cursor.word.startswith("="):
         cursor.advance()
     if cursor.at == first:
         raise cursor.error("Expected the name of a setting")
     name = _key(cursor, first)
-    if cursor.at_end:
+    if cursor.at_end():
         return Set(cursor.statement_span(), name)
-    sign = cursor.advance()
-    start = sign.start + 1
+    start = cursor.advance().start + 1
     cursor.at = len(cursor.tokens) - 1
     end = max(start, cursor.tokens[cursor.at - 1].end)
     return Set(cursor.statement_span(), name, cursor.source[start:end].strip())
@@ -68,7 +62,7 @@ def explain(parse_inner: Callable[[Cursor], Statement]) -> Callable[[Cursor], St
     def parse(cursor: Cursor) -> Statement:
         cursor.expect("EXPLAIN")
         mode = cursor.accept_one_of(*_MODES) or ""
-        if cursor.at_end:
+        if cursor.at_end():
             raise cursor.error("Expected a statement to explain")
         with cursor.at_statement():
             inner = parse_inner(cursor)

@@ -31,7 +31,7 @@ def show(cursor: Cursor) -> Statement:
 
 def _like(cursor: Cursor) -> str | None:
     """``[LIKE] 'pattern'``."""
-    if cursor.accept("LIKE") or cursor.token.kind is Kind.STRING:
+    if cursor.accept("LIKE") or cursor.sees_kind(Kind.STRING):
         return cursor.expect_string("a pattern")
     return None
 
@@ -85,7 +85,7 @@ def _locks(cursor: Cursor) -> Statement:
     if cursor.word in DATABASE_WORDS and cursor.peek().is_name:
         cursor.advance()
         database = database_name(cursor)
-    elif not cursor.at_end and not (cursor.word == "EXTENDED" and cursor.peek().kind is Kind.END):
+    elif not cursor.at_end() and not (cursor.word == "EXTENDED" and cursor.peek().kind is Kind.END):
         table = cursor.expect_table()
         partition = cursor.partition_spec()
     extended = cursor.accept("EXTENDED")
@@ -123,9 +123,9 @@ _NOT_TABLES = ("FUNCTION", "CATALOG", "QUERY", *DATABASE_WORDS)
 def describe(cursor: Cursor) -> Statement:
     """``DESC[RIBE] [TABLE] [FORMATTED | EXTENDED] t``; with a column, a partition or a query it is Spark's."""
     cursor.expect_one_of("DESC", "DESCRIBE")
-    if cursor.at_end:
+    if cursor.at_end():
         raise cursor.error("Expected a table name")
-    if _has_more(cursor) and (cursor.word in _NOT_TABLES or cursor.at_query() and cursor.word != "TABLE"):
+    if _has_more(cursor) and (cursor.word in _NOT_TABLES or (cursor.at_query() and cursor.word != "TABLE")):
         return passthrough(cursor)
     if cursor.word == "TABLE" and _has_more(cursor):
         cursor.advance()
@@ -133,7 +133,7 @@ def describe(cursor: Cursor) -> Statement:
     if formatted:
         cursor.advance()
     table = cursor.expect_table()
-    if not cursor.at_end:
+    if not cursor.at_end():
         return passthrough(cursor)
     return Describe(cursor.statement_span(), table, formatted)
 

@@ -32,6 +32,7 @@ class Session:
         self.variables: Mapping[str, str] = {}
         self.connected: dict[str, Any] = {}
         self.closed = False
+        self.spark = None
 
     def connect(self, spark: object = None, **places: Any) -> Session:
         self.connected = {"spark": spark, **places}

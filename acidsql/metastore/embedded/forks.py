@@ -1,0 +1,74 @@
+"""Forks of this process, and why nobody may be at the database while one happens.
+
+SQLite keeps in memory which file locks its process holds. A child gets a copy of that memory, but not the locks: it
+would believe to hold those of its parent, and wait for a writer that does not exist in it. So a fork waits until the
+calls under way have ended, the connections are closed before it, and calls that come meanwhile wait until it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+
+class _Gate:
+    """Lets any number of calls in, or any number of forks, but never both."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._calls = 0
+        self._forks = 0
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        with self._changed:
+            while self._forks:
+                self._changed.wait()
+            self._calls += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._calls -= 1
+                self._changed.notify_all()
+
+    def begin_fork(self) -> None:
+        with self._changed:
+            self._forks += 1
+            while self._calls:
+                self._changed.wait()
+
+    def end_fork(self) -> None:
+        with self._changed:
+            self._forks -= 1
+            self._changed.notify_all()
+
+
+_gate = _Gate()
+
+
+def no_fork() -> AbstractContextManager[None]:
+    """A context in which this process is not forked."""
+    return _gate.call()
+
+
+def before_forks(close_connections: Callable[[], None]) -> None:
+    """Have a function called before each fork, when no call is under way."""
+
+    def before() -> None:
+        _gate.begin_fork()
+        close_connections()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+
+
+def _after_in_parent() -> None:
+    _gate.end_fork()
+
+
+def _after_in_child() -> None:
+    global _gate
+    _gate = _Gate()  # the other threads, and whatever they were about to do with the old one, are not in this process
