@@ -1,4 +1,4 @@
-"""Fail the Nth step of a statement for N = 1, 2, 3 …: the table is wholly before it or wholly after it, nothing is left.
+"""Fail the Nth step of a statement for N = 1, 2, 3 …: the table is wholly before it or wholly after it, no traces.
 
 A step is a call of the metastore or of the file system. What is injected is an error at its entry, and in a second run
 right after it was done: the caller then cannot know that it was.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.sql import SparkSession
 
+import acidsql
 from acidsql.session import AcidSession
 
 
@@ -77,7 +79,8 @@ def test_a_query_answers_as_plain_spark_does(shop: AcidSession, spark: SparkSess
 def test_tables_of_several_databases_views_and_subqueries_mix(shop: AcidSession) -> None:
     assert answer(
         shop,
-        """SELECT emp.name, d.title, tags.tag FROM emp JOIN hr.dept d ON emp.dept = d.id LEFT JOIN tags ON tags.id = emp.id
+        """SELECT emp.name, d.title, tags.tag FROM emp JOIN hr.dept d ON emp.dept = d.id
+           LEFT JOIN tags ON tags.id = emp.id
            WHERE d.id IN (SELECT id FROM hr.dept WHERE title = 'Sales')""",
     ) == [("Ann", "Sales", "x"), ("Bob", "Sales", "y")]
     assert answer(shop, "SELECT hr.dept.title FROM hr.dept WHERE hr.dept.id = 10") == [("Sales",)]
@@ -173,6 +176,21 @@ def test_threads_share_a_session(shop: AcidSession) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
+    assert answer(shop, "SELECT n FROM counter") == [(9,)]
+
+
+def test_sessions_that_share_a_warehouse_lose_no_update(shop: AcidSession, spark: SparkSession) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE counter (n int)")
+    shop.sql("INSERT INTO counter VALUES (0)").collect()
+
+    def work() -> None:
+        with acidsql.connect(spark, warehouse=shop.warehouse) as session:
+            for _ in range(3):
+                session.sql("UPDATE counter SET n = n + 1").collect()
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(work) for _ in range(3)]:
+            done.result()
     assert answer(shop, "SELECT n FROM counter") == [(9,)]
 
 

@@ -39,9 +39,9 @@ def _sql(value: object) -> str:
 ROWS = st.lists(st.tuples(IDS, VALUES, KEYS), min_size=1, max_size=4)
 INSERTS = ROWS.map(lambda rows: "INSERT INTO {t} VALUES " + ", ".join(f"({', '.join(map(_sql, r))})" for r in rows))
 SELECTS = CONDITIONS.map(lambda c: "INSERT INTO {t} SELECT id + 1, v || '+', k FROM {t}" + c)
-UPDATES = st.tuples(
-    st.sampled_from(["v = 'u'", "id = id + 1", "v = v || '!', id = 0", "v = NULL"]), CONDITIONS
-).map(lambda u: f"UPDATE {{t}} SET {u[0]}{u[1]}")
+UPDATES = st.tuples(st.sampled_from(["v = 'u'", "id = id + 1", "v = v || '!', id = 0", "v = NULL"]), CONDITIONS).map(
+    lambda u: f"UPDATE {{t}} SET {u[0]}{u[1]}"
+)
 DELETES = CONDITIONS.map(lambda c: "DELETE FROM {t}" + c)
 PROGRAMS = st.lists(st.one_of(INSERTS, SELECTS, UPDATES, DELETES), min_size=2, max_size=7)
 

@@ -109,7 +109,8 @@ def test_insert_values_runs_no_spark_job(acid: AcidSession, spark: SparkSession)
     tracker = spark.sparkContext.statusTracker()
     before = len(tracker.getJobIdsForGroup())
     counts = acid.sql(
-        "INSERT INTO t VALUES (1, 'x', timestamp '2024-01-02 03:04:05.678901', map('k', array(1, NULL)), named_struct('x', 2))"
+        "INSERT INTO t VALUES (1, 'x', timestamp '2024-01-02 03:04:05.678901', map('k', array(1, NULL)),"
+        " named_struct('x', 2))"
     )
     assert counts.collect()[0].num_inserted_rows == 1
     assert len(tracker.getJobIdsForGroup()) == before
@@ -214,9 +215,9 @@ def test_overwrite_of_partitions(acid: AcidSession, warehouse: Path) -> None:
 
 def test_values_of_every_type_survive_insert_update_and_read(acid: AcidSession, warehouse: Path) -> None:
     acid.sql(
-        """CREATE TRANSACTIONAL TABLE w (id int, ti tinyint, si smallint, bi bigint, f float, d double, de decimal(38,18),
-           s string, vc varchar(5), ch char(4), bo boolean, bin binary, dt date, ts timestamp, ai array<int>,
-           m map<string,int>, st struct<a:int,b:timestamp>, x int)"""
+        """CREATE TRANSACTIONAL TABLE w (id int, ti tinyint, si smallint, bi bigint, f float, d double,
+           de decimal(38,18), s string, vc varchar(5), ch char(4), bo boolean, bin binary, dt date, ts timestamp,
+           ai array<int>, m map<string,int>, st struct<a:int,b:timestamp>, x int)"""
     )
     acid.sql(
         """INSERT INTO w VALUES (1, -128Y, 32767S, -9223372036854775808L, float('NaN'), double('-Infinity'),

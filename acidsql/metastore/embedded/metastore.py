@@ -122,7 +122,7 @@ class EmbeddedMetastore:
         self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
     ) -> list[int]:
         limit = self._settings.value(MAX_OPEN_TXNS)
-        with self._store.write() as db:
+        with self._store.write(durable=False) as db:
             return txns.open_txns(
                 db, count, user=user, host=host, type=type, agent_info=agent_info, limit=limit, now=self._now()
             )
@@ -139,14 +139,14 @@ class EmbeddedMetastore:
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
         now = self._now()
-        with self._store.write() as db:
+        with self._store.write(durable=False) as db:
             if txn_id:
                 txns.heartbeat(db, txn_id, now)
             if lock_id:
                 locks.heartbeat(db, lock_id, now)
 
     def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
-        with self._store.write() as db:
+        with self._store.write(durable=False) as db:
             return txns.heartbeat_all(db, txn_ids, self._now())
 
     def show_txns(self) -> list[TxnInfo]:
@@ -191,7 +191,7 @@ class EmbeddedMetastore:
     def add_dynamic_partitions(
         self, txn_id: int, write_id: int, database: str, table: str, partitions: Sequence[str], operation: Operation
     ) -> None:
-        with self._store.write() as db:
+        with self._store.write(durable=False) as db:
             txns.require_open(db, txn_id)
             components.name_partitions(db, txn_id, write_id, database, table, partitions, operation)
 
@@ -207,15 +207,15 @@ class EmbeddedMetastore:
     # --- locks -------------------------------------------------------------------------------------------------------
 
     def lock(self, request: LockRequest) -> LockResponse:
-        with self._store.write() as db:
+        with self._store.write(durable=False) as db:
             return locks.enqueue(db, request, now=self._now(), timeout=self._timeout)
 
     def check_lock(self, lock_id: int) -> LockResponse:
-        with self._store.write() as db:
+        with self._store.write(durable=False) as db:
             return locks.check(db, lock_id, now=self._now(), timeout=self._timeout)
 
     def unlock(self, lock_id: int) -> None:
-        with self._store.write() as db:
+        with self._store.write(durable=False) as db:
             locks.unlock(db, lock_id)
 
     def show_locks(

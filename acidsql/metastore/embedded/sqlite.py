@@ -24,6 +24,9 @@ from acidsql.errors import MetastoreError, UnsupportedError
 BEGIN = "acidsql_begin"
 """Execution option: the statement with which a transaction begins."""
 
+SYNCHRONOUS = "acidsql_synchronous"
+"""Execution option of writers: FULL (a commit survives a power cut), or NORMAL."""
+
 _IDLE_CONNECTIONS = 8
 
 
@@ -73,7 +76,12 @@ def _on_connect(connection: sqlite3.Connection, record: Any) -> None:
 
 
 def _on_begin(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get(BEGIN, "BEGIN"))
+    options = connection.get_execution_options()
+    begin = options.get(BEGIN)
+    if begin is not None:
+        # In the write-ahead log a FULL commit also makes all earlier ones safe, whoever wrote them.
+        connection.exec_driver_sql(f"PRAGMA synchronous={options.get(SYNCHRONOUS, 'FULL')}")
+    connection.exec_driver_sql(begin or "BEGIN")
 
 
 def enable_write_ahead_log(engine: Engine, busy_timeout: float) -> None:

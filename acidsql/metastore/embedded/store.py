@@ -24,6 +24,8 @@ class _Open:
     pid: int
     readers: Engine
     writers: Engine
+    hasty: Engine
+    """Writers whose commits may be undone by a power cut."""
     # threads of one process queue here; in SQLite's own queue they would sleep and poll
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -71,8 +73,12 @@ class Store:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self, *, durable: bool = True) -> Iterator[Connection]:
         """A transaction that is alone in writing; it commits at the end of the block, an error rolls it back.
+
+        Args:
+            durable: False: a power cut may undo it, unless a durable one has followed. That is enough for what matters
+                only to processes that the power cut ends too: opening, locking, heartbeats.
 
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
@@ -82,7 +88,8 @@ class Store:
             if not opened.turn.acquire(timeout=self._busy_timeout):
                 raise sqlite.busy(self._url, self._busy_timeout)
             try:
-                with self._explained(), opened.writers.begin() as connection:
+                engine = opened.writers if durable else opened.hasty
+                with self._explained(), engine.begin() as connection:
                     yield connection
             finally:
                 opened.turn.release()
@@ -101,7 +108,8 @@ class Store:
 
     def _open(self) -> _Open:
         engine = sqlite.open_engine(self._url, self._busy_timeout)
-        return _Open(os.getpid(), engine, engine.execution_options(**{sqlite.BEGIN: "BEGIN IMMEDIATE"}))
+        writers = engine.execution_options(**{sqlite.BEGIN: "BEGIN IMMEDIATE"})
+        return _Open(os.getpid(), engine, writers, writers.execution_options(**{sqlite.SYNCHRONOUS: "NORMAL"}))
 
     def _here(self) -> _Open:
         if self._closed:

@@ -100,7 +100,7 @@ class Cursor:
     def error(self, message: str, token: Token | None = None, hint: str | None = None) -> ParseError:
         """A ParseError at a token (this one, when left out), which names what was found there."""
         at = token or self.token
-        found = "the end" if at.kind is Kind.END else f"'{_short(at.text)}'"
+        found = "the end" if at.kind is Kind.END else _shown(at)
         start = at.start
         if at.kind is Kind.END and len(self.tokens) > 1:
             start = self.tokens[-2].end
@@ -332,8 +332,9 @@ def _wants_operand(token: Token) -> bool:
     return token.word in _NOT_OPERANDS
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}…"
+def _shown(token: Token) -> str:
+    text = token.text if len(token.text) <= 40 else f"{token.text[:37]}…"
+    return text if token.kind in (Kind.STRING, Kind.QUOTED) else f"'{text}'"
 
 
 def _where(source: str, opened: Token) -> str:

@@ -16,6 +16,7 @@ from acidsql.sql.statements import (
     TableName,
     Update,
 )
+from acidsql.sql.tokens import Kind
 
 Row = tuple["Span | Default", ...]
 
@@ -149,9 +150,15 @@ def delete(cursor: Cursor) -> Delete:
 def _alias(cursor: Cursor, stop: str) -> Name | None:
     if cursor.accept("AS"):
         return cursor.expect_name("an alias")
-    if cursor.token.is_name and (cursor.word != stop or cursor.peek().word == stop):
+    if cursor.token.is_name and (cursor.word != stop or _is_alias(cursor, stop)):
         return cursor.expect_name("an alias")
     return None
+
+
+def _is_alias(cursor: Cursor, stop: str) -> bool:
+    """Whether SET (or WHERE) is an alias here: ``UPDATE t set SET a = 1``, and not ``UPDATE t SET set = 1``."""
+    following = cursor.peek(2)
+    return cursor.peek().word == stop and (following.kind is not Kind.SYMBOL or following.word == "(")
 
 
 def _assignment(cursor: Cursor, table: TableName, alias: Name | None) -> Assignment:

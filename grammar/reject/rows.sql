@@ -1,0 +1,48 @@
+--> ParseError 1:8 Expected FROM, found 'emp'
+DELETE emp;
+
+--> ParseError 1:8 Expected INTO or OVERWRITE
+INSERT emp VALUES (1);
+
+--> ParseError 1:16 Expected VALUES, SELECT or another query, found the end
+INSERT INTO emp;
+
+--> ParseError 1:31 Expected , or ), found the end
+INSERT INTO emp VALUES (1, 'a';
+
+--> ParseError 1:25 Expected a value, found ')'
+INSERT INTO emp VALUES ();
+
+--> ParseError 1:30 Expected , or ), found '1'
+INSERT INTO emp PARTITION (p 1) VALUES (1);
+
+--> ParseError 1:19 Expected SET, found '='
+UPDATE emp salary = 1;
+
+--> ParseError 1:27 Expected a condition, found the end
+UPDATE emp SET a = 1 WHERE;
+
+--> ParseError 2:9 Expected a value, found 'WHERE'
+UPDATE emp
+SET a = WHERE id = 1;
+
+--> ParseError 1:23 Expected the rest of the expression
+UPDATE emp SET a = b +;
+
+--> ParseError 1:18 x.a is not a column of the table that is updated
+UPDATE emp e SET x.a = 1;
+
+--> ParseError 1:18 Expected =, found '1'
+UPDATE emp SET a 1;
+
+--> ParseError 1:12 The name test-table cannot stand without back-quotes
+UPDATE test-table SET a = 1;
+
+--> ParseError 1:16 Expected a name after the dot, found the end
+DELETE FROM hr.;
+
+--> ParseError 1:30 Expected the end of the statement, found ','
+DELETE FROM emp WHERE id = 1 , 2;
+
+--> UnsupportedError 1:22 UPDATE with a WITH clause is not carried out
+WITH c AS (SELECT 1) UPDATE emp SET a = 1;

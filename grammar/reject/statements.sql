@@ -1,0 +1,87 @@
+--> ParseError 1:1 Expected a statement, found nothing
+;
+
+--> ParseError 1:9 More than one statement
+SELECT 1; SELECT 2;
+
+--> ParseError 1:8 The string is not closed
+SELECT 'it
+is;
+
+--> ParseError 1:8 The quoted name is not closed
+SELECT `a;
+
+--> ParseError 1:10 The comment is not closed
+SELECT 1 /* and /* so */ on;
+
+--> ParseError 1:10 Expected ), found the end
+SELECT (1;
+
+--> ParseError 1:11 Expected ), found ']'
+SELECT (1 ];
+
+--> ParseError 1:9 Expected the end of the statement, found ')'
+SELECT 1);
+
+--> ParseError 1:8 Expected a name for the query, found '('
+WITH   (SELECT 1) SELECT 2;
+
+--> ParseError 1:22 Expected a query or INSERT after the WITH clause
+WITH c AS (SELECT 1) DROP TABLE c;
+
+--> ParseError 1:8 Expected AS and a query in parentheses, found 'SELECT'
+WITH c SELECT 1;
+
+--> ParseError 1:8 Expected a statement to explain, found the end
+EXPLAIN;
+
+--> ParseError 1:4 Expected a database name, found the end
+USE;
+
+--> ParseError 1:5 Expected the name of a setting, found '='
+SET = 5;
+
+--> ParseError 1:28 Expected a comment in quotes, found 'x'
+CREATE DATABASE hr COMMENT x;
+
+--> ParseError 1:20 Expected COMMENT, LOCATION, WITH DBPROPERTIES or the end of the statement
+CREATE DATABASE my hr;
+
+--> ParseError 1:18 Expected the end of the statement, found 'x'
+DROP DATABASE hr x;
+
+--> ParseError 1:17 Expected a table name, found 'x'
+SHOW PARTITIONS 'x';
+
+--> ParseError 1:18 Expected a pattern in quotes, found 'emp'
+SHOW TABLES LIKE emp;
+
+--> ParseError 1:19 Expected the end of the statement, found 'WHERE'
+SHOW TRANSACTIONS WHERE 1 = 1;
+
+--> ParseError 1:9 Expected a table name, found the end
+DESCRIBE;
+
+--> UnsupportedError 1:1 MERGE comes in a later version
+MERGE INTO emp t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE;
+
+--> UnsupportedError 1:1 TRUNCATE TABLE comes in a later version
+TRUNCATE TABLE emp;
+
+--> UnsupportedError 1:1 ABORT TRANSACTIONS comes in a later version
+ABORT TRANSACTIONS 1 2;
+
+--> UnsupportedError 1:1 START TRANSACTION comes in a later version
+START TRANSACTION;
+
+--> UnsupportedError 1:1 BEGIN TRANSACTION comes in a later version
+BEGIN;
+
+--> UnsupportedError 1:1 COMMIT comes in a later version
+COMMIT;
+
+--> UnsupportedError 1:1 ROLLBACK comes in a later version
+ROLLBACK;
+
+--> UnsupportedError 1:1 SHOW COMPACTIONS comes in a later version
+SHOW COMPACTIONS;

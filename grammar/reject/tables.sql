@@ -1,0 +1,53 @@
+--> ParseError 1:25 Expected a type, found ')'
+CREATE TABLE t (a int, b);
+
+--> ParseError 1:19 Expected a type, found `int`
+CREATE TABLE t (a `int`);
+
+--> ParseError 1:29 Expected >, found the end
+CREATE TABLE t (a array<int) ;
+
+--> ParseError 1:23 Expected COMMENT, NOT NULL, DEFAULT, , or )
+CREATE TABLE t (a int nothing);
+
+--> ParseError 1:30 Expected an expression after DEFAULT
+CREATE TABLE t (a int DEFAULT);
+
+--> ParseError 1:24 Expected a clause of CREATE TABLE
+CREATE TABLE t (a int) FOO BAR;
+
+--> ParseError 1:37 COMMENT stands here twice
+CREATE TABLE t (a int) COMMENT 'x'  COMMENT 'y';
+
+--> ParseError 1:46 Expected a number of buckets
+CREATE TABLE t (a int) CLUSTERED BY (a) INTO many BUCKETS;
+
+--> ParseError 1:43 Expected a value for property a
+CREATE TABLE t (a int) TBLPROPERTIES ('a'=b);
+
+--> ParseError 1:33 Expected a location in quotes
+CREATE TABLE t (a int) LOCATION /data;
+
+--> ParseError 1:62 Expected a type for the partition key
+CREATE TRANSACTIONAL TABLE t (a int, p int) PARTITIONED BY (p);
+
+--> UnsupportedError 1:30 CREATE TABLE … LIKE of an ACID table
+CREATE TRANSACTIONAL TABLE a LIKE b;
+
+--> UnsupportedError 1:24 PRIMARY is not there for ACID tables
+CREATE TABLE t (id int PRIMARY KEY) TBLPROPERTIES ('transactional' = 'true');
+
+--> UnsupportedError 1:38 OPTIONS is not for ACID tables
+CREATE TRANSACTIONAL TABLE t (a int) OPTIONS ('a' = 'b');
+
+--> ParseError 1:11 Expected a table name, found the end
+DROP TABLE ;
+
+--> ParseError 1:6 Expected TABLE, found 'emp'
+MSCK emp;
+
+--> ParseError 1:24 Expected AS and a query, found 'SELECT'
+CREATE TEMP VIEW v (a) SELECT 1;
+
+--> ParseError 1:30 Expected a query, found '1'
+CREATE TEMPORARY VIEW v AS   1;
