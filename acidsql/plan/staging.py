@@ -11,7 +11,7 @@ import uuid
 from dataclasses import dataclass
 
 from acidsql import fs
-from acidsql.errors import AcidError
+from acidsql.errors import AcidError, StorageError
 from acidsql.format.names import BaseName, DeltaName, bucket_file
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
 
@@ -71,8 +71,10 @@ class Staging:
                 self._made.append(parent)
                 self.fs.mkdirs(parent)
             target = fs.join(parent, str(directory.name))
+            if self.fs.exists(target):
+                raise StorageError(f"Cannot publish {target}: it is there already, a write id was used twice")
+            self._published.append(target)  # before the rename: an error of it does not tell whether it was done
             self.fs.rename(directory.path, target)
-            self._published.append(target)
         self.fs.delete(self.path)
 
     def discard(self) -> bool:
