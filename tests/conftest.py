@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
+from acidsql.plan import scan
 from acidsql.session import AcidSession
 
 
@@ -31,6 +32,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(params=["whole files", "searched files"])
+def search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test twice: as small tables are read, and with the search that only large ones are worth."""
+    if request.param == "searched files":
+        monkeypatch.setattr(scan, "MIN_BYTES", 0)
 
 
 @pytest.fixture

@@ -58,9 +58,15 @@ SAME_AS_SPARK = [
     "SELECT CASE WHEN salary > 4500 THEN 'a' ELSE 'b' END FROM emp",
     "SELECT if(salary IS NULL, 'none', name) x FROM emp",
     "SELECT id FROM emp WHERE name = 'Ann;' OR name LIKE '%n'",
+    "SELECT id, (SELECT count(*) FROM emp o WHERE o.dept = emp.dept AND o.id = 1) FROM emp WHERE emp.id < 3",
+    "SELECT id FROM emp WHERE id = 1 AND EXISTS (SELECT 1 FROM emp o WHERE o.dept = emp.dept AND o.id > 1)",
+    "SELECT a.id FROM emp a LEFT JOIN emp b ON a.id = b.id AND b.id = 2 WHERE a.name IN ('Ann', 'Bob')",
+    "SELECT max(id) FROM emp WHERE id > 1 AND salary IS NULL GROUP BY dept",
+    "WITH e AS (SELECT * FROM emp WHERE id = 2) SELECT a.name FROM e a JOIN e b ON a.id = b.id",
 ]
 
 
+@pytest.mark.usefixtures("search")
 @pytest.mark.parametrize("text", SAME_AS_SPARK)
 def test_a_query_answers_as_plain_spark_does(shop: AcidSession, spark: SparkSession, text: str) -> None:
     rows = [tuple(r) for r in shop.table("emp").collect()]
@@ -76,6 +82,7 @@ def test_a_query_answers_as_plain_spark_does(shop: AcidSession, spark: SparkSess
         spark.catalog.dropTempView("emp")
 
 
+@pytest.mark.usefixtures("search")
 def test_tables_of_several_databases_views_and_subqueries_mix(shop: AcidSession) -> None:
     assert answer(
         shop,
@@ -96,6 +103,7 @@ def test_named_parameters_reach_every_kind_of_statement(shop: AcidSession) -> No
     assert shop.sql("DELETE FROM emp WHERE id = :id", id=9).collect()[0].num_deleted_rows == 1
 
 
+@pytest.mark.usefixtures("search")
 def test_row_id_is_a_struct_that_a_star_does_not_show(shop: AcidSession) -> None:
     frame = shop.sql("SELECT ROW__ID, * FROM emp")
     assert frame.columns == ["ROW__ID", "id", "name", "salary", "dept"]

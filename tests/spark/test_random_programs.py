@@ -52,6 +52,7 @@ def _kept(rows: list[tuple[object, ...]]) -> list[str]:
     return sorted(repr(tuple(r)) for r in rows)
 
 
+@pytest.mark.usefixtures("search")
 @pytest.mark.parametrize("driver_rows", ["20000", "1"], ids=["driver", "job"])
 @pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
 def test_a_random_program_gives_the_rows_of_the_oracle(
@@ -59,7 +60,7 @@ def test_a_random_program_gives_the_rows_of_the_oracle(
 ) -> None:
     acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
 
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
     @given(PROGRAMS)
     def run(program: list[str]) -> None:
         table = f"r{next(_numbers)}"

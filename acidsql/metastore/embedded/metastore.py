@@ -21,6 +21,9 @@ from acidsql.metastore.model import (
 from acidsql.settings import MAX_OPEN_TXNS, METASTORE_BUSY, TXN_TIMEOUT, XLOCK_WRITE, Settings
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
+_NAMED_IN_FILES = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.SOFT_DELETE})
+"""Transactions whose ids stand in names of directories (``_v<txn>``): such an id must never be handed out again."""
+
 
 def system_ms() -> int:
     """The clock: milliseconds since 1970."""
@@ -122,7 +125,7 @@ class EmbeddedMetastore:
         self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
     ) -> list[int]:
         limit = self._settings.value(MAX_OPEN_TXNS)
-        with self._store.write(durable=False) as db:
+        with self._store.write(durable=type in _NAMED_IN_FILES) as db:
             return txns.open_txns(
                 db, count, user=user, host=host, type=type, agent_info=agent_info, limit=limit, now=self._now()
             )

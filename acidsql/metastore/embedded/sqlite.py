@@ -1,6 +1,7 @@
 """SQLite as the database of a metastore: how a file is opened, how its transactions begin, what its errors mean.
 
-Write-ahead logging lets readers work beside the one writer; ``synchronous=FULL`` makes a commit survive a power cut.
+Write-ahead logging lets readers work beside the one writer; ``synchronous=FULL`` makes a commit survive a power cut,
+and with it all commits before it, those of ``synchronous=NORMAL`` too.
 A writer takes the write lock at its beginning (BEGIN IMMEDIATE): one that read first and then found the lock taken
 would have to start over. Readers begin deferred and see one state of the database until they end.
 """

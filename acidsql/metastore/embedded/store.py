@@ -78,7 +78,8 @@ class Store:
 
         Args:
             durable: False: a power cut may undo it, unless a durable one has followed. That is enough for what matters
-                only to processes that the power cut ends too: opening, locking, heartbeats.
+                only to processes that the power cut ends too: opening, locking, heartbeats. Files are written only
+                after a durable one, the allocation of the write id.
 
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.

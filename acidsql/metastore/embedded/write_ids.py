@@ -95,6 +95,9 @@ def allocate(db: Connection, txn_id: int, database: str, table: str, *, realloca
     else:
         own = db.execute(_OWN, {**key, "txn": txn_id}).scalar()
         if own is not None:
+            # Written again, so that this commit makes all before it durable: files may be written from now on, and
+            # what the lock has recorded of them must outlive a power cut that leaves them.
+            components.set_write_id(db, txn_id, database, table, int(own))
             return int(own)
     following = db.execute(_NEXT, key).scalar()
     write_id = 1 if following is None else int(following)
