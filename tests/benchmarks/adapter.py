@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from engines import all_engines  # type: ignore[import-not-found]
 from engines.base import COLS, Engine, ddl  # type: ignore[import-not-found]
 
 import acidsql
@@ -59,4 +60,16 @@ class Acidsql(Engine):  # type: ignore[misc]
         return {"spark": self.spark.version, "acidsql": own}
 
 
-ENGINES: dict[str, Callable[[str], Acidsql]] = {"acidsql": Acidsql}
+def _same_steps(name: str, make: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A peer cut down to what acidsql can, so that all tables are in the same state at every step."""
+
+    def factory(work: str) -> Any:
+        engine = make(work)
+        engine.caps, engine.name = Acidsql.caps & set(engine.caps), name
+        return engine
+
+    return factory
+
+
+ENGINES: dict[str, Callable[[str], Any]] = {"acidsql": Acidsql}
+ENGINES |= {f"{name}-same": _same_steps(f"{name}-same", all_engines()[name]) for name in ("delta-dv", "iceberg-mor-v3")}

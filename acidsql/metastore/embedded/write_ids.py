@@ -90,14 +90,13 @@ def allocate(db: Connection, txn_id: int, database: str, table: str, *, realloca
             f"Write ID allocation failed on {database}.{table}: transaction {txns.txn_name(txn_id)} is read-only"
         )
     key: dict[str, object] = {"database": database, "table": table}
-    if reallocate:
+    own = db.execute(_OWN, {**key, "txn": txn_id}).scalar()
+    if own is not None:
         db.execute(_GIVE_BACK, {**key, "txn": txn_id})
-    else:
-        own = db.execute(_OWN, {**key, "txn": txn_id}).scalar()
-        if own is not None:
-            # Written again, so that this commit makes all before it durable: files may be written from now on, and
-            # what the lock has recorded of them must outlive a power cut that leaves them.
-            components.set_write_id(db, txn_id, database, table, int(own))
+        if not reallocate:
+            # Taken again rather than looked up, so that this commit writes, and makes all before it durable. Files may
+            # be written from now on: what the lock has recorded of them must outlive a power cut that leaves them.
+            _add(db, database, table, {txn_id: int(own)})
             return int(own)
     following = db.execute(_NEXT, key).scalar()
     write_id = 1 if following is None else int(following)
