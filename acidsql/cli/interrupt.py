@@ -17,29 +17,48 @@ _PATIENCE = 10.0
 
 @contextmanager
 def interruptible(spark: SparkSession) -> Iterator[None]:
-    """Let Ctrl-C cancel Spark's running jobs and raise KeyboardInterrupt where Python stands.
+    """Let Ctrl-C end the running statement: by cancelling its Spark jobs, or by KeyboardInterrupt where it has none.
 
     PySpark's own handler asks the JVM to cancel from inside the handler, on the very connection whose answer the
-    interrupted call waits for; that fails, and the jobs run on. Here a thread asks, on a connection of its own, and is
-    waited for: py4j closes all connections when a call of its own is interrupted.
+    interrupted call waits for: that fails, and the jobs run on. Here a thread asks, on a connection of its own. A call
+    whose jobs were cancelled then ends with Spark's error. It is not interrupted as well, since py4j answers an
+    interrupt by closing connections, and those that clean up behind the statement would be among them.
     """
 
-    def cancel_and_raise(number: int, frame: FrameType | None) -> None:
-        cancel = threading.Thread(target=spark.sparkContext.cancelAllJobs, daemon=True)
+    def end_statement(number: int, frame: FrameType | None) -> None:
+        cancelled: list[int] = []
+        cancel = threading.Thread(target=lambda: cancelled.extend(_cancel_jobs(spark)), daemon=True)
         cancel.start()
         cancel.join(_PATIENCE)
-        raise KeyboardInterrupt
+        if not (cancelled and _waits_for_jvm(frame)):
+            raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
-    previous = signal.signal(signal.SIGINT, cancel_and_raise)
+    previous = signal.signal(signal.SIGINT, end_statement)
     logging.getLogger().addFilter(_is_worth_telling)
     try:
         yield
     finally:
         logging.getLogger().removeFilter(_is_worth_telling)
         signal.signal(signal.SIGINT, previous)
+
+
+def _cancel_jobs(spark: SparkSession) -> list[int]:
+    """Cancel all running jobs; which there were."""
+    running = list(spark.sparkContext.statusTracker().getActiveJobsIds())
+    spark.sparkContext.cancelAllJobs()
+    return running
+
+
+def _waits_for_jvm(frame: FrameType | None) -> bool:
+    """Whether a signal came in the middle of a call to the JVM."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("py4j."):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_worth_telling(record: logging.LogRecord) -> bool:

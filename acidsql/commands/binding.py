@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
 from acidsql.errors import AcidError, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.prune import prune
@@ -76,7 +77,7 @@ def _refuse_unread(table: Table, reference: TableReference, references: Referenc
         problem = "ROW__ID cannot be used in this query: its scopes could not be taken apart"
     if problem is not None:
         span = reference.name.span
-        raise UnsupportedError(problem).locate(span.source, span.start, span.end)
+        raise at(span, UnsupportedError(problem))
 
 
 def _partitions(
@@ -122,7 +123,7 @@ def bind(env: Environment, references: References, sources: Sequence[Source], sn
             frame = snapshot_frame(env.spark, seen, row_id=references.uses_row_id, search=source.search)
         except AcidError as e:
             span = source.reference.name.span
-            raise e.locate(span.source, span.start, span.end) from e
+            raise at(span, e) from e
         names[source.reference] = views.add(frame)
     return references.splice(names)
 

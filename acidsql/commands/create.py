@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.insert import new_partition
+from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
 from acidsql.commands.transaction import write_transaction
 from acidsql.errors import (
@@ -42,7 +43,6 @@ from acidsql.sql.statements import (
     DropTable,
     RepairTable,
     Span,
-    TableName,
 )
 from acidsql.types import Array, Char, HiveType, Map, Struct, Varchar, contains, parse_type, to_hive, to_spark
 from acidsql.valid_ids import ValidWriteIdList
@@ -60,7 +60,7 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
     if name in env.metastore.list_databases():
         if statement.if_not_exists:
             return env.nothing()
-        raise _at(statement.name.span, AlreadyExists(f"Database {name} already exists"))
+        raise at(statement.name.span, AlreadyExists(f"Database {name} already exists"))
     filesystem.mkdirs(path)
     env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
     return env.nothing()
@@ -88,7 +88,7 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
         try:
             env.metastore.drop_database(name)
         except AcidError as e:
-            raise _at(statement.name.span, e) from e
+            raise at(statement.name.span, e) from e
     for table in tables:
         _remove(table.location)
     filesystem, path = fs.resolve(database.location)
@@ -203,7 +203,7 @@ class CreateTableCommand:
         self._check_names()
         for definition in statement.partition_keys:
             if not _is_key_type(parse_type(definition.type.text)):
-                raise _at(definition.type, AnalysisError(f"A partition key cannot be of type {definition.type.text}"))
+                raise at(definition.type, AnalysisError(f"A partition key cannot be of type {definition.type.text}"))
         parameters = {
             **{k: v for k, v in statement.properties.items() if k.lower() != VALID_WRITE_IDS},
             "transactional": "true",
@@ -228,9 +228,9 @@ class CreateTableCommand:
         for definition in [*self.statement.columns, *self.statement.partition_keys]:
             name = definition.name.text.lower()
             if name in seen:
-                raise _at(definition.name.span, AnalysisError(f"Duplicate column name: {name}", code=10036))
+                raise at(definition.name.span, AnalysisError(f"Duplicate column name: {name}", code=10036))
             if name.upper() == ROW_ID or name.startswith(RAW_KEY):
-                raise _at(definition.name.span, AnalysisError(f"{name} is a reserved column name"))
+                raise at(definition.name.span, AnalysisError(f"{name} is a reserved column name"))
             seen.add(name)
 
     def _column(self, definition: ColumnDef) -> Column:
@@ -253,7 +253,7 @@ class CreateTableCommand:
         return next((v for k, v in self.statement.properties.items() if k.lower() == name), None)
 
     def _fail(self, error: AcidError) -> AcidError:
-        return _at(self.statement.table.span, error)
+        return at(self.statement.table.span, error)
 
 
 def _refuse_nested_lengths(type: HiveType, nested: bool = False) -> None:
@@ -371,7 +371,7 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
     """MSCK REPAIR TABLE: register the partition directories that are there and not known."""
     table = env.get_table(statement.table)
     if not table.partition_keys:
-        raise _at_name(statement.table, AnalysisError(f"Table {table.full_name} is not partitioned", code=10241))
+        raise at(statement.table.span, AnalysisError(f"Table {table.full_name} is not partitioned", code=10241))
     known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
     found = [new_partition(table, name) for name in find_partitions(table)]
     missing = [p for p in found if p.values not in known]
@@ -383,11 +383,3 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
 def _remove(location: str) -> None:
     filesystem, path = fs.resolve(location)
     filesystem.delete(path)
-
-
-def _at(span: Span, error: AcidError) -> AcidError:
-    return error.locate(span.source, span.start, span.end)
-
-
-def _at_name(name: TableName, error: AcidError) -> AcidError:
-    return _at(name.span, error)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from acidsql.commands.places import at
 from acidsql.errors import DatabaseNotFound, NotTransactional, TableNotFound, UnsupportedError
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
@@ -69,7 +70,7 @@ class Environment:
             )
         else:
             error = TableNotFound(f"Table not found {self.database_of(name)}.{name.table.lower()}")
-        raise error.locate(name.span.source, name.span.start, name.span.end)
+        raise at(name.span, error)
 
     def writable_table(self, name: TableName) -> Table:
         """The full-ACID table that a statement changes. Raises as :meth:`get_table`, and for kinds not written yet."""
@@ -82,7 +83,7 @@ class Environment:
         elif table.bucket_columns:
             problem = UnsupportedError(f"Table {table.full_name} is bucketed: not written by this version")
         if problem is not None:
-            raise problem.locate(name.span.source, name.span.start, name.span.end)
+            raise at(name.span, problem)
         return table
 
     def known_to_spark(self, name: TableName) -> bool:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot, Source, bind, find_sources, read_locks
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
@@ -17,7 +18,7 @@ from acidsql.metastore.model import Column, LockComponent, LockType, Operation, 
 from acidsql.partition_names import parse_partition_name, partition_name
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target, Written
-from acidsql.plan.values import literal, store_assignment
+from acidsql.plan.values import NotStorable, literal, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import (
@@ -72,7 +73,7 @@ class InsertCommand:
         named = spec.keys if spec else ()
         for key, _ in named:
             if key.text.lower() not in keys:
-                raise _at(
+                raise at(
                     key.span,
                     AnalysisError(f"{key.text} is not a partition key of {self.table.full_name}", code=10098),
                 )
@@ -101,7 +102,7 @@ class InsertCommand:
                 f"SELECT nullif(CAST(CAST(({value.text}\n) AS {type}) AS string), '') FROM VALUES (1)", self.parameters
             ).collect()[0]
         except AcidError as e:
-            raise _at(value, e) from e
+            raise at(value, e) from e
         return None if row[0] is None else str(row[0])
 
     def _body(self) -> Span:
@@ -122,9 +123,9 @@ class InsertCommand:
         for name in statement.columns:
             column = by_name.get(name.text.lower())
             if column is None or column.name in self.partitioning.static:
-                raise _at(name.span, _unknown_column(name, table))
+                raise at(name.span, _unknown_column(name, table))
             if column in chosen:
-                raise _at(name.span, AnalysisError(f"Column {column.name} is named twice"))
+                raise at(name.span, AnalysisError(f"Column {column.name} is named twice"))
             chosen.append(column)
         missing = [n for n in self.partitioning.dynamic if by_name[n] not in chosen]
         if missing and statement.partition is not None:
@@ -231,8 +232,8 @@ class InsertCommand:
         named = raw.toDF(*[f"v{i}" for i in range(len(columns))])
         try:
             stored = store_assignment(self.env.spark, named, columns, 0)
-        except AcidError as e:
-            raise _at(self.statement.query, e) from e
+        except NotStorable as e:
+            raise at(self._place_of(e.target, columns), e) from e
         given = {c.name: e for c, e in zip(columns, stored, strict=True)}
         made = [f"{given.get(c.name) or self._missing(c)} AS c{i}" for i, c in enumerate(table.columns)]
         for i, key in enumerate(table.partition_keys):
@@ -243,6 +244,14 @@ class InsertCommand:
                 text = f"nullif(CAST({given[key.name]} AS string), '')"
             made.append(f"{text} AS k{i}")
         return named.selectExpr(*made)
+
+    def _place_of(self, column: str, columns: Sequence[Column]) -> Span:
+        """The value that a column got, in a VALUES list of one row; else the query."""
+        rows = self.statement.rows
+        if rows is None or len(rows) != 1:
+            return self.statement.query
+        value = rows[0][[c.name for c in columns].index(column)]
+        return value.span if isinstance(value, Default) else value
 
     def _missing(self, column: Column) -> str:
         if column.default is None and column.not_null:
@@ -274,17 +283,13 @@ class InsertCommand:
             metastore.add_dynamic_partitions(txn.id, write_id, table.database, table.name, names, operation)
 
     def _at_table(self, error: AcidError) -> AcidError:
-        return _at(self.statement.table.span, error)
+        return at(self.statement.table.span, error)
 
 
 def new_partition(table: Table, name: str) -> Partition:
     """A partition at its usual place below the table."""
     values = tuple(value for _, value in parse_partition_name(name))
     return Partition(table.database, table.name, values, f"{table.location.rstrip('/')}/{name}")
-
-
-def _at(span: Span, error: AcidError) -> AcidError:
-    return error.locate(span.source, span.start, span.end)
 
 
 def _unknown_column(name: Name, table: Table) -> AnalysisError:
@@ -300,7 +305,7 @@ def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -
     if env.find_table(statement.table) is None:
         if not env.known_to_spark(statement.table):
             error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")
-            raise _at(statement.table.span, error)
+            raise at(statement.table.span, error)
         return _insert_by_spark(env, statement, parameters)
     table = env.writable_table(statement.table)
     return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)

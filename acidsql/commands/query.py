@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot, bind, find_sources
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
 from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import Table, TxnType
 from acidsql.plan.scan import snapshot_frame
@@ -81,7 +82,7 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
     """EXPLAIN of a query: Spark's own plan, over the snapshots."""
     if not isinstance(statement.inner, Query):
         span = statement.inner.span
-        raise UnsupportedError("EXPLAIN is there for queries only").locate(span.source, span.start, span.end)
+        raise at(span, UnsupportedError("EXPLAIN is there for queries only"))
     return with_sources(env, statement.inner.span, parameters, head=f"EXPLAIN {statement.mode} ")
 
 

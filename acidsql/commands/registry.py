@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands import create, describe, insert, query, session_state, show, update
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
 from acidsql.errors import UnsupportedError
 from acidsql.sql import statements as s
 
@@ -19,9 +20,8 @@ def passthrough(env: Environment, statement: s.Passthrough, parameters: Mapping[
     """Anything that is not ours: Spark runs it, unless it names an ACID table, of which Spark knows nothing."""
     for name in statement.names:
         if env.find_table(name) is not None:
-            raise UnsupportedError(
-                f"This statement is not carried out on ACID tables by this version: {name.table} is one"
-            ).locate(name.span.source, name.span.start, name.span.end)
+            message = f"This statement is not carried out on ACID tables by this version: {name.table} is one"
+            raise at(name.span, UnsupportedError(message))
     return env.sql(statement.span.text, parameters)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
 from acidsql.errors import DatabaseNotFound, InvalidValue
 from acidsql.settings import REGISTRY
 from acidsql.sql.statements import Set, Use
@@ -23,7 +24,7 @@ def use(env: Environment, statement: Use, parameters: Mapping[str, Any]) -> Data
     in_spark = env.spark.catalog.databaseExists(name)
     if not in_spark and name not in env.metastore.list_databases():
         span = statement.database.span
-        raise DatabaseNotFound(f"Database does not exist: {name}").locate(span.source, span.start, span.end)
+        raise at(span, DatabaseNotFound(f"Database does not exist: {name}"))
     if in_spark:
         env.spark.catalog.setCurrentDatabase(name)
     env.database = name

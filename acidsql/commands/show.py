@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
 from acidsql.errors import AnalysisError, PartitionNotFound
 from acidsql.metastore.model import Column, LockInfo, LockState, Table, TxnState
 from acidsql.plan.snapshot import partition_names
@@ -78,7 +79,7 @@ def show_partitions(env: Environment, statement: ShowPartitions, parameters: Map
     if not table.partition_keys:
         span = statement.table.span
         error = AnalysisError(f"Table {table.full_name} is not a partitioned table", code=10241)
-        raise error.locate(span.source, span.start, span.end)
+        raise at(span, error)
     wanted = _wanted_values(env, statement.partition)
     keys = [k.name for k in table.partition_keys]
     found = env.metastore.list_partitions(table.database, table.name)
@@ -159,7 +160,7 @@ def _partition_named(env: Environment, statement: ShowLocks, database: str, tabl
         if dict(zip([k.name for k in known.partition_keys], found.values, strict=True)) == wanted:
             return partition_names(known, found)
     span = statement.partition.span
-    raise PartitionNotFound(f"Partition not found {wanted}").locate(span.source, span.start, span.end)
+    raise at(span, PartitionNotFound(f"Partition not found {wanted}"))
 
 
 def _lock_row(lock: LockInfo) -> list[str | None]:

@@ -9,13 +9,14 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot, Source, bind, find_sources, pruned_partitions, read_locks, search_of
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, ColumnNotFound
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.scan import RAW_KEY, ROW_ID, snapshot_frame
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Target, Written
-from acidsql.plan.values import quote, store_assignment
+from acidsql.plan.values import NotStorable, quote, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, XLOCK_WRITE
@@ -104,6 +105,7 @@ class _RowChange:
         return self._stored(raw) if values else raw
 
     def _stored(self, raw: DataFrame) -> DataFrame:
+        """The new values as they are stored."""
         stored = store_assignment(self.env.spark, raw, self.table.columns, 0)
         rest = [quote(c) for c in raw.columns[len(stored) :]]
         return raw.selectExpr(*[f"{e} AS c{i}" for i, e in enumerate(stored)], *rest)
@@ -157,7 +159,7 @@ class UpdateCommand(_RowChange):
                 code=10408,
                 hint=f"The columns are {', '.join(c.name for c in table.columns)}.",
             )
-        raise problem.locate(span.source, span.start, span.end)
+        raise at(span, problem)
 
     @staticmethod
     def _refuse_twice(assignments: Sequence[Assignment]) -> None:
@@ -165,11 +167,18 @@ class UpdateCommand(_RowChange):
         for assignment in assignments:
             name, span = assignment.column.text.lower(), assignment.column.span
             if name in seen:
-                raise AnalysisError(f"Column {name} is set twice").locate(span.source, span.start, span.end)
+                raise at(span, AnalysisError(f"Column {name} is set twice"))
             seen.add(name)
 
     def _expressions(self) -> list[References]:
         return [*super()._expressions(), *self.expressions.values()]
+
+    def _stored(self, raw: DataFrame) -> DataFrame:
+        try:
+            return super()._stored(raw)
+        except NotStorable as e:
+            value = self.assignments[e.target].value
+            raise at(value.span if isinstance(value, Default) else value, e) from e
 
     def _values(self, bound: Mapping[References, str]) -> list[str]:
         name = quote(self.alias or self.table.name)

@@ -125,6 +125,17 @@ def _stored(name: str, column: Column, type: HiveType, source: str, ansi: bool) 
     return expression
 
 
+class NotStorable(AnalysisError):
+    """Raised when values of a type cannot be stored in a column."""
+
+    def __init__(self, source: str, column: Column) -> None:
+        super().__init__(
+            f"Cannot store {source.upper()} in column {column.name} of type {column.type.upper()}",
+            hint=f"Write an explicit cast: CAST(… AS {column.type}).",
+        )
+        self.target = column.name
+
+
 def store_assignment(spark: SparkSession, frame: DataFrame, columns: Sequence[Column], first: int) -> list[str]:
     """Expressions that turn columns ``first…`` of a frame into values of table columns.
 
@@ -138,7 +149,7 @@ def store_assignment(spark: SparkSession, frame: DataFrame, columns: Sequence[Co
         One SQL expression over ``frame`` per column.
 
     Raises:
-        AnalysisError: When a type cannot be stored in its column (Spark's ANSI store assignment rules).
+        NotStorable: When a type cannot be stored in its column (Spark's ANSI store assignment rules).
     """
     ansi = (spark.conf.get("spark.sql.ansi.enabled") or "true").lower() == "true"
     fields = frame.schema.fields[first : first + len(columns)]
@@ -147,10 +158,7 @@ def store_assignment(spark: SparkSession, frame: DataFrame, columns: Sequence[Co
         type = parse_type(column.type)
         source = field.dataType.simpleString()
         if source != to_spark(type, plain_strings=True) and not _assignable(spark, frame, first + position, type):
-            raise AnalysisError(
-                f"Cannot store {source.upper()} in column {column.name} of type {column.type.upper()}",
-                hint=f"Write an explicit cast: CAST(… AS {column.type}).",
-            )
+            raise NotStorable(source, column)
         made.append(_stored(frame.columns[first + position], column, type, source, ansi))
     return made
 

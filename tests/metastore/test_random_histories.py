@@ -169,14 +169,11 @@ class Histories(RuleBasedStateMachine):
             self.time_out(spared=request.txn)
         return found()
 
-    def conflict(self, txn_id: int) -> Change | None:
+    def conflicts(self, txn_id: int) -> list[Change]:
+        """What others committed since a transaction began, of what it is about to change."""
         mine = [(n, p) for n, p, o in self.txns[txn_id].components if o in CHANGES]
-        met = [
-            c
-            for c in self.changes
-            if c.commit >= txn_id and any(overlap(("d", c.table, c.partition), ("d", *m)) for m in mine)
-        ]
-        return min(met, key=lambda c: (c.commit, c.txn), default=None)
+        later = [c for c in self.changes if c.commit >= txn_id]
+        return [c for c in later if any(overlap(("d", c.table, c.partition), ("d", *m)) for m in mine)]
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -303,7 +300,7 @@ class Histories(RuleBasedStateMachine):
         if txn.state is OPEN:
             shared = any(k is SHARED_WRITE for r in self.requests.values() if r.txn == txn_id for k, _ in r.parts)
             checked = txn.type is not TxnType.READ_ONLY and (shared or not self.exclusive)
-            conflict = self.conflict(txn_id) if checked else None
+            conflict = min(self.conflicts(txn_id), key=lambda c: (c.commit, c.txn), default=None) if checked else None
             if conflict is not None:
                 with pytest.raises(WriteConflict) as caught:
                     self.store.commit_txn(txn_id)
@@ -409,14 +406,9 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def the_latest_conflict_is_known(self) -> None:
         for txn_id in self.of_state(OPEN):
-            mine = [(n, p) for n, p, o in self.txns[txn_id].components if o in CHANGES]
-            if mine and self.txns[txn_id].type is TxnType.DEFAULT:
-                met = [
-                    c.txn
-                    for c in self.changes
-                    if c.commit >= txn_id and any(overlap(("d", c.table, c.partition), ("d", *m)) for m in mine)
-                ]
-                assert self.store.get_latest_txn_in_conflict(txn_id) == max(met, default=None)
+            if self.txns[txn_id].type is TxnType.DEFAULT:
+                latest = max((c.txn for c in self.conflicts(txn_id)), default=None)
+                assert self.store.get_latest_txn_in_conflict(txn_id) == latest
 
 
 @pytest.mark.needs("own clock", "own settings", "reallocate", "forgets components", "table meets partition")
