@@ -1,20 +1,28 @@
-"""One Spark session for the whole run; a warehouse and an acidsql session of its own for every test."""
+"""One Spark session for the whole run; a warehouse and an acidsql session of its own for every test that asks.
+
+PySpark is imported by the fixtures that need it: the other tests run without it, and start at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.plan import scan
-from acidsql.session import AcidSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from acidsql.session import AcidSession
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
     session = (
         SparkSession.builder.master("local[2]")
         .appName("acidsql-tests")
@@ -37,6 +45,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(params=["whole files", "searched files"])
 def search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test twice: as small tables are read, and with the search that only large ones are worth."""
+    from acidsql.plan import scan
+
     if request.param == "searched files":
         monkeypatch.setattr(scan, "MIN_BYTES", 0)
 
