@@ -181,7 +181,7 @@ class NoSuchLock(TransactionError):
 
 
 class LockTimeout(TransactionError):
-    """Raised when a lock was not granted in time; the message names the holders (Hive 10271)."""
+    """Raised when a lock was not granted in time; the message names the holders (Hive 10307)."""
 
 
 class SnapshotTooOld(TransactionError):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from pyspark.sql import SparkSession
 
-_PATIENCE = 10.0
-"""Seconds that the JVM gets to cancel jobs."""
+_PATIENCE = 2.0
+"""Seconds in which a call to the JVM, still planning perhaps, is expected to start a job that can be cancelled."""
+
+_PAUSE = 0.1
 
 
 @contextmanager
@@ -26,11 +29,14 @@ def interruptible(spark: SparkSession) -> Iterator[None]:
     """
 
     def end_statement(number: int, frame: FrameType | None) -> None:
+        in_call = _waits_for_jvm(frame)
         cancelled: list[int] = []
-        cancel = threading.Thread(target=lambda: cancelled.extend(_cancel_jobs(spark)), daemon=True)
+        cancel = threading.Thread(
+            target=lambda: cancelled.extend(_cancel_jobs(spark, _PATIENCE if in_call else 0.0)), daemon=True
+        )
         cancel.start()
-        cancel.join(_PATIENCE)
-        if not (cancelled and _waits_for_jvm(frame)):
+        cancel.join(2 * _PATIENCE)
+        if not (cancelled and in_call):
             raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
@@ -45,11 +51,16 @@ def interruptible(spark: SparkSession) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _cancel_jobs(spark: SparkSession) -> list[int]:
-    """Cancel all running jobs; which there were."""
-    running = list(spark.sparkContext.statusTracker().getActiveJobsIds())
-    spark.sparkContext.cancelAllJobs()
-    return running
+def _cancel_jobs(spark: SparkSession, patience: float) -> list[int]:
+    """Cancel the running jobs, or the first to start within some seconds; which they were."""
+    until = time.monotonic() + patience
+    while True:
+        running = list(spark.sparkContext.statusTracker().getActiveJobsIds())
+        if running:
+            spark.sparkContext.cancelAllJobs()
+        if running or time.monotonic() >= until:
+            return running
+        time.sleep(_PAUSE)
 
 
 def _waits_for_jvm(frame: FrameType | None) -> bool:

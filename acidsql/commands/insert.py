@@ -143,6 +143,7 @@ class InsertCommand:
             return Written(0, 0)
         sources = find_sources(env, self.references, self.parameters)
         with write_transaction(env, [*self._locks(), *read_locks(sources)]) as txn, Views(env.spark) as views:
+            txn.confirm(self.table)
             changes = self._changes(self._raw(Snapshot(env, txn.valid_txns) if sources else None, sources, views))
             write_id = txn.allocate_write_id(self.table)
             staging = txn.stage(self.table)

@@ -43,6 +43,18 @@ class WriteTransaction:
             self._txns = self.env.metastore.get_valid_txns(self.id)
         return self._txns
 
+    def confirm(self, table: Table) -> None:
+        """Make sure that a table that was resolved before the locks were granted is still that table.
+
+        Raises:
+            TableNotFound: When it was dropped while this statement waited.
+            TransactionError: When it was altered or made anew.
+        """
+        if self.env.metastore.get_table(table.database, table.name) != table:
+            raise TransactionError(
+                f"Table {table.full_name} was changed while this statement waited for its locks", hint="Run it again."
+            )
+
     def allocate_write_id(self, table: Table) -> int:
         """The write id in a table: taken after lock and snapshot, or deletes could miss rows (Hive's ``Driver``)."""
         return self.env.metastore.allocate_table_write_id(self.id, table.database, table.name)
@@ -142,7 +154,7 @@ def wait_for_lock(env: Environment, request: LockRequest) -> LockResponse:
         if tries <= 0 or time.monotonic() >= deadline:
             raise LockTimeout(
                 _who_holds(response),
-                code=10271,
+                code=10307,
                 hint="SHOW LOCKS lists the holders; acidsql.lock.timeout bounds the wait.",
             )
         time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))

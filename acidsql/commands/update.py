@@ -59,6 +59,7 @@ class _RowChange:
             return Written(0, 0)
         locks = self._locks(partitions) + read_locks(s for found in sources.values() for s in found)
         with write_transaction(env, locks) as txn, Views(env.spark) as views:
+            txn.confirm(table)
             changes = self._plan(Snapshot(env, txn.valid_txns), sources, partitions, views)
             if changes is None:
                 return Written(0, 0)

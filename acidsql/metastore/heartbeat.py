@@ -1,4 +1,4 @@
-"""One thread per session that keeps its transactions alive, and ends those whose readers are gone."""
+"""One thread per session: it keeps transactions alive, and ends those of readers that are gone and of the dead."""
 
 from __future__ import annotations
 
@@ -101,5 +101,8 @@ class Heartbeats:
                 self.end_released()
                 if alive:
                     self._metastore.heartbeat_txns(alive)
+                # housekeeping that Hive leaves to its server; here whoever is there does it
+                self._metastore.time_out_txns()
+                self._metastore.clean_empty_aborted_txns()
             except AcidError as e:  # the statement itself meets the error at its next call; the thread must go on
                 logger.warning("heartbeat failed: %s", e)

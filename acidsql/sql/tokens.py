@@ -131,10 +131,8 @@ def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
     at = start
     for token in raw:
         begin, finish = token.start + start, token.end + 1 + start
-        if at < begin and not source[at:begin].isspace():
-            at = skip_gap(source, at, stop)
-        else:
-            at = begin
+        gap = source[at:begin]
+        at = skip_gap(source, at, stop) if gap and not gap.isspace() else begin
         if at > begin:
             return at
         if at < begin:

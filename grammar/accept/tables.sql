@@ -3,7 +3,7 @@ CREATE TABLE emp (id int, name string, salary int) STORED AS ORC TBLPROPERTIES('
 
 --> CreateTable covers: column_option, comment, partitioned_by, partition_column, location, clustered_by, sorted_column
 CREATE TRANSACTIONAL TABLE IF NOT EXISTS hr.emp (
-  id int NOT NULL COMMENT 'the key',
+  id int NOT NULL ENABLE COMMENT 'the key',
   name varchar(20) DEFAULT concat('a', 'b') NOT NULL,
   prices map<string, array<struct<a: int, b: decimal(10, 2)>>>,
   seen timestamp with local time zone COMMENT 'when'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -306,3 +307,24 @@ def test_columns_called_as_the_event_columns_are(acid: AcidSession) -> None:
     acid.sql("DELETE FROM t WHERE bucket = 7")
     assert rows(acid, "SELECT t.row.bucket, operation, rowid, `date` FROM t WHERE row.bucket = 5") == [(5, 2, 3, 4)]
     assert rows(acid, "SELECT bucket FROM t WHERE ROW__ID.bucketId = 536870912") == [(1,)]
+
+
+def test_a_table_that_changed_while_a_statement_waited_is_not_written(
+    acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int)")
+    acid.sql("INSERT INTO t VALUES (1)")
+    lock = type(acid.metastore).lock
+    pending = ["DROP TABLE t", "CREATE TRANSACTIONAL TABLE t (b string)"]
+
+    def changed_first(*args: Any, **kwargs: Any) -> Any:
+        first, pending[:] = list(pending), []
+        for statement in first:
+            acid.sql(statement)
+        return lock(*args, **kwargs)
+
+    monkeypatch.setattr(type(acid.metastore), "lock", changed_first)
+    with pytest.raises(AcidError, match="was changed while"):
+        acid.sql("INSERT INTO t VALUES (2)")
+    assert acid.table("t").collect() == []
+    assert tree(warehouse / "t") == []

@@ -13,8 +13,8 @@ from acidsql.sql.tokens import Kind, Token, tokenize
 T = TypeVar("T")
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
-_AFTER_OPERAND = {")", "]", "}"}
-_NOT_OPERANDS = {"AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "IN", "DISTINCT"}
+_CLOSED = {")", "]", "}"}
+_BEFORE_OPERANDS = {"AND", "OR", "NOT", "CASE", "WHEN", "THEN", "ELSE", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "IN"}
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 
 
@@ -241,37 +241,56 @@ class Cursor:
                 raise self.error(f"Expected {_CLOSING[opened[-1].text]}", hint=_where(self.source, opened[-1]))
             if token.word in _CLOSING:
                 opened.append(token)
-            elif token.word in _AFTER_OPERAND:
+            elif token.word in _CLOSED:
                 if token.word != _CLOSING[opened[-1].text]:
                     raise self.error(f"Expected {_CLOSING[opened[-1].text]}", hint=_where(self.source, opened[-1]))
                 opened.pop()
             self.at += 1
 
+    def skip_angles(self) -> None:
+        """Read from the ``<`` of a type to just past its ``>``."""
+        opened, depth = self.token, 0
+        while not self.at_end():
+            depth += {"<": 1, ">": -1}.get(self.word, 0)
+            if self.word == "(":
+                self.skip_brackets()
+            else:
+                self.at += 1
+            if depth == 0:
+                return
+        raise self.error("Expected >", hint=_where(self.source, opened))
+
+    def _skip_cast(self) -> None:
+        """``::type``, whose ``<``, ``,`` and ``>`` are no operators and end nothing."""
+        self.at += 2
+        if self.word == "<":
+            self.skip_angles()
+
     def expect_expression(self, stops: Collection[str], what: str = "an expression") -> Span:
         """An expression up to ``,``, a closing bracket, the end, or one of the words that may follow it here."""
-        first = self.at
-        while not self.at_end() and self.word != "," and self.word not in _AFTER_OPERAND:
-            if self.word in stops and self._ends_expression(first):
+        first, cast_end = self.at, -1
+        while not self.at_end() and self.word != "," and self.word not in _CLOSED:
+            if self.word in stops and (self.at == cast_end or self._ends_expression(first)):
                 break
             if self.word in _CLOSING:
                 self.skip_brackets()
+            elif self.word == "::" and self.peek().is_name:
+                self._skip_cast()
+                cast_end = self.at
             else:
                 self.at += 1
         if self.at == first:
             raise self.error(f"Expected {what}")
-        last = self.tokens[self.at - 1]
-        if last.word in _DANGLING or (last.kind is Kind.SYMBOL and last.word not in _COMPLETE):
+        if self.at != cast_end and _wants_operand(self.tokens[self.at - 1]):
             raise self.error("Expected the rest of the expression")
         return self.span(first)
 
     def _ends_expression(self, first: int) -> bool:
         """Whether the stop word that stands here is one, and not a column of that name."""
         before, after = self.tokens[self.at - 1], self.peek()
-        if self.at > first and (before.word == "." or _wants_operand(before)):
-            return False
-        if self.at == first:
-            return not (after.kind is Kind.SYMBOL and after.word not in "([{")
-        return True
+        if self.at > first:
+            return before.word != "." and not _wants_operand(before)
+        return not (after.kind is Kind.SYMBOL and after.word not in "([{")
 
     def partition_spec(self) -> PartitionSpec | None:
         """``PARTITION (p = 1, q)``, None where there is none."""
@@ -306,7 +325,7 @@ class Cursor:
     def skip_balanced(self) -> None:
         """Go to the end, looking at brackets only."""
         while not self.at_end():
-            if self.word in _AFTER_OPERAND:
+            if self.word in _CLOSED:
                 raise self.error("Expected the end of the statement")
             if self.word in _CLOSING:
                 self.skip_brackets()
@@ -321,15 +340,11 @@ class Cursor:
         self.begin = outer
 
 
-_DANGLING = _NOT_OPERANDS | {"CASE"}
-_COMPLETE = _AFTER_OPERAND | {"*", "?", ">"}  # ">" ends x::array<int>
-
-
 def _wants_operand(token: Token) -> bool:
     """Whether an operand must follow this token."""
     if token.kind is Kind.SYMBOL:
-        return token.word not in _AFTER_OPERAND and token.word != "?"
-    return token.word in _NOT_OPERANDS
+        return token.word not in _CLOSED and token.word != "?"
+    return token.word in _BEFORE_OPERANDS
 
 
 def _shown(token: Token) -> str:
