@@ -10,10 +10,10 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast bench lint format clean
+.PHONY: help java venv demo test test-fast test-faults bench lint format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.dev ## the virtual environment with everything that a contributor needs
 
@@ -25,6 +25,9 @@ test: java $(VENV)/.dev ## all tests
 
 test-fast: $(VENV)/.dev ## the tests that need no Spark
 	@$(PY) -m pytest --ignore=tests/spark --ignore=tests/faults
+
+test-faults: java $(VENV)/.dev ## only the tests that fail or kill statements at every step (they are part of test, too)
+	@$(WITH_JAVA) $(PY) -m pytest tests/faults
 
 bench: java $(VENV)/.dev ## time of single statements (see tests/benchmarks/README.md for the comparison with others)
 	@$(WITH_JAVA) $(PY) -m tests.benchmarks.statements

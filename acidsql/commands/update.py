@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ JOB_BYTES = 256 << 20
 """A statement without WHERE over more than this goes straight to a Spark job."""
 
 
-class _RowChange:
+class _RowChange(ABC):
     """What UPDATE and DELETE share: a table, an optional condition, and the identity of the rows that meet it."""
 
     operation: Operation
@@ -46,9 +47,9 @@ class _RowChange:
     def _expressions(self) -> list[References]:
         return [self.where] if self.where else []
 
+    @abstractmethod
     def _values(self, bound: Mapping[References, str]) -> list[str]:
         """Expressions for the new values of all data columns; none for DELETE."""
-        raise NotImplementedError
 
     def run(self) -> Written:
         """All phases from the resolved statement to the commit."""

@@ -124,7 +124,7 @@ def test_an_error_at_any_step_leaves_all_or_nothing(
             break
         assert now == before, injector.fired
         if injector.fired == "open_txns" and after:
-            # nobody was told its id, so nobody sends heartbeats: it ends with hive.txn.timeout, which we do not wait for
+            # nobody was told its id, so nobody sends heartbeats: it ends with hive.txn.timeout, which is too long here
             acid.metastore.abort_txns([t.id for t in acid.metastore.show_txns()])
             acid.metastore.clean_empty_aborted_txns()
         assert acid.sql("SHOW TRANSACTIONS").collect() == [], injector.fired
