@@ -39,17 +39,19 @@ class ExpressionReader(TokenReader):
 
     def stops_here(self, stops: Collection[str]) -> bool:
         word = self.word
-        if word in SET_OPERATIONS or word in stops:
+        if word in stops:
             return True
         if word == "LATERAL":
             return self.peek().word == "VIEW"
         if word in ("SELECT", "MAP", "REDUCE"):
             return self.starts_query()
-        return word == "FROM" or self.at_clause()
+        if word == "FROM":
+            return not (self.peek().word == "FROM" and self.is_last_word())
+        return (word in SET_OPERATIONS or self.at_clause()) and not self.is_last_word()
 
     def operand(self, scope: Scope, first: int, is_list: bool) -> bool:
         """One token or group where an operand must stand; whether one is still needed."""
-        if self.word in PREFIXES and not self.ends_item(self.peek()):
+        if self.word in PREFIXES and not (self.ends_item(self.peek()) or self.is_last_word()):
             self.step()
             return True
         if self.token.kind is Kind.SYMBOL and self.word not in OPENING and self.word != "?":

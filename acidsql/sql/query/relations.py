@@ -5,7 +5,7 @@ from __future__ import annotations
 from acidsql.errors import ParseError
 from acidsql.sql.query.expressions import ExpressionReader
 from acidsql.sql.query.structure import Relation, Scope
-from acidsql.sql.query.tokens import JOINS, NO_ALIAS
+from acidsql.sql.query.tokens import JOINS
 from acidsql.sql.statements import Span, TableName
 from acidsql.sql.tokens import Kind, tokenize
 
@@ -181,8 +181,9 @@ class RelationReader(ExpressionReader):
             self.one(scope)
         else:
             self.step()
-            [relation] = self.table(inside, "argument", start)
-            relation.end = self.token.end
+            relations = self.table(inside, "argument", start)
+            for relation in relations:
+                relation.end = self.token.end
             self.close()
 
     def table(self, scope: Scope, body: str = "", body_start: int = 0) -> list[Relation]:
@@ -228,13 +229,10 @@ class RelationReader(ExpressionReader):
             self.skip_group()
 
     def alias(self, relation: Relation | None) -> str | None:
-        """``[AS] alias [(columns)]``."""
-        if self.word == "AS":
+        """``[AS] alias [(columns)]``. In ``AS (columns)`` Spark takes AS for the alias."""
+        if self.word == "AS" and self.peek().word != "(":
             self.step()
-            if self.word == "(":
-                self.skip_group()
-                return ""
-        elif not self.token.is_name or self.word in NO_ALIAS or self.at_clause():
+        elif self.word != "AS" and not self.may_be_alias():
             return None
         name = self.token.name
         self.step()
@@ -278,7 +276,7 @@ class RelationReader(ExpressionReader):
     def word_or_name(self) -> str:
         """A name that stands here, in lower case, unless it is the first word of what follows; empty then."""
         token = self.token
-        if not token.is_name or token.word in NO_ALIAS | {"AS"} or self.at_clause():
+        if token.word == "AS" or not self.may_be_alias():
             return ""
         self.step()
         return token.name.lower()

@@ -9,12 +9,9 @@ SET_OPERATIONS = {"UNION", "INTERSECT", "EXCEPT", "MINUS"}
 BY = {"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"}
 CLAUSES = {"WHERE", "HAVING", "LIMIT", "OFFSET", "WINDOW", *BY}
 JOINS = {"JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL"}
-NO_ALIAS = (
-    {"FROM", "ON", "USING", "LATERAL", "PIVOT", "UNPIVOT", "SELECT", "TABLESAMPLE", "WHEN", "SET"}
-    | SET_OPERATIONS
-    | {"WHERE", "HAVING", "LIMIT", "OFFSET", "WINDOW"}
-    | JOINS
-)
+NEVER_ALIAS = {"ON", "USING", "LATERAL"} | SET_OPERATIONS | JOINS
+"""Words that Spark takes for no alias (``strictNonReserved`` of its grammar)."""
+HARDLY_ALIAS = {"FROM", "PIVOT", "UNPIVOT", "SELECT", "TABLESAMPLE", "WHERE", "HAVING", "LIMIT", "OFFSET", "WINDOW"}
 OPERATORS = {"AND", "OR", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "DIV", "ESCAPE", "WHEN", "THEN", "ELSE", "IN"}
 PREFIXES = {"NOT", "CASE", "WHEN", "THEN", "ELSE"}
 CLOSING = {")", "]", "}"}
@@ -109,7 +106,20 @@ class TokenReader:
     @staticmethod
     def ends_item(token: Token) -> bool:
         """Whether a token behind a word makes that word an item of its own."""
-        return token.kind is Kind.END or token.word in {",", ")", ".", "FROM", "AS", "="}
+        return token.kind is Kind.END or token.word in {",", ")", ".", "AS", "="}
+
+    def is_last_word(self) -> bool:
+        """Whether nothing follows here that a clause could go on with: the word is an alias then."""
+        following, second = self.peek(), self.peek(2)
+        if following.word == "FROM" and self.word not in SET_OPERATIONS:
+            return second.word == "(" or (second.is_name and second.word not in HARDLY_ALIAS | NEVER_ALIAS | BY)
+        return following.kind is Kind.END or following.word in {",", ")"}
+
+    def may_be_alias(self) -> bool:
+        """Whether a name stands here that is not the first word of what may follow a relation."""
+        if not self.token.is_name or self.word in NEVER_ALIAS:
+            return False
+        return self.is_last_word() or not (self.word in HARDLY_ALIAS or self.at_clause())
 
     def at_clause(self) -> bool:
         if self.word in BY:
