@@ -23,15 +23,16 @@ def parse_quietly(text: str) -> exp.Expression | None:
     return None if isinstance(tree, exp.Command) or not isinstance(tree, exp.Expression) else tree
 
 
-def _drop(record: logging.LogRecord) -> bool:
-    return False
-
-
 @contextmanager
 def _silence() -> Iterator[None]:
     """sqlglot warns of what it cannot parse; the caller knows from the answer."""
-    _LOGGER.addFilter(_drop)
+
+    def drop(record: logging.LogRecord) -> bool:
+        # One of our own for each call: another thread's end must not bring the warnings back.
+        return False
+
+    _LOGGER.addFilter(drop)
     try:
         yield
     finally:
-        _LOGGER.removeFilter(_drop)
+        _LOGGER.removeFilter(drop)

@@ -47,7 +47,6 @@ def _at_table_constraint(cursor: Cursor) -> bool:
 def column(cursor: Cursor, refused: list[AcidError], what: str) -> ColumnDef:
     """``name type`` and, in any order, COMMENT, NOT NULL and DEFAULT."""
     name = cursor.expect_name(what)
-    cursor.accept(":")
     type = data_type(cursor)
     comment: str | None = None
     not_null = False

@@ -27,6 +27,8 @@ _BEFORE_TABLES = {
     "OVERWRITE",
     "REFRESH",
 }
+_BEFORE_CALLS = {"FROM", "JOIN", ",", "IN", "ON"}
+"""Where a bracket behind a name makes it a function; elsewhere the bracket holds columns."""
 _IN_BETWEEN = {"IF", "NOT", "EXISTS", "TABLE", "EXTENDED", "FORMATTED", "LATERAL", "ONLY"}
 
 
@@ -51,7 +53,7 @@ def _names(source: str, tokens: list[Token]) -> Iterator[TableName]:
             at += 1
             while at < len(tokens) - 1 and tokens[at].word in _IN_BETWEEN and tokens[at + 1].is_name:
                 at += 1
-            name, at = _name(source, tokens, at)
+            name, at = _name(source, tokens, at, calls=token.word in _BEFORE_CALLS)
             if name is not None:
                 yield name
                 at = _past_alias(tokens, at)
@@ -61,8 +63,8 @@ def _names(source: str, tokens: list[Token]) -> Iterator[TableName]:
             in_list = False
 
 
-def _name(source: str, tokens: list[Token], at: int) -> tuple[TableName | None, int]:
-    """A dotted name of up to three parts, None where none stands or where it is a function's; and what is behind it."""
+def _name(source: str, tokens: list[Token], at: int, *, calls: bool) -> tuple[TableName | None, int]:
+    """A dotted name of up to three parts, and what is behind it; None where it is a function's, or none stands."""
     if at >= len(tokens) or not tokens[at].is_name:
         return None, at
     parts = [tokens[at].name]
@@ -70,7 +72,8 @@ def _name(source: str, tokens: list[Token], at: int) -> tuple[TableName | None, 
     while last + 2 < len(tokens) and tokens[last + 1].word == "." and tokens[last + 2].is_name:
         last += 2
         parts.append(tokens[last].name)
-    is_call = last + 1 < len(tokens) and tokens[last + 1].word == "(" and tokens[last + 1].start == tokens[last].end
+    opens = last + 1 < len(tokens) and tokens[last + 1].word == "("
+    is_call = opens and (calls or tokens[at].word == "IDENTIFIER")
     if len(parts) > 3 or is_call:
         return None, at
     database = parts[-2] if len(parts) > 1 else None

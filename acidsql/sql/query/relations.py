@@ -79,11 +79,11 @@ class RelationReader(ExpressionReader):
             self.skip_group()
 
     def relation_primary(self, scope: Scope) -> list[Relation]:
-        if self.word == "LATERAL" and self.peek().word != "VIEW":
+        if self.word == "LATERAL" and (self.peek().is_name or self.peek().word == "("):
             self.step()
         if self.word == "(":
             return self.parenthesised(scope)
-        if self.word == "VALUES" and self.starts_query():
+        if self.word == "VALUES" and self.is_inline_table():
             self.values(scope)
             return []
         if not self.token.is_name:
@@ -108,7 +108,7 @@ class RelationReader(ExpressionReader):
 
     def parenthesised(self, scope: Scope) -> list[Relation]:
         """``(query)`` or ``(relation)``, with what may follow it."""
-        is_query = self.starts_query(1)
+        is_query = self.starts_query(1) and not (self.peek().word == "VALUES" and self.holds_join())
         self.step()
         inner: list[Relation] = []
         if is_query:
@@ -129,6 +129,22 @@ class RelationReader(ExpressionReader):
                 relation.filtered, relation.visible = False, False
                 relation.obstacle = relation.obstacle or "inside parentheses with an alias"
         return inner
+
+    def is_inline_table(self) -> bool:
+        """Whether VALUES starts a list here; a table of that name may have an alias behind it."""
+        following, second = self.peek(), self.peek(2)
+        if not following.is_name:
+            return self.starts_query()
+        return second.kind is Kind.STRING or (second.kind is Kind.SYMBOL and second.word not in {",", ")"})
+
+    def holds_join(self) -> bool:
+        """Whether JOIN stands in the brackets that open here, not deeper: ``(VALUES (1) AS v JOIN t)``."""
+        at, end = self.at + 1, self.closing[self.at]
+        while at < end:
+            if self.tokens[at].word == "JOIN":
+                return True
+            at = self.closing.get(at, at) + 1
+        return False
 
     def is_call(self) -> bool:
         ahead = 0

@@ -14,6 +14,8 @@ NEVER_ALIAS = {"ON", "USING", "LATERAL"} | SET_OPERATIONS | JOINS
 HARDLY_ALIAS = {"FROM", "PIVOT", "UNPIVOT", "SELECT", "TABLESAMPLE", "WHERE", "HAVING", "LIMIT", "OFFSET", "WINDOW"}
 OPERATORS = {"AND", "OR", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "DIV", "ESCAPE", "WHEN", "THEN", "ELSE", "IN"}
 PREFIXES = {"NOT", "CASE", "WHEN", "THEN", "ELSE"}
+OPERAND_SIGNS = {"(", "-", "+", "~", "!", ":", "?"}
+"""Signs that an operand may begin with."""
 CLOSING = {")", "]", "}"}
 OPENING = {"(", "[", "{"}
 
@@ -82,16 +84,20 @@ class TokenReader:
     def starts_query(self, ahead: int = 0) -> bool:
         """Whether a query starts here, and not a column or function that is called like its first word."""
         word, following = self.peek(ahead).word, self.peek(ahead + 1)
+        if following.kind is Kind.END:
+            return False
         if word == "(":
             return self.starts_query(ahead + 1) and self.ends_query(self.closing.get(self.at + ahead, 0) + 1)
         if word == "SELECT":
-            return following.kind is not Kind.SYMBOL or following.word in ("(", "*", "-", "+", "~", "!", ":", "?")
+            return following.kind is not Kind.SYMBOL or following.word in OPERAND_SIGNS | {"*"}
+        if word == "WITH":
+            return following.is_name and (self.peek(ahead + 2).word in ("AS", "(") or following.word == "RECURSIVE")
+        if following.word in NEVER_ALIAS | {"AS"} and self.peek(ahead + 2).is_name:
+            return False
         if word == "FROM":
             return following.is_name or following.word == "("
         if word == "VALUES":
-            return following.kind is not Kind.SYMBOL or following.word == "("
-        if word == "WITH":
-            return following.is_name and (self.peek(ahead + 2).word in ("AS", "(") or following.word == "RECURSIVE")
+            return following.kind is not Kind.SYMBOL or following.word in OPERAND_SIGNS
         if word == "TABLE":
             return following.is_name
         return word in ("MAP", "REDUCE") and (following.is_name or following.kind is Kind.STRING)
