@@ -49,6 +49,8 @@ class Table:
     owner: str = ""
     created_at: int = 0
     """Seconds since 1970."""
+    view_text: str | None = None
+    """The query of a view (``table_type`` VIRTUAL_VIEW), its names complete."""
 
     @property
     def full_name(self) -> str:
@@ -206,3 +208,89 @@ class LockResponse:
     lock_id: int
     state: LockState
     blocked_by: LockInfo | None = None
+
+
+# --- compaction ------------------------------------------------------------------------------------------------------
+
+
+class CompactionType(Enum):
+    """Kind of a compaction, with Hive's letters."""
+
+    MAJOR = "a"
+    MINOR = "i"
+    REBALANCE = "r"
+    ABORT_TXN_CLEANUP = "c"
+
+
+@dataclass(frozen=True)
+class CompactionRequest:
+    """What ALTER TABLE … COMPACT asks for. ``partition`` is a partition name, ``p=1/q=even``."""
+
+    database: str
+    table: str
+    partition: str | None
+    type: CompactionType
+    user: str
+    host: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    pool: str | None = None
+    buckets: int | None = None
+    order_by: str | None = None
+    """The whole clause, ``ORDER BY a DESC``."""
+
+
+@dataclass(frozen=True)
+class CompactionResponse:
+    """Answer to a request: ``accepted`` is False where the same thing is queued or running already.
+
+    ``id`` and ``state`` are those of the entry that stands in the queue, ``message`` is the store's own word.
+    """
+
+    id: int
+    state: str
+    accepted: bool
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class CompactionFilter:
+    """What SHOW COMPACTIONS asks for; None does not restrict."""
+
+    id: int | None = None
+    database: str | None = None
+    table: str | None = None
+    partition: str | None = None
+    pool: str | None = None
+    type: CompactionType | None = None
+    state: str | None = None
+    """One of the words of :class:`CompactionInfo`."""
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class CompactionInfo:
+    """A row of SHOW COMPACTIONS. Times are milliseconds since 1970, None where there is none.
+
+    ``state`` is Hive's word: initiated, working, ready for cleaning, succeeded, failed, did not initiate, refused, aborted.
+    """
+
+    id: int
+    database: str
+    table: str
+    partition: str | None
+    type: CompactionType
+    state: str
+    worker: str | None = None
+    """``host-id`` of the worker, as it named itself."""
+    enqueued_ms: int | None = None
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    job_id: str | None = None
+    error: str | None = None
+    initiator: str | None = None
+    """``host-id`` of whoever asked for it."""
+    pool: str | None = None
+    txn_id: int | None = None
+    next_txn_id: int | None = None
+    committed_ms: int | None = None
+    highest_write_id: int | None = None

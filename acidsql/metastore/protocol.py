@@ -1,7 +1,7 @@
 """The metastore protocol: Hive's calls, with Hive's names, whatever store stands behind them.
 
-Implementations: :mod:`acidsql.metastore.embedded` (SQLAlchemy on SQLite). A call is one atomic step of the store; any
-number of threads and processes may call at once. Names of databases, tables and columns are lower case here.
+Implementations: :mod:`acidsql.metastore.embedded` (SQLAlchemy on SQLite) and :mod:`acidsql.metastore.hive` (Thrift to a
+Hive Metastore). A call is one atomic step of the store; any number of threads and processes may call at once. Names of databases, tables and columns are lower case here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from acidsql.metastore.model import (
+    CompactionFilter,
+    CompactionInfo,
+    CompactionRequest,
+    CompactionResponse,
     Database,
     LockInfo,
     LockRequest,
@@ -59,8 +63,19 @@ class Catalog(Protocol):
         """Raises: DatabaseNotFound."""
         ...
 
-    def alter_table(self, table: Table) -> None:
-        """Replace columns, parameters, comment and location of a table of the same name. Raises: TableNotFound."""
+    def alter_table(
+        self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
+    ) -> None:
+        """Replace columns, parameters, comment and location of a table of the same name.
+
+        Args:
+            table: The table as it is to be.
+            write_id: The write id of the transaction that alters it; an ALTER of Hive's takes one too.
+            write_ids: What that transaction sees: a store that keeps statistics judges by both whether they still hold.
+
+        Raises:
+            TableNotFound: When it is not there.
+        """
         ...
 
     def drop_table(self, database: str, name: str) -> None:
@@ -195,7 +210,37 @@ class Transactions(Protocol):
         ...
 
 
-class Metastore(Catalog, Transactions, Protocol):
-    """A catalog and its transactions, in one store."""
+class Compactions(Protocol):
+    """The queue of compactions."""
+
+    def compact(self, request: CompactionRequest) -> CompactionResponse:
+        """Put a request into the queue.
+
+        Raises:
+            TableNotFound: When the table is not there.
+            UnsupportedError: When the store has no queue that anybody works on.
+        """
+        ...
+
+    def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
+        """Entries of the queue and its history, the latest first."""
+        ...
+
+    def abort_compactions(self, ids: Sequence[int]) -> dict[int, str]:
+        """Take requests that no worker has taken yet out of the queue: the store's word for each id.
+
+        Raises:
+            UnsupportedError: When the store cannot.
+        """
+        ...
+
+
+class Metastore(Catalog, Transactions, Compactions, Protocol):
+    """A catalog, its transactions and its queue of compactions, in one store."""
+
+    @property
+    def version(self) -> str | None:
+        """Version of the Hive that the store belongs to (``4.0.1``); None for a store of ours."""
+        ...
 
     def close(self) -> None: ...

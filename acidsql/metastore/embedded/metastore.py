@@ -5,9 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from acidsql.errors import UnsupportedError
 from acidsql.metastore.embedded import catalog, commit, components, locks, sqlite, timeouts, txns, write_ids
 from acidsql.metastore.embedded.store import Store
 from acidsql.metastore.model import (
+    CompactionFilter,
+    CompactionInfo,
+    CompactionRequest,
+    CompactionResponse,
     Database,
     LockInfo,
     LockRequest,
@@ -55,6 +60,10 @@ class EmbeddedMetastore:
         self._store.close()
 
     @property
+    def version(self) -> None:
+        return None
+
+    @property
     def _timeout(self) -> int:
         """``hive.txn.timeout`` in milliseconds."""
         return int(self._settings.value(TXN_TIMEOUT) * 1000)
@@ -93,7 +102,9 @@ class EmbeddedMetastore:
         with self._store.read() as db:
             return catalog.list_tables(db, database)
 
-    def alter_table(self, table: Table) -> None:
+    def alter_table(
+        self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
+    ) -> None:
         with self._store.write() as db:
             catalog.alter_table(db, table)
 
@@ -226,3 +237,17 @@ class EmbeddedMetastore:
     ) -> list[LockInfo]:
         with self._store.read() as db:
             return locks.show_locks(db, database, table, partition)
+
+    # --- compaction --------------------------------------------------------------------------------------------------
+
+    def compact(self, request: CompactionRequest) -> CompactionResponse:
+        raise UnsupportedError(
+            "The embedded store has no compactor in this version: a request would wait for ever",
+            hint="On a Hive Metastore the request goes to Hive's own workers.",
+        )
+
+    def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
+        return []
+
+    def abort_compactions(self, ids: Sequence[int]) -> dict[int, str]:
+        raise UnsupportedError("The embedded store has no compactor in this version: there is nothing to abort")
