@@ -271,7 +271,8 @@ class CompactionFilter:
 class CompactionInfo:
     """A row of SHOW COMPACTIONS. Times are milliseconds since 1970, None where there is none.
 
-    ``state`` is Hive's word: initiated, working, ready for cleaning, succeeded, failed, did not initiate, refused, aborted.
+    ``state`` is Hive's word: initiated, working, ready for cleaning, succeeded, failed, did not initiate, refused or
+    aborted.
     """
 
     id: int

@@ -1,7 +1,8 @@
 """The metastore protocol: Hive's calls, with Hive's names, whatever store stands behind them.
 
 Implementations: :mod:`acidsql.metastore.embedded` (SQLAlchemy on SQLite) and :mod:`acidsql.metastore.hive` (Thrift to a
-Hive Metastore). A call is one atomic step of the store; any number of threads and processes may call at once. Names of databases, tables and columns are lower case here.
+Hive Metastore). A call is one atomic step of the store; any number of threads and processes may call at once. Names of
+databases, tables and columns are lower case here.
 """
 
 from __future__ import annotations
