@@ -17,9 +17,10 @@ from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
 from acidsql.commands.registry import execute
-from acidsql.errors import AcidError
-from acidsql.metastore import open_metastore
+from acidsql.errors import AcidError, InvalidValue
+from acidsql.metastore import is_hive_metastore, open_metastore
 from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.model import DEFAULT_DATABASE
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import TXN_TIMEOUT, Settings
 from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
@@ -27,6 +28,7 @@ from acidsql.sql.statements import Statement
 
 STORE_NAME = "acidsql.db"
 """File of the embedded store inside the warehouse."""
+DEFAULT_WAREHOUSE = "warehouse"
 
 
 class AcidSession:
@@ -153,27 +155,51 @@ def _script_text(script: str | os.PathLike[str]) -> str:
     return script
 
 
-def _own_spark(warehouse: str) -> SparkSession:
-    """A local Spark of our own: wall clocks of the JVM in UTC, no UI, no progress bar over the answers."""
-    return (
-        SparkSession.builder.master("local[*]")
-        .appName("acidsql")
-        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.warehouse.dir", fs.spark_path(fs.join(warehouse, "spark")))
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
+def start_spark(
+    warehouse: str | os.PathLike[str] | None = None,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A Spark of our own: wall clocks of the JVM in UTC, no UI, no progress bar or log lines among the answers.
+
+    Args:
+        warehouse: As for :func:`connect`; Spark's own tables go to ``spark`` below it.
+        master: Spark's master, ``local[*]`` where none is given.
+        conf: Spark's settings on top of these.
+    """
+    logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    own_tables = fs.join(fs.resolve(os.fspath(warehouse or DEFAULT_WAREHOUSE))[1], "spark")
+    settings = {
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Dlog4j2.configurationFile={logging}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": fs.spark_path(own_tables),
+    }
+    if master is None:
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.log.level": "ERROR",
+        }
+    builder = SparkSession.builder.appName("acidsql").master(master or "local[*]")
+    for name, value in (settings | dict(conf or {})).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _own_warehouse(warehouse: str | os.PathLike[str] | None) -> str:
+    """The directory of the ``default`` database, made where it is not there."""
+    filesystem, root = fs.resolve(os.fspath(warehouse or DEFAULT_WAREHOUSE))
+    filesystem.mkdirs(root)
+    return root
 
 
 def connect(
     spark: SparkSession | None = None,
     *,
-    warehouse: str | os.PathLike[str] = "warehouse",
+    warehouse: str | os.PathLike[str] | None = None,
     metastore: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> AcidSession:
@@ -181,9 +207,11 @@ def connect(
 
     Args:
         spark: The Spark session to work in; one of our own (local) where none is given and none is active.
-        warehouse: Directory of the ``default`` database; other databases stand in ``<name>.db`` below it.
-        metastore: Where catalog and transactions live: a SQLAlchemy URL (``sqlite:////path/file.db``). Without it, the
-            file ``acidsql.db`` inside the warehouse.
+        warehouse: Directory of the ``default`` database; other databases stand in ``<name>.db`` below it. ``warehouse``
+            in the current directory where none is given. A Hive Metastore says itself where it is: leave it out there.
+        metastore: Where catalog and transactions live: ``thrift://host:9083`` for a Hive Metastore (several servers of
+            one metastore parted by commas), or a SQLAlchemy URL (``sqlite:////path/file.db``). Without it, the file
+            ``acidsql.db`` inside the warehouse.
         settings: Settings by name.
 
     Raises:
@@ -192,12 +220,14 @@ def connect(
         InvalidValue: When a setting is unknown or has a value that it cannot have.
     """
     parsed = Settings(settings)
-    filesystem, root = fs.resolve(os.fspath(warehouse))
-    filesystem.mkdirs(root)
-    store = open_metastore(metastore or f"sqlite:///{fs.join(root, STORE_NAME)}", parsed, warehouse=root)
+    root = None if is_hive_metastore(metastore) else _own_warehouse(warehouse)
+    if root is None and warehouse is not None:
+        raise InvalidValue("A Hive Metastore says itself where its warehouse is: give one or the other")
+    store = open_metastore(metastore or f"sqlite:///{fs.join(root or '', STORE_NAME)}", parsed, warehouse=root or "")
     try:
         active = SparkSession.getActiveSession() if spark is None else spark
-        session = active or _own_spark(root)
+        session = active or start_spark(root)
+        home = root or store.get_database(DEFAULT_DATABASE).location
     except BaseException:
         store.close()
         raise
@@ -206,7 +236,7 @@ def connect(
         metastore=store,
         settings=parsed,
         heartbeats=Heartbeats(store, parsed.value(TXN_TIMEOUT)),
-        warehouse=root,
+        warehouse=home,
         user=getpass.getuser(),
         host=socket.gethostname(),
         agent=f"acidsql-{os.getpid()}",

@@ -61,6 +61,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _at_least_one(text: str) -> int:
+    if not _count(text):
+        raise ValueError("a whole number above 0")
+    return _count(text)
+
+
 def _choice(*allowed: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text.lower() not in allowed:
@@ -154,6 +160,36 @@ METASTORE_BUSY = _setting(
     parse_seconds,
     "60s",
     "How long a call waits for another process that is writing to the embedded store.",
+)
+METASTORE_SOCKET_TIMEOUT = _setting(
+    "hive.metastore.client.socket.timeout",
+    parse_seconds,
+    "600s",
+    "How long a call to a Hive Metastore waits for its answer.",
+)
+METASTORE_CONNECT_TIMEOUT = _setting(
+    "acidsql.metastore.connect.timeout",
+    parse_seconds,
+    "10s",
+    "How long one server of a Hive Metastore may take to accept a connection before the next one is tried.",
+)
+METASTORE_CONNECT_RETRIES = _setting(
+    "hive.metastore.connect.retries", _at_least_one, "3", "How often all servers are tried when a connection is made."
+)
+METASTORE_CONNECT_DELAY = _setting(
+    "hive.metastore.client.connect.retry.delay", parse_seconds, "1s", "Pause between two rounds over all servers."
+)
+METASTORE_FAILURE_RETRIES = _setting(
+    "hive.metastore.failure.retries",
+    _count,
+    "1",
+    "How often a call to a Hive Metastore is made again on a new connection when the connection is lost.",
+)
+METASTORE_URI_SELECTION = _setting(
+    "hive.metastore.uri.selection",
+    _choice("random", "sequential"),
+    "random",
+    "random: any server of a Hive Metastore first; sequential: in the order given.",
 )
 
 

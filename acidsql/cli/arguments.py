@@ -33,8 +33,13 @@ _SCRIPT_OPTIONS = (
         metavar="NAME=VALUE",
         help="Value of ${NAME} and ${hivevar:NAME} in statements.",
     ),
-    click.option("--warehouse", default="warehouse", show_default=True, help="Directory of the default database."),
-    click.option("--metastore", metavar="URL", help="Catalog and transactions; if not given, a file in the warehouse."),
+    click.option("--warehouse", metavar="PATH", help="Directory of the default database; if not given, ./warehouse."),
+    click.option(
+        "--metastore",
+        metavar="URL",
+        help="Catalog and transactions: thrift://host:9083 (a Hive Metastore) or SQLite; if not given, a file in the"
+        " warehouse.",
+    ),
     click.option("--database", metavar="NAME", help="The current database at the start."),
     click.option(
         "--conf", multiple=True, metavar="NAME=VALUE", help="A setting; a name that begins with 'spark.' is Spark's."

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql import fs
+from acidsql.session import start_spark
 
 if TYPE_CHECKING:
     from acidsql.session import AcidSession
@@ -27,7 +26,7 @@ class Connection:
         conf: ``--conf``: names that begin with ``spark.`` are Spark's, all others are settings of acidsql.
     """
 
-    warehouse: str = "warehouse"
+    warehouse: str | None = None
     metastore: str | None = None
     master: str | None = None
     database: str | None = None
@@ -41,7 +40,7 @@ def open_session(connection: Connection, spark: SparkSession | None = None) -> I
     settings = {k: v for k, v in connection.conf.items() if not k.startswith(SPARK_PREFIX)}
     started = None
     if spark is None and (connection.master or for_spark):
-        spark = started = _start_spark(connection, for_spark)
+        spark = started = start_spark(connection.warehouse, master=connection.master, conf=for_spark)
     try:
         with acidsql.connect(
             spark, warehouse=connection.warehouse, metastore=connection.metastore, settings=settings
@@ -52,20 +51,3 @@ def open_session(connection: Connection, spark: SparkSession | None = None) -> I
     finally:
         if started is not None:
             started.stop()
-
-
-def _start_spark(connection: Connection, conf: Mapping[str, str]) -> SparkSession:
-    """A Spark session as :func:`acidsql.connect` starts one, with the user's own master and configuration on top."""
-    logging = Path(acidsql.__file__).with_name("log4j2.properties").as_uri()
-    filesystem_root = fs.resolve(connection.warehouse)[1]
-    builder = (
-        SparkSession.builder.appName("acidsql")
-        .master(connection.master or "local[*]")
-        .config("spark.driver.extraJavaOptions", f"-Duser.timezone=UTC -Dlog4j2.configurationFile={logging}")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.warehouse.dir", fs.spark_path(fs.join(filesystem_root, "spark")))
-    )
-    for name, value in conf.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()

@@ -31,7 +31,7 @@ def _run(
     texts: tuple[str, ...],
     files: tuple[str, ...],
     variables: tuple[str, ...],
-    warehouse: str,
+    warehouse: str | None,
     metastore: str | None,
     database: str | None,
     conf: tuple[str, ...],

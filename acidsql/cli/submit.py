@@ -20,7 +20,7 @@ def main(
     texts: tuple[str, ...],
     files: tuple[str, ...],
     variables: tuple[str, ...],
-    warehouse: str,
+    warehouse: str | None,
     metastore: str | None,
     database: str | None,
     conf: tuple[str, ...],

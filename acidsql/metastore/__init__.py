@@ -11,21 +11,27 @@ from acidsql.settings import Settings
 if TYPE_CHECKING:
     from acidsql.metastore.protocol import Metastore
 
-__all__ = ["open_metastore"]
+__all__ = ["is_hive_metastore", "open_metastore"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9.]*)(\+[A-Za-z0-9_]+)?://")
+
+
+def is_hive_metastore(url: str | None) -> bool:
+    """Whether a URL names a Hive Metastore, which has a warehouse of its own."""
+    return url is not None and url.lower().startswith("thrift:")
 
 
 def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore:
     """Open a metastore; an embedded one is made where its file is not there.
 
     Args:
-        url: A SQLAlchemy URL of SQLite (``sqlite:////absolute/path/file.db``), or the path of the file.
+        url: ``thrift://host:port`` of a Hive Metastore, several parted by commas; or a SQLAlchemy URL of SQLite
+            (``sqlite:////absolute/path/file.db``), or the path of the file.
         settings: The session's settings.
         warehouse: Directory of the database ``default``, for a store that is made now.
 
     Raises:
-        UnsupportedError: When the URL is of another kind of store.
+        UnsupportedError: When the URL is of another kind of store, or what speaks to that kind is not installed.
         MetastoreError: When the store cannot be opened, is no metastore, or is one of a newer version.
     """
     scheme = _SCHEME.match(url)
@@ -34,8 +40,16 @@ def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore
         from acidsql.metastore.embedded import EmbeddedMetastore
 
         return EmbeddedMetastore(url, settings, warehouse)
+    if is_hive_metastore(url):
+        try:
+            from acidsql.metastore.hive import HiveMetastore
+        except ImportError as e:
+            raise UnsupportedError(
+                f"A Hive Metastore needs packages that are not installed: {e.name}", hint="pip install 'acidsql[hive]'"
+            ) from e
+        return HiveMetastore(url, settings)
     raise UnsupportedError(
         f"No metastore of this version can be opened at {scheme[0]}…",
-        hint="Supported is SQLite: sqlite:////absolute/path/acidsql.db or the path of the file."
-        " PostgreSQL (postgresql+psycopg://) and a Hive Metastore (thrift://) come in later versions.",
+        hint="Supported are SQLite (sqlite:////absolute/path/acidsql.db or the path of the file) and a Hive Metastore"
+        " (thrift://host:9083). PostgreSQL (postgresql+psycopg://) comes in a later version.",
     )

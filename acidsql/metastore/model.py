@@ -51,6 +51,8 @@ class Table:
     """Seconds since 1970."""
     view_text: str | None = None
     """The query of a view (``table_type`` VIRTUAL_VIEW), its names complete."""
+    checks: tuple[str, ...] = ()
+    """Conditions of the enabled CHECK constraints, as SQL text."""
 
     @property
     def full_name(self) -> str:

@@ -1,0 +1,11 @@
+"""A real Hive Metastore as the store: its catalog, its transactions, its locks, its queue of compactions, over Thrift.
+
+``connection`` finds a server and keeps connections, ``wire`` holds what the bindings lack, ``translate`` turns the
+metastore's structs into the values of :mod:`acidsql.metastore.model` and back, ``metastore`` is the protocol itself.
+The bindings are those that pyiceberg carries (package ``hive_metastore``); a Metastore 3.1 skips the fields that it
+does not know, and what it lacks altogether is asked for in its own way.
+"""
+
+from acidsql.metastore.hive.metastore import HiveMetastore
+
+__all__ = ["HiveMetastore"]

@@ -1,0 +1,362 @@
+"""Between the metastore's structs and the values of :mod:`acidsql.metastore.model`.
+
+A table made here is described as Hive describes one that it made itself: the ORC serde and formats, complete columns in
+its storage descriptor and in that of each partition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from typing import Any
+
+from hive_metastore import ttypes
+
+from acidsql.metastore.model import (
+    Column,
+    CompactionInfo,
+    CompactionType,
+    Database,
+    LockComponent,
+    LockInfo,
+    LockState,
+    LockType,
+    Operation,
+    Partition,
+    Table,
+    TxnInfo,
+    TxnState,
+    TxnType,
+)
+from acidsql.partition_names import partition_name
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+CATALOG = "hive"
+"""The one catalog of a Hive Metastore that Hive itself uses."""
+
+ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
+ORC_INPUT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+ORC_OUTPUT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
+
+_OPERATIONS = {
+    Operation.SELECT: ttypes.DataOperationType.SELECT,
+    Operation.INSERT: ttypes.DataOperationType.INSERT,
+    Operation.UPDATE: ttypes.DataOperationType.UPDATE,
+    Operation.DELETE: ttypes.DataOperationType.DELETE,
+    Operation.NO_TXN: ttypes.DataOperationType.NO_TXN,
+}
+_LOCK_STATES = {
+    ttypes.LockState.ACQUIRED: LockState.ACQUIRED,
+    ttypes.LockState.WAITING: LockState.WAITING,
+    ttypes.LockState.NOT_ACQUIRED: LockState.NOT_ACQUIRED,
+}
+_TXN_STATES = {
+    ttypes.TxnState.OPEN: TxnState.OPEN,
+    ttypes.TxnState.ABORTED: TxnState.ABORTED,
+    ttypes.TxnState.COMMITTED: TxnState.COMMITTED,
+}
+_COMPACTIONS = {1: CompactionType.MINOR, 2: CompactionType.MAJOR, 3: CompactionType.REBALANCE}
+_COMPACTIONS[4] = CompactionType.ABORT_TXN_CLEANUP
+COMPACTION_NUMBERS = {type: number for number, type in _COMPACTIONS.items()}
+"""Numbers of Thrift's ``CompactionType``; the bindings know only the first two."""
+
+
+def qualified(location: str) -> str:
+    """A location as Hadoop's ``Path`` prints it, with its scheme: Hive compares locations as texts."""
+    if location.startswith("/"):
+        return f"file:{location}"
+    return re.sub(r"^file:/*", "file:/", location)
+
+
+# --- catalog ---------------------------------------------------------------------------------------------------------
+
+
+def database_from_thrift(found: Any, location: str) -> Database:
+    """A database; ``location`` is the directory of its managed tables."""
+    return Database(found.name, location, found.description or None, dict(found.parameters or {}))
+
+
+def table_from_thrift(found: Any, constraints: Any = None) -> Table:
+    """A table or view; the constraints as ``SQLAllTableConstraints``, where they were asked for."""
+    storage = found.sd
+    defaults = {c.column_name.lower(): c.default_value for c in getattr(constraints, "defaultConstraints", None) or ()}
+    not_null = {
+        c.column_name.lower()
+        for c in getattr(constraints, "notNullConstraints", None) or ()
+        if c.enable_cstr is not False
+    }
+    checks = tuple(
+        c.check_expression for c in getattr(constraints, "checkConstraints", None) or () if c.enable_cstr is not False
+    )
+    parameters = dict(found.parameters or {})
+    comment = parameters.pop("comment", None)
+
+    def column(field: Any) -> Column:
+        name = field.name.lower()
+        return Column(name, field.type.lower(), field.comment, defaults.get(name), name in not_null)
+
+    return Table(
+        database=found.dbName.lower(),
+        name=found.tableName.lower(),
+        location=storage.location or "",
+        columns=tuple(column(f) for f in storage.cols or ()),
+        partition_keys=tuple(column(f) for f in found.partitionKeys or ()),
+        parameters=parameters,
+        comment=comment,
+        bucket_columns=tuple(c.lower() for c in storage.bucketCols or ()),
+        num_buckets=storage.numBuckets if storage.numBuckets is not None else -1,
+        table_type=found.tableType or "MANAGED_TABLE",
+        owner=found.owner or "",
+        created_at=found.createTime or 0,
+        view_text=found.viewExpandedText or found.viewOriginalText or None,
+        checks=checks,
+    )
+
+
+def table_to_thrift(table: Table) -> Any:
+    """A table as CREATE TABLE of Hive would register it."""
+    parameters = dict(table.parameters)
+    if table.comment is not None:
+        parameters["comment"] = table.comment
+    return ttypes.Table(
+        catName=CATALOG,
+        dbName=table.database,
+        tableName=table.name,
+        owner=table.owner,
+        ownerType=ttypes.PrincipalType.USER,
+        createTime=table.created_at,
+        lastAccessTime=0,
+        retention=0,
+        sd=_storage(table),
+        partitionKeys=_fields(table.partition_keys),
+        parameters=parameters,
+        tableType=table.table_type,
+    )
+
+
+def altered_table(found: Any, table: Table) -> Any:
+    """A registered table with the columns, properties, comment and location of another description."""
+    made = deepcopy(found)
+    made.sd.cols = _fields(table.columns)
+    made.sd.location = qualified(table.location)
+    made.partitionKeys = _fields(table.partition_keys)
+    made.parameters = dict(table.parameters)
+    if table.comment is not None:
+        made.parameters["comment"] = table.comment
+    return made
+
+
+def _storage(table: Table) -> Any:
+    return ttypes.StorageDescriptor(
+        cols=_fields(table.columns),
+        location=qualified(table.location),
+        inputFormat=ORC_INPUT,
+        outputFormat=ORC_OUTPUT,
+        compressed=False,
+        numBuckets=table.num_buckets,
+        serdeInfo=ttypes.SerDeInfo(name=None, serializationLib=ORC_SERDE, parameters={"serialization.format": "1"}),
+        bucketCols=list(table.bucket_columns),
+        sortCols=[],
+        parameters={},
+        skewedInfo=ttypes.SkewedInfo(skewedColNames=[], skewedColValues=[], skewedColValueLocationMaps={}),
+        storedAsSubDirectories=False,
+    )
+
+
+def _fields(columns: Iterable[Column]) -> list[Any]:
+    return [ttypes.FieldSchema(name=c.name, type=c.type, comment=c.comment) for c in columns]
+
+
+def not_null_constraints(table: Table) -> list[Any]:
+    """NOT NULL of a table's columns, enabled as Hive enables it."""
+    return [
+        ttypes.SQLNotNullConstraint(
+            catName=CATALOG,
+            table_db=table.database,
+            table_name=table.name,
+            column_name=c.name,
+            nn_name=None,
+            enable_cstr=True,
+            validate_cstr=False,
+            rely_cstr=True,
+        )
+        for c in table.columns
+        if c.not_null
+    ]
+
+
+def default_constraints(table: Table) -> list[Any]:
+    """DEFAULT of a table's columns."""
+    return [
+        ttypes.SQLDefaultConstraint(
+            catName=CATALOG,
+            table_db=table.database,
+            table_name=table.name,
+            column_name=c.name,
+            default_value=c.default,
+            dc_name=None,
+            enable_cstr=True,
+            validate_cstr=False,
+            rely_cstr=True,
+        )
+        for c in table.columns
+        if c.default is not None
+    ]
+
+
+def partition_to_thrift(partition: Partition, table: Any) -> Any:
+    """A partition with its own copy of the table's storage descriptor, as Hive registers one."""
+    storage = deepcopy(table.sd)
+    storage.location = qualified(partition.location)
+    return ttypes.Partition(
+        catName=CATALOG,
+        dbName=partition.database,
+        tableName=partition.table,
+        values=list(partition.values),
+        createTime=0,
+        lastAccessTime=0,
+        sd=storage,
+        parameters={},
+    )
+
+
+def partitions_from_specs(database: str, table: str, specs: Iterable[Any]) -> list[Partition]:
+    """Partitions of ``get_partitions_pspec``: those below the table share one storage descriptor."""
+    found = []
+    for spec in specs:
+        shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
+        for one in shared.partitions if shared else ():
+            found.append(Partition(database, table, tuple(one.values), f"{spec.rootPath}{one.relativePath}"))
+        for one in composed.partitions if composed else ():
+            found.append(partition_from_thrift(database, table, one))
+    return found
+
+
+def partition_from_thrift(database: str, table: str, found: Any) -> Partition:
+    return Partition(database, table, tuple(found.values), found.sd.location)
+
+
+def by_name(keys: Sequence[str], partitions: Iterable[Partition]) -> list[Partition]:
+    """Partitions in the order of their names."""
+    return sorted(partitions, key=lambda p: partition_name(keys, p.values))
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+def valid_txns_from_thrift(found: Any, current_txn: int) -> ValidTxnList:
+    """The snapshot of a transaction, or of nobody for 0 (Hive's ``createValidReadTxnList``)."""
+    high = min(current_txn, found.txn_high_water_mark) if current_txn else found.txn_high_water_mark
+    opened, aborted = _split(found.open_txns, found.abortedBits)
+
+    def seen(ids: Iterable[int]) -> tuple[int, ...]:
+        return tuple(t for t in ids if t <= high and t != current_txn)
+
+    return ValidTxnList(high, seen(opened), seen(aborted))
+
+
+def valid_write_ids_from_thrift(found: Any) -> ValidWriteIdList:
+    opened, aborted = _split(found.invalidWriteIds, found.abortedBits)
+    return ValidWriteIdList(found.fullTableName.lower(), found.writeIdHighWaterMark, tuple(opened), tuple(aborted))
+
+
+def _split(ids: Sequence[int], bits: bytes | None) -> tuple[list[int], list[int]]:
+    """Open and aborted ids: an id is aborted where the bit of its position is set (bytes of a Java ``BitSet``)."""
+    kinds: tuple[list[int], list[int]] = ([], [])
+    for position, id in enumerate(ids):
+        byte = position // 8
+        is_aborted = bits is not None and byte < len(bits) and bits[byte] >> position % 8 & 1
+        kinds[bool(is_aborted)].append(id)
+    return kinds
+
+
+def txn_from_thrift(found: Any) -> TxnInfo:
+    return TxnInfo(
+        id=found.id,
+        state=_TXN_STATES[found.state],
+        type=TxnType.DEFAULT,  # the call does not tell
+        started_ms=found.startedTime or 0,
+        heartbeat_ms=found.lastHeartbeatTime or 0,
+        user=found.user,
+        host=found.hostname,
+        agent_info=found.agentInfo or "",
+        abort_reason=found.metaInfo or None,
+    )
+
+
+# --- locks -----------------------------------------------------------------------------------------------------------
+
+
+def lock_component_to_thrift(component: LockComponent, *, exclusive_write: bool) -> Any:
+    """A component; a metastore 3 knows no EXCL_WRITE, its UPDATE and DELETE take SHARED_WRITE."""
+    level = ttypes.LockLevel.DB
+    if component.table is not None:
+        level = ttypes.LockLevel.TABLE if component.partition is None else ttypes.LockLevel.PARTITION
+    type = component.type
+    if type is LockType.EXCL_WRITE and not exclusive_write:
+        type = LockType.SHARED_WRITE
+    return ttypes.LockComponent(
+        type=int(type),
+        level=level,
+        dbname=component.database,
+        tablename=component.table,
+        partitionname=component.partition,
+        operationType=_OPERATIONS[component.operation],
+        isTransactional=component.table is not None,
+        isDynamicPartitionWrite=component.is_dynamic_partition_write,
+    )
+
+
+def lock_state_from_thrift(state: int) -> LockState:
+    return _LOCK_STATES[state]
+
+
+def operation_to_thrift(operation: Operation) -> int:
+    return int(_OPERATIONS[operation])
+
+
+def lock_from_thrift(found: Any) -> LockInfo:
+    return LockInfo(
+        lock_id=found.lockid,
+        internal_id=found.lockIdInternal or 0,
+        txn_id=found.txnid or 0,
+        database=found.dbname,
+        table=found.tablename,
+        partition=found.partname,
+        type=LockType(found.type),
+        state=lock_state_from_thrift(found.state),
+        blocked_by_lock_id=found.blockedByExtId or None,
+        blocked_by_internal_id=found.blockedByIntId or None,
+        heartbeat_ms=found.lastheartbeat or None,
+        acquired_ms=found.acquiredat or None,
+        user=found.user,
+        host=found.hostname,
+        agent_info=found.agentInfo or "",
+    )
+
+
+# --- compaction ------------------------------------------------------------------------------------------------------
+
+
+def compaction_from_thrift(found: Any) -> CompactionInfo:
+    return CompactionInfo(
+        id=found.id or 0,
+        database=found.dbname,
+        table=found.tablename,
+        partition=found.partitionname or None,
+        type=_COMPACTIONS[found.type],
+        state=found.state,
+        worker=found.workerid or None,
+        enqueued_ms=found.enqueueTime or None,
+        started_ms=found.start or None,
+        ended_ms=found.endTime or None,
+        job_id=None if found.hadoopJobId in (None, "", "None") else found.hadoopJobId,
+        error=found.errorMessage or None,
+        initiator=found.initiatorId or None,
+        pool=found.poolName or None,
+        txn_id=found.txnId or None,
+        next_txn_id=found.nextTxnId or None,
+        committed_ms=found.commitTime or None,
+        highest_write_id=found.hightestWriteId or None,
+    )
