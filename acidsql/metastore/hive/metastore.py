@@ -33,6 +33,7 @@ from acidsql.metastore.model import (
     LockInfo,
     LockRequest,
     LockResponse,
+    LockState,
     Operation,
     Partition,
     Table,
@@ -489,14 +490,21 @@ class HiveMetastore:
         request = ttypes.CheckLockRequest(lockid=lock_id)
         return self._lock_response(self._call(lambda c: c.check_lock(request)))
 
-    @staticmethod
-    def _lock_response(found: Any) -> LockResponse:
-        """The answer; who is in the way is not told with it (``show_locks`` tells)."""
+    def _lock_response(self, found: Any) -> LockResponse:
+        """The answer; who is in the way is told by another call, made only while a request waits."""
         if found.state == _ABORT:
             raise TransactionAborted(
                 f"The transaction of lock {found.lockid} is aborted: {found.errorMessage}", code=TRANSACTION_ABORTED
             )
-        return LockResponse(found.lockid, translate.lock_state_from_thrift(found.state))
+        state = translate.lock_state_from_thrift(found.state)
+        holder = self._holder(found.lockid) if state is LockState.WAITING else None
+        return LockResponse(found.lockid, state, holder)
+
+    def _holder(self, lock_id: int) -> LockInfo | None:
+        """The first lock in the way of a waiting request; None where it has gone meanwhile."""
+        locks = self.show_locks()
+        waits_for = {(one.blocked_by_lock_id, one.blocked_by_internal_id) for one in locks if one.lock_id == lock_id}
+        return next((one for one in locks if (one.lock_id, one.internal_id) in waits_for), None)
 
     def unlock(self, lock_id: int) -> None:
         self._call(lambda c: c.unlock(ttypes.UnlockRequest(lockid=lock_id)))
