@@ -91,14 +91,13 @@ class AcidSession:
         """All rows of a table as a lazy DataFrame over the snapshot of this moment.
 
         Args:
-            name: ``table`` or ``database.table``. A name that is not an ACID table's is Spark's.
+            name: ``table`` or ``database.table``; a view over ACID tables too. Any other name is Spark's.
+
+        Raises:
+            TableNotFound: When nobody knows the name.
         """
         self._require_open()
-        parsed = parse_table_name(name)
-        table = self._env.find_table(parsed)
-        if table is None and self._env.known_to_spark(parsed):
-            return self.spark.table(name)
-        return table_frame(self._env, self._env.get_table(parsed))
+        return table_frame(self._env, parse_table_name(name))
 
     def script(self, script: str | os.PathLike[str], variables: Mapping[str, str] | None = None) -> Iterator[DataFrame]:
         """Run a ``;``-separated script statement by statement, as the results are taken.
@@ -169,7 +168,7 @@ def start_spark(
         conf: Spark's settings on top of these.
     """
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
-    own_tables = fs.join(fs.resolve(os.fspath(warehouse or DEFAULT_WAREHOUSE))[1], "spark")
+    own_tables = fs.join(fs.absolute(os.fspath(warehouse or DEFAULT_WAREHOUSE)), "spark")
     settings = {
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Dlog4j2.configurationFile={logging}",
         "spark.ui.enabled": "false",
@@ -189,9 +188,14 @@ def start_spark(
     return builder.getOrCreate()
 
 
-def _own_warehouse(warehouse: str | os.PathLike[str] | None) -> str:
+def _own_warehouse(warehouse: str | os.PathLike[str] | None, metastore: str | None) -> str:
     """The directory of the ``default`` database, made where it is not there."""
-    filesystem, root = fs.resolve(os.fspath(warehouse or DEFAULT_WAREHOUSE))
+    filesystem, root = fs.resolve(fs.qualify(os.fspath(warehouse or DEFAULT_WAREHOUSE)))
+    if metastore is None and not fs.is_local(root):
+        raise InvalidValue(
+            f"The embedded store cannot stand in the warehouse {root}: SQLite needs a local disk",
+            hint="Say where it is to be: metastore='/local/path/acidsql.db'.",
+        )
     filesystem.mkdirs(root)
     return root
 
@@ -208,7 +212,9 @@ def connect(
     Args:
         spark: The Spark session to work in; one of our own (local) where none is given and none is active.
         warehouse: Directory of the ``default`` database; other databases stand in ``<name>.db`` below it. ``warehouse``
-            in the current directory where none is given. A Hive Metastore says itself where it is: leave it out there.
+            in the current directory where none is given. A location as Spark takes it: ``hdfs://``, ``s3a://`` and the
+            like need ``metastore``, too; without a scheme it is on ``fs.defaultFS``, which is the local disk unless
+            Hadoop's configuration says otherwise. A Hive Metastore says itself where it is: leave it out there.
         metastore: Where catalog and transactions live: ``thrift://host:9083`` for a Hive Metastore (several servers of
             one metastore parted by commas), or a SQLAlchemy URL (``sqlite:////path/file.db``). Without it, the file
             ``acidsql.db`` inside the warehouse.
@@ -220,16 +226,22 @@ def connect(
         InvalidValue: When a setting is unknown or has a value that it cannot have.
     """
     parsed = Settings(settings)
-    root = None if is_hive_metastore(metastore) else _own_warehouse(warehouse)
-    if root is None and warehouse is not None:
+    hive = is_hive_metastore(metastore)
+    if hive and warehouse is not None:
         raise InvalidValue("A Hive Metastore says itself where its warehouse is: give one or the other")
-    store = open_metastore(metastore or f"sqlite:///{fs.join(root or '', STORE_NAME)}", parsed, warehouse=root or "")
+    active = SparkSession.getActiveSession() if spark is None else spark
+    session = active or start_spark(warehouse)  # first of all: it has the keys to all file systems that are not local
+    store: Metastore | None = None
     try:
-        active = SparkSession.getActiveSession() if spark is None else spark
-        session = active or start_spark(root)
+        fs.attach(session._jvm, lambda: session._jsparkSession.sessionState().newHadoopConf())
+        root = "" if hive else _own_warehouse(warehouse, metastore)
+        store = open_metastore(metastore or f"sqlite:///{fs.join(root, STORE_NAME)}", parsed, warehouse=root)
         home = root or store.get_database(DEFAULT_DATABASE).location
     except BaseException:
-        store.close()
+        if store is not None:
+            store.close()
+        if active is None:
+            session.stop()
         raise
     env = Environment(
         spark=session,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from pyspark.errors import AnalysisException as SparkAnalysisException
+from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
@@ -15,7 +18,7 @@ from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.search import Search, searchable_columns
 from acidsql.plan.snapshot import TableSnapshot, take_snapshot
 from acidsql.plan.views import Views
-from acidsql.sql.references import References, TableReference
+from acidsql.sql.references import References, TableReference, analyse_query
 from acidsql.sql.statements import Span
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -50,29 +53,78 @@ class Source:
     search: Search
 
 
-def find_sources(env: Environment, references: References, parameters: Mapping[str, Any]) -> list[Source]:
-    """The ACID tables of a text. Names that are not ours are left to Spark.
+@dataclass(frozen=True)
+class ViewSource:
+    """A view of the metastore that reads ACID tables: Spark could not, so its query is run over the snapshot."""
+
+    reference: TableReference
+    view: Table
+    query: References
+    sources: tuple[Source | ViewSource, ...]
+
+
+Sources = Sequence[Source | ViewSource]
+
+
+def find_sources(env: Environment, references: References, parameters: Mapping[str, Any]) -> Sources:
+    """The ACID tables of a text, also those below views. Names that are not ours are left to Spark.
 
     Raises:
         UnsupportedError: When a table is of a kind that is not read yet, or ROW__ID is used in a text that could not be
             taken apart exactly.
     """
-    sources = []
+    sources: list[Source | ViewSource] = []
     for reference in references.tables:
-        table = env.find_table(reference.name)
+        table = env.registered(reference.name)
         if table is None:
             continue
-        _refuse_unread(table, reference, references)
-        partitions = _partitions(env, references, reference, table, parameters)
-        search = search_of(table, references, reference, reference.alias or table.name, parameters)
-        sources.append(Source(reference, table, partitions, search))
+        if table.view_text is not None:
+            view = _view_source(env, reference, table)
+            sources += [view] if view is not None else []
+        elif not table.is_transactional:
+            _require_in_spark(env, reference, table)
+        else:
+            _refuse_unread(table, reference, references)
+            partitions = _partitions(env, references, reference, table, parameters)
+            search = search_of(table, references, reference, reference.alias or table.name, parameters)
+            sources.append(Source(reference, table, partitions, search))
     return sources
+
+
+def _view_source(env: Environment, reference: TableReference, view: Table) -> ViewSource | None:
+    """A view with the ACID tables below it; None where there are none, so that it is Spark's to read."""
+    text = view.view_text or ""
+    try:
+        query = analyse_query(Span(text, 0, len(text)))
+        sources = tuple(find_sources(env, query, {}))
+    except AcidError as e:
+        span = reference.name.span
+        raise at(span, UnsupportedError(f"View {view.full_name} cannot be read: {e.message}", hint=e.hint)) from e
+    if not sources:
+        _require_in_spark(env, reference, view)
+        return None
+    return ViewSource(reference, view, query, sources)
+
+
+def _require_in_spark(env: Environment, reference: TableReference, table: Table) -> None:
+    """A table of the metastore that is not transactional is Spark's to read: say so where Spark does not know it."""
+    if env.known_to_spark(reference.name):
+        return
+    span = reference.name.span
+    raise at(
+        span,
+        UnsupportedError(
+            f"{table.full_name} is not transactional, so Spark has to read it, and this Spark session does not know it",
+            hint="Give connect() a session with Hive support on the same metastore (SparkSession.builder"
+            ".config('spark.hadoop.hive.metastore.uris', …).enableHiveSupport()).",
+        ),
+    )
 
 
 def _refuse_unread(table: Table, reference: TableReference, references: References) -> None:
     problem = None
-    if not table.is_transactional or table.is_insert_only:
-        problem = f"Table {table.full_name} is not a full-ACID table: not read by this version"
+    if table.is_insert_only:
+        problem = f"Table {table.full_name} is insert-only transactional: not read by this version"
     elif references.uses_row_id and not references.exact:
         problem = "ROW__ID cannot be used in this query: its scopes could not be taken apart"
     if problem is not None:
@@ -114,23 +166,46 @@ def pruned_partitions(
     return tuple(prune(env.spark, table, found, texts, alias=alias, parameters=parameters))
 
 
-def bind(env: Environment, references: References, sources: Sequence[Source], snapshot: Snapshot, views: Views) -> str:
+def bind(env: Environment, references: References, sources: Sources, snapshot: Snapshot, views: Views) -> str:
     """The text with each ACID table replaced by a view over its snapshot."""
     names: dict[TableReference, str] = {}
     for source in sources:
+        span = source.reference.name.span
         try:
-            seen = snapshot.of(source.table, source.partitions)
-            frame = snapshot_frame(env.spark, seen, row_id=references.uses_row_id, search=source.search)
+            names[source.reference] = views.add(_frame(env, references, source, snapshot, views))
         except AcidError as e:
-            span = source.reference.name.span
             raise at(span, e) from e
-        names[source.reference] = views.add(frame)
     return references.splice(names)
 
 
-def read_locks(sources: Iterable[Source]) -> list[LockComponent]:
+def _frame(
+    env: Environment, references: References, source: Source | ViewSource, snapshot: Snapshot, views: Views
+) -> DataFrame:
+    """What a name stands for: a table's snapshot, or a view's answer with the view's own column names."""
+    if isinstance(source, Source):
+        seen = snapshot.of(source.table, source.partitions)
+        return snapshot_frame(env.spark, seen, row_id=references.uses_row_id, search=source.search)
+    try:
+        frame = env.spark.sql(bind(env, source.query, source.sources, snapshot, views))
+    except SparkAnalysisException as e:
+        raise UnsupportedError(
+            f"The query of view {source.view.full_name}, as Hive keeps it, is not one of Spark's: {e.getCondition()}",
+            hint="Hive's own names of columns (_c0) and its own functions are not known to Spark; give them names.",
+        ) from e
+    return frame.toDF(*[c.name for c in source.view.columns])
+
+
+def read_locks(sources: Iterable[Source | ViewSource]) -> list[LockComponent]:
     """SHARED_READ on every table that a writing statement reads."""
-    tables = {s.table.full_name: s.table for s in sources}
+    tables = {t.full_name: t for t in _tables(sources)}
     return [
         LockComponent(LockType.SHARED_READ, t.database, t.name, operation=Operation.SELECT) for t in tables.values()
     ]
+
+
+def _tables(sources: Iterable[Source | ViewSource]) -> Iterator[Table]:
+    for source in sources:
+        if isinstance(source, Source):
+            yield source.table
+        else:
+            yield from _tables(source.sources)

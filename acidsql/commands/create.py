@@ -55,7 +55,7 @@ or open write ids; without it every directory there counts as committed."""
 def create_database(env: Environment, statement: CreateDatabase, parameters: Mapping[str, Any]) -> DataFrame:
     """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION says otherwise."""
     name = statement.name.text.lower()
-    location = statement.location or fs.join(env.warehouse, f"{name}.db")
+    location = fs.qualify(statement.location) if statement.location else fs.join(env.warehouse, f"{name}.db")
     filesystem, path = fs.resolve(location)
     if name in env.metastore.list_databases():
         if statement.if_not_exists:
@@ -71,7 +71,8 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
 
     1. Lock the database EXCLUSIVE.
     2. Drop its tables (CASCADE), then the database; it must be empty otherwise.
-    3. Remove its directory where that is empty.
+    3. Remove the directories of its ACID tables, and its own where that is empty. The files of all other tables are not
+       ours: a Hive Metastore itself removes those that it manages.
     """
     name = statement.name.text.lower()
     if name not in env.metastore.list_databases():
@@ -90,7 +91,8 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
         except AcidError as e:
             raise at(statement.name.span, e) from e
     for table in tables:
-        _remove(table.location)
+        if table.is_transactional:
+            _remove(table.location)
     filesystem, path = fs.resolve(database.location)
     if not filesystem.list(path):
         filesystem.delete(path)
@@ -133,7 +135,7 @@ class CreateTableCommand:
                 return
             raise self._fail(AlreadyExists(f"Table {self.full_name} already exists"))
         self._check_kind()
-        location = statement.location or fs.join(home.location, self.name)
+        location = fs.qualify(statement.location) if statement.location else fs.join(home.location, self.name)
         filesystem, path = fs.resolve(location)
         table = self._table(path)
         there = bool(filesystem.list(path))
@@ -381,5 +383,7 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
 
 
 def _remove(location: str) -> None:
+    if not location:
+        return
     filesystem, path = fs.resolve(location)
     filesystem.delete(path)

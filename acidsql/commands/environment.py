@@ -45,25 +45,30 @@ class Environment:
         """The database that a name means, in lower case."""
         return (name.database or self.database).lower()
 
-    def find_table(self, name: TableName) -> Table | None:
-        """The ACID table that a name means; None where it means something of Spark's (a temporary view goes first)."""
+    def registered(self, name: TableName) -> Table | None:
+        """The table of any kind, or view, of the metastore under a name; a temporary view of Spark's goes first."""
         if name.catalog is not None and name.catalog.lower() != SPARK_CATALOG:
             return None
         if name.database is None and self._is_temporary_view(name.table):
             return None
         return self.metastore.find_table(self.database_of(name), name.table.lower())
 
+    def find_table(self, name: TableName) -> Table | None:
+        """The ACID table that a name means; None where it means something of Spark's."""
+        table = self.registered(name)
+        return table if table is not None and table.is_transactional else None
+
     def get_table(self, name: TableName) -> Table:
         """The ACID table that a name means.
 
         Raises:
             TableNotFound: When there is no table of that name at all (Hive 10001).
-            NotTransactional: When it is a table or view of Spark's (Hive 10297).
+            NotTransactional: When it is a view, or a table that is not transactional (Hive 10297).
         """
-        table = self.find_table(name)
-        if table is not None:
+        table = self.registered(name)
+        if table is not None and table.is_transactional:
             return table
-        if self.known_to_spark(name):
+        if table is not None or self.known_to_spark(name):
             error: TableNotFound | NotTransactional = NotTransactional(
                 f"Attempt to do update or delete on table {name.table} that is not transactional",
                 hint="An ACID table is made with TBLPROPERTIES('transactional'='true').",
@@ -77,13 +82,13 @@ class Environment:
         table = self.get_table(name)
         problem = None
         if table.is_insert_only:
-            problem = UnsupportedError(
-                f"Table {table.full_name} is insert-only transactional: not written by this version"
-            )
+            problem = f"Table {table.full_name} is insert-only transactional: not written by this version"
         elif table.bucket_columns:
-            problem = UnsupportedError(f"Table {table.full_name} is bucketed: not written by this version")
+            problem = f"Table {table.full_name} is bucketed: not written by this version"
+        elif table.checks:
+            problem = f"Table {table.full_name} has CHECK constraints, which this version does not check: not written"
         if problem is not None:
-            raise at(name.span, problem)
+            raise at(name.span, UnsupportedError(problem))
         return table
 
     def known_to_spark(self, name: TableName) -> bool:

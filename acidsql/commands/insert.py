@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.binding import Snapshot, Source, bind, find_sources, read_locks
+from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, read_locks
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
@@ -184,7 +184,7 @@ class InsertCommand:
             )
         ]
 
-    def _raw(self, snapshot: Snapshot | None, sources: Sequence[Source], views: Views) -> DataFrame:
+    def _raw(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
         """The query's own answer."""
         if self.statement.rows is not None and any(isinstance(v, Default) for row in self.statement.rows for v in row):
             return self.env.sql(self._values_with_defaults(self.statement.rows), self.parameters)

@@ -13,12 +13,12 @@ from acidsql.commands.binding import Snapshot, bind, find_sources
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.errors import UnsupportedError
-from acidsql.metastore.model import Table, TxnType
+from acidsql.metastore.model import TxnType
 from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.views import Views
 from acidsql.settings import READ_LEASE
 from acidsql.sql.references import analyse_query
-from acidsql.sql.statements import CreateTempView, Explain, Query, Span
+from acidsql.sql.statements import CreateTempView, Explain, Query, Span, TableName
 
 
 class Pin:
@@ -111,8 +111,14 @@ def define_view(env: Environment, statement: CreateTempView, frame: DataFrame) -
         (named.createOrReplaceTempView if statement.or_replace else named.createTempView)(name)
 
 
-def table_frame(env: Environment, table: Table) -> DataFrame:
-    """All rows of a table, as ``acid.table()`` answers them."""
+def table_frame(env: Environment, name: TableName) -> DataFrame:
+    """All rows of a table or view, as ``acid.table()`` answers them."""
+    table = env.find_table(name)
+    if table is None:
+        if env.registered(name) is None and not env.known_to_spark(name):
+            env.get_table(name)
+        text = f"SELECT * FROM {name.span.text}"
+        return with_sources(env, Span(text, 0, len(text)), {})
     with _pinned(env) as pin:
         partitions = env.metastore.list_partitions(table.database, table.name) if table.partition_keys else None
         return pin.hold(snapshot_frame(env.spark, pin.snapshot.of(table, partitions)))

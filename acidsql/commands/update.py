@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.binding import Snapshot, Source, bind, find_sources, pruned_partitions, read_locks, search_of
+from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, pruned_partitions, read_locks, search_of
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
@@ -85,7 +85,7 @@ class _RowChange(ABC):
     def _plan(
         self,
         snapshot: Snapshot,
-        sources: Mapping[References, list[Source]],
+        sources: Mapping[References, Sources],
         partitions: tuple[Partition, ...] | None,
         views: Views,
     ) -> DataFrame | None:

@@ -7,6 +7,7 @@ its storage descriptor and in that of each partition.
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any
@@ -195,7 +196,7 @@ def default_constraints(table: Table) -> list[Any]:
             table_name=table.name,
             column_name=c.name,
             default_value=c.default,
-            dc_name=None,
+            dc_name=f"dc_{uuid.uuid4().hex[:16]}",  # the server names all other kinds itself
             enable_cstr=True,
             validate_cstr=False,
             rely_cstr=True,
