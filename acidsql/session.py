@@ -22,7 +22,7 @@ from acidsql.metastore import is_hive_metastore, open_metastore
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE
 from acidsql.metastore.protocol import Metastore
-from acidsql.settings import TXN_TIMEOUT, Settings
+from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
 from acidsql.sql.statements import Statement
 
@@ -247,7 +247,7 @@ def connect(
         spark=session,
         metastore=store,
         settings=parsed,
-        heartbeats=Heartbeats(store, parsed.value(TXN_TIMEOUT)),
+        heartbeats=Heartbeats(store, store.txn_timeout),
         warehouse=home,
         user=getpass.getuser(),
         host=socket.gethostname(),

@@ -115,8 +115,8 @@ def _require_in_spark(env: Environment, reference: TableReference, table: Table)
         span,
         UnsupportedError(
             f"{table.full_name} is not transactional, so Spark has to read it, and this Spark session does not know it",
-            hint="Give connect() a session with Hive support on the same metastore (SparkSession.builder"
-            ".config('spark.hadoop.hive.metastore.uris', …).enableHiveSupport()).",
+            hint="Give connect() a session with Hive support on the same metastore: enableHiveSupport(),"
+            " spark.hadoop.hive.metastore.uris, and spark.sql.hive.metastore.version as the server's.",
         ),
     )
 

@@ -244,4 +244,9 @@ class Metastore(Catalog, Transactions, Compactions, Protocol):
         """Version of the Hive that the store belongs to (``4.0.1``); None for a store of ours."""
         ...
 
+    @property
+    def txn_timeout(self) -> float:
+        """Seconds without a heartbeat after which the store takes a transaction's owner for dead."""
+        ...
+
     def close(self) -> None: ...

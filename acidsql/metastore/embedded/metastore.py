@@ -64,9 +64,13 @@ class EmbeddedMetastore:
         return None
 
     @property
+    def txn_timeout(self) -> float:
+        return self._settings.value(TXN_TIMEOUT)
+
+    @property
     def _timeout(self) -> int:
         """``hive.txn.timeout`` in milliseconds."""
-        return int(self._settings.value(TXN_TIMEOUT) * 1000)
+        return int(self.txn_timeout * 1000)
 
     # --- catalog -----------------------------------------------------------------------------------------------------
 

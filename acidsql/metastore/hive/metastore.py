@@ -40,7 +40,7 @@ from acidsql.metastore.model import (
     TxnInfo,
     TxnType,
 )
-from acidsql.settings import XLOCK_WRITE, Settings
+from acidsql.settings import TXN_TIMEOUT, XLOCK_WRITE, Settings, parse_seconds
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 T = TypeVar("T")
@@ -110,6 +110,14 @@ class HiveMetastore:
         return int(number)
 
     @cached_property
+    def txn_timeout(self) -> float:
+        """The server's own ``hive.txn.timeout``: what this session has under that name does not bind the server."""
+        return parse_seconds(self._config(TXN_TIMEOUT.name, TXN_TIMEOUT.default))
+
+    def _config(self, name: str, default: str = "") -> str:
+        return str(self._call(lambda c: c.get_config_value(name, default)))
+
+    @cached_property
     def _is_hive4(self) -> bool:
         return self._major >= 4
 
@@ -127,7 +135,7 @@ class HiveMetastore:
         found = self._call(lambda c: c.get_database(DEFAULT_DATABASE), missing=DatabaseNotFound)
         managed = found.managedLocationUri
         if not managed and self._is_hive4:
-            managed = self._call(lambda c: c.get_config_value("hive.metastore.warehouse.dir", ""))
+            managed = self._config("hive.metastore.warehouse.dir")
         return translate.qualified(managed or found.locationUri)
 
     def create_database(self, database: Database) -> None:
