@@ -61,8 +61,12 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
         if statement.if_not_exists:
             return env.nothing()
         raise at(statement.name.span, AlreadyExists(f"Database {name} already exists"))
-    filesystem.mkdirs(path)
     env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
+    try:
+        filesystem.mkdirs(path)  # a Hive Metastore has made it, and takes none that is there before it
+    except AcidError:
+        env.metastore.drop_database(name)
+        raise
     return env.nothing()
 
 
@@ -163,7 +167,7 @@ class CreateTableCommand:
         try:
             adopted.register(self.env)
         except BaseException:
-            self.env.metastore.drop_table(table.database, table.name)
+            self.env.metastore.drop_table(table.database, table.name, keep_files=True)
             raise
 
     def _check_kind(self) -> None:

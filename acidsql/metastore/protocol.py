@@ -79,8 +79,16 @@ class Catalog(Protocol):
         """
         ...
 
-    def drop_table(self, database: str, name: str) -> None:
-        """Forget a table with its partitions, write ids, completed components and write sets. Raises: TableNotFound."""
+    def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
+        """Forget a table with its partitions, write ids, completed components and write sets.
+
+        Args:
+            keep_files: Leave the files of a managed table alone. A Hive Metastore removes them otherwise; the embedded
+                store never touches files.
+
+        Raises:
+            TableNotFound: When it is not there.
+        """
         ...
 
     def add_partitions(self, partitions: Sequence[Partition]) -> None:

@@ -112,7 +112,7 @@ class EmbeddedMetastore:
         with self._store.write() as db:
             catalog.alter_table(db, table)
 
-    def drop_table(self, database: str, name: str) -> None:
+    def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         """Forget a table and all that belongs to it.
 
         A table made anew under the name counts its write ids from 1 again, and its directories may be named as those

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import methodcaller
@@ -15,6 +17,7 @@ from acidsql.errors import (
     AlreadyExists,
     DatabaseNotFound,
     MetastoreError,
+    NoSuchTransaction,
     PartitionNotFound,
     TableNotFound,
     TransactionAborted,
@@ -44,6 +47,7 @@ from acidsql.settings import TXN_TIMEOUT, XLOCK_WRITE, Settings, parse_seconds
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 CAPABILITIES = (
     "HIVEBUCKET2",
@@ -59,6 +63,7 @@ CAPABILITIES = (
 """What Hive 4 asks a client about, before it shows it a transactional table or makes one for it."""
 
 PROCESSOR = "acidsql"
+GAP_SECONDS = 2.0
 _ALL = -1
 _ABORT = ttypes.LockState.ABORT
 
@@ -274,9 +279,9 @@ class HiveMetastore:
         )
         self._call(lambda c: c.alter_table_req(request), name=missing)
 
-    def drop_table(self, database: str, name: str) -> None:
+    def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         self._gone_once(
-            lambda c: c.drop_table(database, name, True), TableNotFound, f"Table not found {database}.{name}"
+            lambda c: c.drop_table(database, name, not keep_files), TableNotFound, f"Table not found {database}.{name}"
         )
 
     # --- partitions --------------------------------------------------------------------------------------------------
@@ -373,13 +378,18 @@ class HiveMetastore:
         self._call(lambda c: c.commit_txn(request))
 
     def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
-        """Abort those that are open. The metastore keeps no reason that a client gives."""
-        states = {t.id: t.state for t in self._call(lambda c: c.get_open_txns_info()).open_txns}
-        is_open = [t for t in dict.fromkeys(txn_ids) if states.get(t) == ttypes.TxnState.OPEN]
-        if is_open:
-            request = ttypes.AbortTxnsRequest(txn_ids=is_open)
-            self._call(lambda c: c.abort_txns(request))
-        return is_open
+        """Abort those that are not committed; those that were aborted before count too. The reason is not kept.
+
+        One by one: the call for many ignores those that it cannot abort, so one would not know.
+        """
+        aborted = []
+        for txn_id in dict.fromkeys(txn_ids):
+            try:
+                self._call(methodcaller("abort_txn", ttypes.AbortTxnRequest(txnid=txn_id)))
+                aborted.append(txn_id)
+            except NoSuchTransaction as e:
+                logger.debug("transaction %s is committed or forgotten: %s", txn_id, e)
+        return aborted
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
         request = ttypes.HeartbeatRequest(lockid=lock_id or None, txnid=txn_id or None)
@@ -397,8 +407,20 @@ class HiveMetastore:
         return sorted(aborted), sorted(unknown)
 
     def show_txns(self) -> list[TxnInfo]:
-        found = self._call(lambda c: c.get_open_txns_info()).open_txns
-        return sorted((translate.txn_from_thrift(t) for t in found), key=lambda t: t.id)
+        """As the protocol says.
+
+        Hive 4.0 takes an id that is being handed out for an open transaction of nobody, and its own answer then fails
+        to be written: the connection ends. That lasts for a second at most (``metastore.txn.opentxn.timeout``).
+        """
+        deadline = time.monotonic() + GAP_SECONDS
+        while True:
+            try:
+                found = self._call(lambda c: c.get_open_txns_info()).open_txns
+                return sorted((translate.txn_from_thrift(t) for t in found), key=lambda t: t.id)
+            except MetastoreError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(GAP_SECONDS / 10)
 
     def time_out_txns(self) -> list[int]:
         """Nothing: the metastore's own housekeeper does it."""
@@ -455,7 +477,13 @@ class HiveMetastore:
         self._call(lambda c: c.seed_write_id(seed))
 
     def seed_txn_id(self, txn_id: int) -> None:
-        self._call(lambda c: c.seed_txn_id(ttypes.SeedTxnIdRequest(seedTxnId=txn_id)))
+        """Nothing where the metastore is there already; else refused: all ids that are skipped would count as open."""
+        high = self.get_valid_txns().high_watermark
+        if txn_id > high:
+            raise UnsupportedError(
+                f"The directory names transaction {txn_id} of another metastore; this one is at {high}",
+                hint="Only what was compacted under this metastore, or not at all, can be taken in.",
+            )
 
     # --- what a transaction writes to --------------------------------------------------------------------------------
 

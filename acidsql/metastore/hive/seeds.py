@@ -1,0 +1,55 @@
+"""Start the write ids of a table above those in files that were made elsewhere."""
+
+from __future__ import annotations
+
+from acidsql.errors import MetastoreError, UnsupportedError
+from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
+from acidsql.metastore.protocol import Transactions
+from acidsql.valid_ids import ValidWriteIdList
+
+MAX_TRANSACTIONS = 10_000
+"""The most transactions that one table is seeded with."""
+
+
+def seed_with_aborted(store: Transactions, valid: ValidWriteIdList, user: str, host: str) -> None:
+    """Have transactions take the write ids from the first aborted one on, and commit or abort each as it was.
+
+    Hive's own call for it (``repl_tbl_writeid_state``) is of no use here: the transactions that it aborts have no
+    components, so the housekeeper forgets them and what they wrote is seen; and until somebody writes, what lies above
+    the first of them is not seen at all. The table's write ids must start at the first aborted one.
+
+    Args:
+        store: A Hive Metastore.
+        valid: The write ids; open ones count as aborted.
+        user: In whose name the transactions are.
+        host: From where.
+
+    Raises:
+        UnsupportedError: When that takes more than :data:`MAX_TRANSACTIONS` transactions.
+        MetastoreError: When somebody else writes to the table already.
+    """
+    first, last = valid.exceptions[0], valid.high_watermark
+    count = last - first + 1
+    if count > MAX_TRANSACTIONS:
+        raise UnsupportedError(
+            f"Write ids {first} to {last} of {valid.table} lie above an aborted one:"
+            f" more than {MAX_TRANSACTIONS} cannot be registered one by one",
+            hint="Compact the table where it comes from.",
+        )
+    database, _, table = valid.table.partition(".")
+    txns = sorted(store.open_txns(count, user=user, host=host))
+    hidden = set(valid.exceptions)
+    try:
+        for write_id, txn_id in enumerate(txns, first):
+            if write_id in hidden:  # the lock is what keeps an aborted transaction in the metastore's memory
+                component = LockComponent(LockType.SHARED_READ, database, table, None, Operation.INSERT)
+                store.lock(LockRequest((component,), txn_id, user, host))
+            if store.allocate_table_write_id(txn_id, database, table) != write_id:
+                raise MetastoreError(f"Somebody else writes to {valid.table}, which is being registered")
+    except BaseException:
+        store.abort_txns(txns)
+        raise
+    store.abort_txns([txn_id for write_id, txn_id in enumerate(txns, first) if write_id in hidden])
+    for write_id, txn_id in enumerate(txns, first):
+        if write_id not in hidden:
+            store.commit_txn(txn_id)
