@@ -5,7 +5,7 @@ from __future__ import annotations
 from acidsql.errors import ParseError
 from acidsql.sql.query.expressions import ExpressionReader
 from acidsql.sql.query.structure import Relation, Scope
-from acidsql.sql.query.tokens import JOINS
+from acidsql.sql.query.tokens import BY, HARDLY_ALIAS, JOINS, NEVER_ALIAS
 from acidsql.sql.statements import Span, TableName
 from acidsql.sql.tokens import Kind, tokenize
 
@@ -135,6 +135,9 @@ class RelationReader(ExpressionReader):
         following, second = self.peek(), self.peek(2)
         if not following.is_name:
             return self.starts_query()
+        # LEFT( and RIGHT( are functions too, all other words of these only go on after a table's name
+        if following.word in HARDLY_ALIAS | BY | NEVER_ALIAS - {"LEFT", "RIGHT"}:
+            return False
         return second.kind is Kind.STRING or (second.kind is Kind.SYMBOL and second.word not in {",", ")"})
 
     def holds_join(self) -> bool:
