@@ -10,7 +10,7 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults bench lint format clean
+.PHONY: help java venv demo test test-fast test-faults test-hive bench bench-hive lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,8 +29,14 @@ test-fast: $(VENV)/.dev ## the tests that need no Spark
 test-faults: java $(VENV)/.dev ## only the tests that fail or kill statements at every step (they are part of test, too)
 	@$(WITH_JAVA) $(PY) -m pytest tests/faults
 
+test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: downloaded if needed, started, stopped
+	@$(WITH_JAVA) $(PY) -m tests.services.suite
+
 bench: java $(VENV)/.dev ## time of single statements (see tests/benchmarks/README.md for the comparison with others)
 	@$(WITH_JAVA) $(PY) -m tests.benchmarks.statements
+
+bench-hive: java $(VENV)/.dev ## the same statements by a real Hive and by acidsql, in turn, on one table
+	@$(WITH_JAVA) $(PY) -m tests.benchmarks.beside_hive
 
 lint: $(VENV)/.dev ## ruff, mypy and the contract of the rooms
 	@$(PY) -m ruff check .

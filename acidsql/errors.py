@@ -190,6 +190,12 @@ class SnapshotTooOld(TransactionError):
     default_code = 10327
 
 
+class CompactionError(AcidError):
+    """Raised when a compaction was refused or failed, or was not done in time (Hive 10432 for a request refused)."""
+
+    default_sqlstate = "08S01"
+
+
 class MetastoreError(AcidError):
     """Raised when the metastore cannot be opened, read or written."""
 

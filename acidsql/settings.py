@@ -137,6 +137,12 @@ COMPACTION_LAYOUT = _setting(
     "hive3",
     "Names of compacted directories: hive3 without, hive4 with the visibility suffix _v<txn>.",
 )
+COMPACTION_WAIT = _setting(
+    "acidsql.compaction.wait.timeout",
+    parse_seconds,
+    "1h",
+    "How long ALTER TABLE … COMPACT … AND WAIT waits for the worker; the compaction itself goes on afterwards.",
+)
 DRIVER_WRITE_ROWS = _setting(
     "acidsql.write.driver.rows",
     _count,

@@ -175,7 +175,7 @@ def bind(env: Environment, references: References, sources: Sources, snapshot: S
             names[source.reference] = views.add(_frame(env, references, source, snapshot, views))
         except AcidError as e:
             raise at(span, e) from e
-    return references.splice(names)
+    return references.splice(names, database=env.database)
 
 
 def _frame(

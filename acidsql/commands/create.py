@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql import fs
+from acidsql.commands.columns import check_names, declared_columns
 from acidsql.commands.environment import Environment
 from acidsql.commands.insert import new_partition
 from acidsql.commands.places import at
@@ -34,17 +35,14 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.partition_names import parse_partition_name
-from acidsql.plan.scan import RAW_KEY, ROW_ID
 from acidsql.sql.statements import (
-    ColumnDef,
     CreateDatabase,
     CreateTable,
     DropDatabase,
     DropTable,
     RepairTable,
-    Span,
 )
-from acidsql.types import Array, Char, HiveType, Map, Struct, Varchar, contains, parse_type, to_hive, to_spark
+from acidsql.types import Array, HiveType, Map, Struct, parse_type, to_hive
 from acidsql.valid_ids import ValidWriteIdList
 
 VALID_WRITE_IDS = "acidsql.valid.write.ids"
@@ -204,9 +202,9 @@ class CreateTableCommand:
 
     def _table(self, path: str) -> Table:
         statement = self.statement
-        columns = tuple(self._column(c) for c in statement.columns)
-        keys = tuple(self._column(c) for c in statement.partition_keys)
-        self._check_names()
+        columns = declared_columns(self.env, statement.columns)
+        keys = declared_columns(self.env, statement.partition_keys)
+        check_names([*statement.columns, *statement.partition_keys])
         for definition in statement.partition_keys:
             if not _is_key_type(parse_type(definition.type.text)):
                 raise at(definition.type, AnalysisError(f"A partition key cannot be of type {definition.type.text}"))
@@ -229,54 +227,11 @@ class CreateTableCommand:
             created_at=int(time.time()),
         )
 
-    def _check_names(self) -> None:
-        seen: set[str] = set()
-        for definition in [*self.statement.columns, *self.statement.partition_keys]:
-            name = definition.name.text.lower()
-            if name in seen:
-                raise at(definition.name.span, AnalysisError(f"Duplicate column name: {name}", code=10036))
-            if name.upper() == ROW_ID or name.startswith(RAW_KEY):
-                raise at(definition.name.span, AnalysisError(f"{name} is a reserved column name"))
-            seen.add(name)
-
-    def _column(self, definition: ColumnDef) -> Column:
-        try:
-            type = parse_type(definition.type.text)
-            _refuse_nested_lengths(type)
-        except AcidError as e:
-            raise e.inside(definition.type.source, definition.type.start, definition.type.end) from e
-        default = definition.default.text if definition.default else None
-        column = Column(definition.name.text.lower(), to_hive(type), definition.comment, default, definition.not_null)
-        if definition.default is not None:
-            self._check_default(definition.default, type)
-        return column
-
-    def _check_default(self, default: Span, type: HiveType) -> None:
-        """Spark must be able to analyse the default; its own error passes through."""
-        self.env.spark.sql(f"SELECT CAST(({default.text}\n) AS {to_spark(type, plain_strings=True)})")
-
     def _property(self, name: str) -> str | None:
         return next((v for k, v in self.statement.properties.items() if k.lower() == name), None)
 
     def _fail(self, error: AcidError) -> AcidError:
         return at(self.statement.table.span, error)
-
-
-def _refuse_nested_lengths(type: HiveType, nested: bool = False) -> None:
-    if isinstance(type, Char | Varchar) and nested:
-        raise UnsupportedError("char and varchar inside other types come in a later version; use string")
-    if contains(type, "timestamp with local time zone"):
-        raise UnsupportedError(
-            "timestamp with local time zone comes in a later version (Hive 4 cannot read it back itself)"
-        )
-    if isinstance(type, Array):
-        _refuse_nested_lengths(type.element, True)
-    elif isinstance(type, Map):
-        _refuse_nested_lengths(type.key, True)
-        _refuse_nested_lengths(type.value, True)
-    elif isinstance(type, Struct):
-        for _, t in type.fields:
-            _refuse_nested_lengths(t, True)
 
 
 def _is_key_type(type: HiveType) -> bool:

@@ -16,7 +16,7 @@ from acidsql.metastore.model import DEFAULT_DATABASE, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.values import quote
 from acidsql.settings import Settings
-from acidsql.sql.statements import TableName
+from acidsql.sql.statements import Span, TableName
 
 SPARK_CATALOG = "spark_catalog"
 
@@ -80,6 +80,12 @@ class Environment:
     def writable_table(self, name: TableName) -> Table:
         """The full-ACID table that a statement changes. Raises as :meth:`get_table`, and for kinds not written yet."""
         table = self.get_table(name)
+        self.require_writable(table, name.span)
+        return table
+
+    @staticmethod
+    def require_writable(table: Table, span: Span) -> None:
+        """Raises: UnsupportedError for a kind of table that this version does not write; ``span`` names it."""
         problem = None
         if table.is_insert_only:
             problem = f"Table {table.full_name} is insert-only transactional: not written by this version"
@@ -88,8 +94,7 @@ class Environment:
         elif table.checks:
             problem = f"Table {table.full_name} has CHECK constraints, which this version does not check: not written"
         if problem is not None:
-            raise at(name.span, UnsupportedError(problem))
-        return table
+            raise at(span, UnsupportedError(problem))
 
     def known_to_spark(self, name: TableName) -> bool:
         """Whether Spark itself has a table or view of that name."""

@@ -18,7 +18,7 @@ from acidsql.metastore.model import Column, LockComponent, LockType, Operation, 
 from acidsql.partition_names import parse_partition_name, partition_name
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target, Written
-from acidsql.plan.values import NotStorable, literal, store_assignment
+from acidsql.plan.values import NotStorable, key_text, literal, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import (
@@ -96,11 +96,10 @@ class InsertCommand:
         return _Partitioning(static, dynamic)
 
     def _static_value(self, key: Column, value: Span) -> str | None:
-        type = to_spark(parse_type(key.type), plain_strings=True)
+        type = parse_type(key.type)
+        typed = f"CAST(({value.text}\n) AS {to_spark(type, plain_strings=True)})"
         try:
-            row = self.env.sql(
-                f"SELECT nullif(CAST(CAST(({value.text}\n) AS {type}) AS string), '') FROM VALUES (1)", self.parameters
-            ).collect()[0]
+            row = self.env.sql(f"SELECT {key_text(typed, type)} FROM VALUES (1)", self.parameters).collect()[0]
         except AcidError as e:
             raise at(value, e) from e
         return None if row[0] is None else str(row[0])
@@ -151,7 +150,7 @@ class InsertCommand:
             writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
             written = writer.write(changes, deletes=False, inserts=True, small=self._small(changes))
             self._hide_without_rows(writer, staging)
-            staging.publish()
+            txn.publish(self.table, staging)
             self._register_partitions(txn, write_id, staging)
         return written
 
@@ -242,7 +241,7 @@ class InsertCommand:
                 value = self.partitioning.static[key.name]
                 text = "CAST(NULL AS string)" if value is None else literal(value)
             else:
-                text = f"nullif(CAST({given[key.name]} AS string), '')"
+                text = key_text(given[key.name], parse_type(key.type))
             made.append(f"{text} AS k{i}")
         return named.selectExpr(*made)
 
@@ -303,12 +302,13 @@ def _unknown_column(name: Name, table: Table) -> AnalysisError:
 
 def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
     """Run INSERT; the row of counts. INSERT into a table of Spark's own is run by Spark, over snapshots."""
-    if env.find_table(statement.table) is None:
+    table = env.find_table(statement.table)
+    if table is None:
         if not env.known_to_spark(statement.table):
             error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")
             raise at(statement.table.span, error)
         return _insert_by_spark(env, statement, parameters)
-    table = env.writable_table(statement.table)
+    env.require_writable(table, statement.table.span)
     return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)
 
 

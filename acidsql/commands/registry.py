@@ -7,7 +7,19 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands import create, describe, insert, query, session_state, show, update
+from acidsql.commands import (
+    abort,
+    alter,
+    compaction,
+    create,
+    describe,
+    insert,
+    partitions,
+    query,
+    session_state,
+    show,
+    update,
+)
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.errors import UnsupportedError
@@ -19,9 +31,13 @@ Command = Callable[[Environment, Any, Mapping[str, Any]], DataFrame]
 def passthrough(env: Environment, statement: s.Passthrough, parameters: Mapping[str, Any]) -> DataFrame:
     """Anything that is not ours: Spark runs it, unless it names an ACID table, of which Spark knows nothing."""
     for name in statement.names:
-        if env.find_table(name) is not None:
-            message = f"This statement is not carried out on ACID tables by this version: {name.table} is one"
-            raise at(name.span, UnsupportedError(message))
+        if env.find_table(name) is None:
+            continue
+        if statement.later is not None:
+            message = f"{statement.later.text} comes in a later version"
+            raise at(statement.later.span, UnsupportedError(message, hint=f"{name.table} is an ACID table."))
+        message = f"This statement is not carried out on ACID tables by this version: {name.table} is one"
+        raise at(name.span, UnsupportedError(message))
     return env.sql(statement.span.text, parameters)
 
 
@@ -37,6 +53,12 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.CreateTable: create.create_table,
     s.DropTable: create.drop_table,
     s.RepairTable: create.repair_table,
+    s.SetProperties: alter.set_properties,
+    s.UnsetProperties: alter.unset_properties,
+    s.AddColumns: alter.add_columns,
+    s.AddPartitions: partitions.add_partitions,
+    s.DropPartitions: partitions.drop_partitions,
+    s.Compact: compaction.compact,
     s.Use: session_state.use,
     s.Set: session_state.set_value,
     s.ShowDatabases: show.show_databases,
@@ -45,6 +67,9 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.ShowCreateTable: show.show_create_table,
     s.ShowTransactions: show.show_transactions,
     s.ShowLocks: show.show_locks,
+    s.ShowCompactions: compaction.show_compactions,
+    s.AbortTransactions: abort.abort_transactions,
+    s.AbortCompactions: abort.abort_compactions,
     s.Describe: describe.describe,
     s.Passthrough: passthrough,
 }

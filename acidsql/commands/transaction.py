@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from acidsql.commands.environment import Environment
 from acidsql.errors import (
@@ -17,6 +17,7 @@ from acidsql.errors import (
     TransactionError,
 )
 from acidsql.metastore.model import LockComponent, LockRequest, LockResponse, LockState, Table
+from acidsql.plan.snapshot import partition_names
 from acidsql.plan.staging import Staging
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, SNAPSHOT_RETRIES
 from acidsql.valid_ids import ValidTxnList
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.01
 PAUSE_GROWTH = 1.3
+
+_ESSENTIAL = ("transactional", "transactional_properties", "bucketing_version", "external")
 
 
 @dataclass
@@ -46,11 +49,13 @@ class WriteTransaction:
     def confirm(self, table: Table) -> None:
         """Make sure that a table that was resolved before the locks were granted is still that table.
 
+        Its comment and most of its properties may differ: Hive keeps statistics there, and changes them at each write.
+
         Raises:
             TableNotFound: When it was dropped while this statement waited.
             TransactionError: When it was altered or made anew.
         """
-        if self.env.metastore.get_table(table.database, table.name) != table:
+        if _essence(self.env.metastore.get_table(table.database, table.name)) != _essence(table):
             raise TransactionError(
                 f"Table {table.full_name} was changed while this statement waited for its locks", hint="Run it again."
             )
@@ -64,6 +69,18 @@ class WriteTransaction:
         staging = Staging(table.location)
         self.stagings.append(staging)
         return staging
+
+    def publish(self, table: Table, staging: Staging) -> None:
+        """Move what was staged to its places: those of the partitions, where they are registered already."""
+        metastore, names = self.env.metastore, staging.partitions
+        known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
+        staging.publish({partition_names(table, p): p.location for p in known})
+
+
+def _essence(table: Table) -> Table:
+    """What a statement's plan builds upon."""
+    parameters = {k: v for k, v in table.parameters.items() if k.lower() in _ESSENTIAL}
+    return replace(table, parameters=parameters, comment=None)
 
 
 @contextmanager

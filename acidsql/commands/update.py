@@ -121,7 +121,7 @@ class _RowChange(ABC):
         if self.where is None and int(changes._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) > JOB_BYTES:
             small = False
         written = writer.write(changes, deletes=True, inserts=self.operation is Operation.UPDATE, small=small)
-        staging.publish()
+        txn.publish(table, staging)
         return written
 
 

@@ -186,7 +186,8 @@ def _maps(column: pa.Array, t: Map) -> Sequence[Any]:
 
 def _offsets(column: pa.Array) -> tuple[int, list[int]]:
     """Where the elements of the column begin, and the offsets of each row counted from there."""
-    offsets = column.offsets.to_pylist() or [0]
+    # Java's Arrow may leave out the offsets of an array without elements, and pyarrow then reads whatever is there
+    offsets = column.offsets.to_pylist() if len(column) else [0]
     return offsets[0], [offset - offsets[0] for offset in offsets]
 
 

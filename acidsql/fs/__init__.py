@@ -1,11 +1,27 @@
 """The one room that talks to file systems.
 
 Locations are kept as users and Hive write them (``/a/b``, ``file:/a/b``, ``hdfs://…``); :func:`resolve` turns one into
-a file system and a path in it. Only the local file system is there in this version.
+a file system and a path in it. Local files are reached directly. All others are reached through Hadoop's ``FileSystem``
+in the JVM that Spark runs in, which the session hands in by :func:`attach`.
 """
 
+from acidsql.fs.hadoop import HadoopFileSystem
+from acidsql.fs.jvm import attach, detach
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileStatus, FileSystem
-from acidsql.fs.resolve import join, resolve, spark_path
+from acidsql.fs.resolve import absolute, is_local, join, qualify, resolve, spark_path
 
-__all__ = ["FileStatus", "FileSystem", "LocalFileSystem", "join", "resolve", "spark_path"]
+__all__ = [
+    "FileStatus",
+    "FileSystem",
+    "HadoopFileSystem",
+    "LocalFileSystem",
+    "absolute",
+    "attach",
+    "detach",
+    "is_local",
+    "join",
+    "qualify",
+    "resolve",
+    "spark_path",
+]

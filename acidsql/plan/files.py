@@ -108,9 +108,8 @@ def with_file_values(
         return frame.withColumns(literals)
     rows = []
     for url in files:
-        known = values[_local(url)]
-        # Spark writes the root of a local URI with one slash or with three, depending on who asks
-        rows += [["file:" + slashes + _absolute(url), *known] for slashes in ("", "//")]
+        known = values[fs.absolute(unquote(url))]
+        rows += [[spelling, *known] for spelling in _spellings(url)]
     key = f"{path}_of"
     arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate([pa.string(), *columns.values()])]
     table = spark.createDataFrame(pa.table(arrays, names=[key, *columns]))
@@ -119,12 +118,12 @@ def with_file_values(
     return joined.filter(f"CASE WHEN {key} IS NULL THEN raise_error('{message}') ELSE true END")
 
 
-def _absolute(url: str) -> str:
-    return "/" + url.partition(":")[2].lstrip("/")
-
-
-def _local(url: str) -> str:
-    return unquote(_absolute(url))
+def _spellings(url: str) -> list[str]:
+    """Spark writes the root of a local URI with one slash or with three, depending on who asks."""
+    if not url.startswith("file:"):
+        return [url]
+    path = "/" + url[len("file:") :].lstrip("/")
+    return [f"file:{path}", f"file://{path}"]
 
 
 def _spark_name(type: pa.DataType) -> str:

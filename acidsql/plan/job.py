@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
 from acidsql.format.bucket import encode
 from acidsql.format.orc import read_footer
 from acidsql.format.schema import EVENT_COLUMNS
+from acidsql.fs.java import java_errors
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target, Written
@@ -42,7 +44,11 @@ def write_by_job(
         events, by = _insert_events(target, changes, keys, row), keys
     output = fs.join(staging.path, "job")
     write = events.write.option("compression", target.compression).option("maxRecordsPerFile", "0")
-    (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
+    try:
+        (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
+    except Py4JJavaError as e:  # neither an error of Spark's own nor of a task: the driver could not write
+        with java_errors("write", output):
+            raise e from None
     return _collect(target, staging, output, deletes)
 
 

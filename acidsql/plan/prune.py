@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import DEFAULT_PARTITION
-from acidsql.plan.values import quote
+from acidsql.plan.values import from_key_text, quote, with_char_types
 from acidsql.plan.views import Views
-from acidsql.types import parse_type, to_spark
+from acidsql.types import parse_type
 
 
 def prune(
@@ -45,14 +45,14 @@ def prune(
         values = [None if p.values[i] == DEFAULT_PARTITION else p.values[i] for p in partitions]
         columns[key.name] = pa.array(values, type=pa.string())
     keys = ", ".join(
-        f"try_cast({quote(k.name)} AS {to_spark(parse_type(k.type), plain_strings=True)}) AS {quote(k.name)}"
-        for k in table.partition_keys
+        f"{from_key_text(quote(k.name), parse_type(k.type))} AS {quote(k.name)}" for k in table.partition_keys
     )
     where = " AND ".join(f"({text}\n)" for text in conjuncts)
     try:
         with Views(spark) as views:
-            name = views.add(spark.createDataFrame(pa.table(columns)))
-            query = f"SELECT __position FROM (SELECT __position, {keys} FROM {name}) AS {quote(alias)} WHERE {where}"
+            texts = views.add(spark.createDataFrame(pa.table(columns)))
+            typed = with_char_types(spark.sql(f"SELECT __position, {keys} FROM {texts}"), table.partition_keys)
+            query = f"SELECT __position FROM {views.add(typed)} AS {quote(alias)} WHERE {where}"
             kept = spark.sql(query, args=dict(parameters)).collect()
     except PySparkException:
         return list(partitions)

@@ -14,14 +14,14 @@ from acidsql.format.directory import AcidDirectory, AcidFile
 from acidsql.format.names import DeltaName
 from acidsql.format.orc import read_footer
 from acidsql.format.schema import AcidSchema
-from acidsql.metastore.model import Column, Table
+from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.cache import FileCache
 from acidsql.plan.deletes import PART, hide_deleted
 from acidsql.plan.files import PATH, event_frame, with_file_values
 from acidsql.plan.search import MIN_BYTES, Search, reader_options
 from acidsql.plan.snapshot import TableSnapshot
-from acidsql.plan.values import Zones, from_orc, literal, quote, zones_of
+from acidsql.plan.values import Zones, from_key_text, from_orc, literal, quote, with_char_types, zones_of
 from acidsql.types import parse_type, to_spark
 
 ROW_ID = "ROW__ID"
@@ -65,7 +65,7 @@ def snapshot_frame(
     merged = parts[0]
     for part in parts[1:]:
         merged = merged.union(part)
-    return merged
+    return with_char_types(merged, table.all_columns)
 
 
 def _search_options(
@@ -223,16 +223,13 @@ def _answer(table: Table, row_id: bool, raw_keys: bool) -> list[str]:
     identity = "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
     made = [f"{identity} AS {quote(ROW_ID)}"] if row_id else []
     made += [f"c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
-    made += [f"{_key_expression(k, f'{RAW_KEY}{i}')} AS {quote(k.name)}" for i, k in enumerate(table.partition_keys)]
+    made += [
+        f"{from_key_text(f'{RAW_KEY}{i}', parse_type(k.type))} AS {quote(k.name)}"
+        for i, k in enumerate(table.partition_keys)
+    ]
     if raw_keys:
         made += [f"{RAW_KEY}{i}" for i in range(len(table.partition_keys))]
     return made
-
-
-def _key_expression(key: Column, raw: str) -> str:
-    """A partition key from the text of the path; text that is not of the key's type is NULL, as in Hive."""
-    type = to_spark(parse_type(key.type), plain_strings=True)
-    return raw if type == "string" else f"try_cast({raw} AS {type})"
 
 
 def _empty(spark: SparkSession, table: Table, row_id: bool, raw_keys: bool) -> DataFrame:

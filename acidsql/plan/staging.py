@@ -8,10 +8,11 @@ sees it before the commit. :meth:`Staging.discard` removes whatever of it is the
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from acidsql import fs
-from acidsql.errors import AcidError, StorageError
+from acidsql.errors import AcidError, StorageError, UnsupportedError
 from acidsql.format.names import BaseName, DeltaName, bucket_file
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
 
@@ -59,14 +60,18 @@ class Staging:
             self._directories[key] = StagedDirectory(partition, name, path)
         return self._directories[key]
 
-    def publish(self) -> None:
+    def publish(self, locations: Mapping[str, str] | None = None) -> None:
         """Move every directory to its place.
+
+        Args:
+            locations: Where registered partitions are, by name: it need not be their usual place below the table.
 
         Raises:
             StorageError: When one cannot be moved, or something of that name is there: a write id was used twice.
+            UnsupportedError: When a partition is on another file system than its table.
         """
         for directory in self._directories.values():
-            parent = fs.join(self._root, directory.partition) if directory.partition else self._root
+            parent = self._parent(directory.partition, locations or {})
             if directory.partition and not self.fs.exists(parent):
                 self._made.append(parent)
                 self.fs.mkdirs(parent)
@@ -76,6 +81,15 @@ class Staging:
             self._published.append(target)  # before the rename: an error of it does not tell whether it was done
             self.fs.rename(directory.path, target)
         self.fs.delete(self.path)
+
+    def _parent(self, partition: str, locations: Mapping[str, str]) -> str:
+        """The directory of a partition, or of the table."""
+        if partition not in locations:
+            return fs.join(self._root, partition) if partition else self._root
+        filesystem, path = fs.resolve(locations[partition])
+        if _root_of(filesystem) != _root_of(self.fs):
+            raise UnsupportedError(f"Partition {partition} is in {path}, on another file system than its table")
+        return path
 
     def discard(self) -> bool:
         """Remove everything, published directories and the partition directories made for them too.
@@ -102,3 +116,8 @@ class Staging:
             except AcidError:
                 return
             path = path.rpartition("/")[0]
+
+
+def _root_of(filesystem: fs.FileSystem) -> str:
+    """Scheme and authority of a file system, empty for the local one."""
+    return getattr(filesystem, "root", "")

@@ -14,7 +14,23 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
-from acidsql.types import Array, Char, HiveType, Map, Primitive, Struct, Varchar, contains, parse_type, to_spark
+from acidsql.types import (
+    Array,
+    Char,
+    Decimal,
+    HiveType,
+    Map,
+    Primitive,
+    Struct,
+    Varchar,
+    contains,
+    parse_type,
+    to_hive,
+    to_spark,
+)
+
+_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+"""The mark that Spark itself puts on the ``char`` columns of its own tables."""
 
 
 def quote(name: str) -> str:
@@ -82,6 +98,37 @@ def to_orc_driver(expression: str, type: HiveType) -> str:
     if not contains(type, "timestamp"):
         return expression
     return f"CAST({expression} AS {to_spark(_naive(type), plain_strings=True)})"
+
+
+def key_text(expression: str, type: HiveType) -> str:
+    """The text by which a partition key's value stands in a path, as in Hive; NULL for NULL and the empty string.
+
+    Hive drops the zeros at the end of a decimal's fraction and pads a ``char``; another text were another partition.
+    """
+    text = f"CAST({expression} AS string)"
+    if isinstance(type, Char):
+        text = f"rpad({text}, {type.length}, ' ')"
+    elif isinstance(type, Decimal) and type.scale:
+        text = f"regexp_replace({text}, '[.]?0+$', '')"
+    return f"nullif({text}, '')"
+
+
+def from_key_text(expression: str, type: HiveType) -> str:
+    """A partition key's value from its text in the path; text that is not of the key's type is NULL, as in Hive."""
+    if isinstance(type, Char):
+        return f"rpad({expression}, {type.length}, ' ')"
+    target = to_spark(type, plain_strings=True)
+    return expression if target == "string" else f"try_cast({expression} AS {target})"
+
+
+def with_char_types(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """The frame with its ``char`` columns marked as such: Spark then pads what they are compared with, as Hive does."""
+    marks = {c.name: {_CHAR_TYPE: to_hive(type)} for c in columns if isinstance(type := parse_type(c.type), Char)}
+    if not marks:
+        return frame
+    return frame.select(
+        *[frame[quote(n)].alias(n, metadata=marks[n]) if n in marks else quote(n) for n in frame.columns]
+    )
 
 
 def _naive(type: HiveType) -> HiveType:

@@ -32,6 +32,22 @@ class Name:
 
 
 @dataclass(frozen=True)
+class Text:
+    """A string literal: what it stands for, and its place."""
+
+    value: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Number:
+    """A whole number and its place."""
+
+    value: int
+    span: Span
+
+
+@dataclass(frozen=True)
 class TableName:
     """``[database.]table`` and its place. A leading ``spark_catalog.`` stands in ``catalog``."""
 
@@ -127,6 +143,75 @@ class RepairTable(Statement):
 
 
 @dataclass(frozen=True)
+class SetProperties(Statement):
+    """``ALTER TABLE t SET TBLPROPERTIES ('key' = 'value', …)``."""
+
+    table: TableName
+    properties: tuple[tuple[Name, str], ...]
+
+
+@dataclass(frozen=True)
+class UnsetProperties(Statement):
+    """``ALTER TABLE t UNSET TBLPROPERTIES [IF EXISTS] ('key', …)``."""
+
+    table: TableName
+    keys: tuple[Name, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AddColumns(Statement):
+    """``ALTER TABLE t ADD COLUMNS (name type [COMMENT '…'], …) [CASCADE | RESTRICT]``."""
+
+    table: TableName
+    columns: tuple[ColumnDef, ...]
+
+
+@dataclass(frozen=True)
+class NewPartition:
+    """``PARTITION (p = 1) [LOCATION '…']``."""
+
+    spec: PartitionSpec
+    location: Text | None = None
+
+
+@dataclass(frozen=True)
+class AddPartitions(Statement):
+    """``ALTER TABLE t ADD [IF NOT EXISTS] PARTITION (…) [LOCATION '…'] …``."""
+
+    table: TableName
+    partitions: tuple[NewPartition, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropPartitions(Statement):
+    """``ALTER TABLE t DROP [IF EXISTS] PARTITION (…), … [PURGE]``."""
+
+    table: TableName
+    partitions: tuple[PartitionSpec, ...]
+    if_exists: bool = False
+    purge: bool = False
+
+
+@dataclass(frozen=True)
+class Compact(Statement):
+    """``ALTER TABLE t [PARTITION (…)] COMPACT 'type' …``: ``type`` is the user's word for it."""
+
+    table: TableName
+    type: Text
+    partition: PartitionSpec | None = None
+    buckets: Number | None = None
+    wait: bool = False
+    pool: Text | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    order_by: Span | None = None
+    """The whole clause, ``ORDER BY a DESC``."""
+    where: Span | None = None
+    """The condition."""
+
+
+@dataclass(frozen=True)
 class Use(Statement):
     database: Name
 
@@ -172,6 +257,43 @@ class ShowLocks(Statement):
     table: TableName | None = None
     partition: PartitionSpec | None = None
     extended: bool = False
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column of ORDER BY."""
+
+    column: Name
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class ShowCompactions(Statement):
+    """``SHOW COMPACTIONS [COMPACTIONID = n | DATABASE db | t [PARTITION (…)]] …``."""
+
+    id: int | None = None
+    database: Name | None = None
+    table: TableName | None = None
+    partition: PartitionSpec | None = None
+    pool: Text | None = None
+    type: Text | None = None
+    status: Text | None = None
+    order_by: tuple[SortKey, ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class AbortTransactions(Statement):
+    """``ABORT TRANSACTIONS id …``."""
+
+    ids: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class AbortCompactions(Statement):
+    """``ABORT COMPACTIONS id …``."""
+
+    ids: tuple[Number, ...]
 
 
 @dataclass(frozen=True)
@@ -256,7 +378,9 @@ class Passthrough(Statement):
     """Anything else: handed to Spark as it stands.
 
     ``names`` are the words of the statement that may be table names, so that a statement that acidsql does not know but
-    that names an ACID table can be refused instead of failing strangely.
+    that names an ACID table can be refused instead of failing strangely. ``later`` says what of it a later version will
+    carry out on ACID tables, and where that stands.
     """
 
     names: tuple[TableName, ...] = ()
+    later: Name | None = None

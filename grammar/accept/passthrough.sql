@@ -1,5 +1,26 @@
 --> Passthrough covers: passthrough
-ALTER TABLE hr.emp ADD COLUMNS (x int);
+ALTER TABLE hr.emp RENAME TO hr.people;
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp ADD COLUMNS (x int AFTER y, s.f string);
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp ADD COLUMNS (x int CHECK (x > 0));
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp PARTITION (p = 1) SET LOCATION '/data/p';
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp CHANGE COLUMN a b int;
+
+--> Passthrough covers: passthrough
+ALTER VIEW v AS SELECT 1;
+
+--> Passthrough covers: passthrough
+MERGE INTO emp t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE;
+
+--> Passthrough covers: passthrough
+TRUNCATE TABLE emp PARTITION (p = 1);
 
 --> Passthrough covers: passthrough
 ANALYZE TABLE emp COMPUTE STATISTICS;

@@ -62,15 +62,6 @@ SHOW TRANSACTIONS WHERE 1 = 1;
 --> ParseError 1:9 Expected a table name, found the end
 DESCRIBE;
 
---> UnsupportedError 1:1 MERGE comes in a later version
-MERGE INTO emp t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE;
-
---> UnsupportedError 1:1 TRUNCATE TABLE comes in a later version
-TRUNCATE TABLE emp;
-
---> UnsupportedError 1:1 ABORT TRANSACTIONS comes in a later version
-ABORT TRANSACTIONS 1 2;
-
 --> UnsupportedError 1:1 START TRANSACTION comes in a later version
 START TRANSACTION;
 
@@ -82,6 +73,3 @@ COMMIT;
 
 --> UnsupportedError 1:1 ROLLBACK comes in a later version
 ROLLBACK;
-
---> UnsupportedError 1:1 SHOW COMPACTIONS comes in a later version
-SHOW COMPACTIONS;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acidsql.metastore.model import (
     Column,
@@ -28,6 +28,13 @@ READ, SHARED_WRITE, EXCL_WRITE, EXCLUSIVE = (
 )
 
 
+NEVER_GIVEN = 4_711_000_000_000
+"""An id that no transaction and no lock has, however long a store has been in use."""
+
+STAMPS = {"transient_lastDdlTime", "transactional_properties"}
+"""Properties that a Hive Metastore gives to a table by itself, besides its creation time."""
+
+
 @dataclass
 class Clock:
     """A clock that stands still until a test moves it."""
@@ -41,20 +48,39 @@ class Clock:
         self.ms += int(seconds * 1000)
 
 
+_warehouse = "file:/warehouse"
+
+
+def use_warehouse(location: str) -> None:
+    """Say where tables lie: a Hive Metastore takes managed ones in its own warehouse only."""
+    global _warehouse
+    _warehouse = location
+
+
+def home(database: str = "default") -> str:
+    """The directory of a database."""
+    return _warehouse if database == "default" else f"{_warehouse}/{database}.db"
+
+
 def table(name: str = "t", database: str = "default", *, partitioned: bool = False) -> Table:
     """A full ACID table of one column, by ``p`` where partitioned."""
     return Table(
         database,
         name,
-        f"file:/warehouse/{database}/{name}",
+        f"{home(database)}/{name}",
         (Column("a", "int"),),
         (Column("p", "string"),) if partitioned else (),
         {"transactional": "true"},
     )
 
 
+def unstamped(table: Table) -> Table:
+    """A table without what a store may have added to it."""
+    return replace(table, created_at=0, parameters={k: v for k, v in table.parameters.items() if k not in STAMPS})
+
+
 def partition(value: str, name: str = "t", database: str = "default") -> Partition:
-    return Partition(database, name, (value,), f"file:/warehouse/{database}/{name}/p={value}")
+    return Partition(database, name, (value,), f"{home(database)}/{name}/p={value}")
 
 
 def begin(store: Metastore, type: TxnType = TxnType.DEFAULT) -> int:
@@ -111,11 +137,11 @@ def write(
     operation: Operation = Operation.INSERT,
     *,
     txn_id: int | None = None,
-    type: LockType = LockType.SHARED_WRITE,
+    type: LockType | None = None,
 ) -> int:
-    """A transaction that has its lock and its write id, and is about to commit."""
+    """A transaction that has its lock (as Hive takes it for the operation) and its write id, and is about to commit."""
     txn_id = txn_id or begin(store)
-    take(store, txn_id, type, place, operation)
+    take(store, txn_id, type or (READ if operation is Operation.INSERT else SHARED_WRITE), place, operation)
     database, _, name = place.partition("/")[0].partition(".")
     store.allocate_table_write_id(txn_id, database, name)
     return txn_id

@@ -14,8 +14,9 @@ from acidsql.errors import AcidError, MetastoreError
 from acidsql.metastore import open_metastore
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
-from tests.metastore.conftest import Opening, OpenStore
+from tests.metastore.conftest import OpenStore
 from tests.metastore.situations import begin, table, write
+from tests.metastore.stores import Opening
 
 pytestmark = pytest.mark.needs("database file")
 

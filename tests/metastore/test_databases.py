@@ -7,8 +7,9 @@ import pytest
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound
 from acidsql.metastore.model import Database
 from acidsql.metastore.protocol import Metastore
-from tests.metastore.conftest import Opening, OpenStore
-from tests.metastore.situations import table
+from tests.metastore.conftest import OpenStore
+from tests.metastore.situations import home, table
+from tests.metastore.stores import Opening
 
 
 def test_a_new_store_has_the_default_database_in_the_warehouse(store: Metastore, opening: Opening) -> None:
@@ -18,22 +19,22 @@ def test_a_new_store_has_the_default_database_in_the_warehouse(store: Metastore,
 
 
 def test_a_database_is_found_as_it_was_created(store: Metastore) -> None:
-    hr = Database("hr", "file:/w/hr.db", "people", {"owner team": "hr", "empty": ""})
+    hr = Database("hr", home("hr"), "people", {"owner team": "hr", "empty": ""})
     store.create_database(hr)
     assert store.get_database("hr") == hr
 
 
 def test_databases_are_listed_by_name(store: Metastore) -> None:
     for name in ("zoo", "hr", "acme"):
-        store.create_database(Database(name, f"file:/w/{name}.db"))
+        store.create_database(Database(name, home(name)))
     assert store.list_databases() == ["acme", "default", "hr", "zoo"]
 
 
 def test_a_database_is_created_once(store: Metastore) -> None:
-    store.create_database(Database("hr", "file:/w/hr.db"))
+    store.create_database(Database("hr", home("hr")))
     with pytest.raises(AlreadyExists, match="hr"):
-        store.create_database(Database("hr", "file:/elsewhere"))
-    assert store.get_database("hr").location == "file:/w/hr.db"
+        store.create_database(Database("hr", f"{home()}/elsewhere"))
+    assert store.get_database("hr").location == home("hr")
 
 
 def test_a_database_that_is_not_there_is_an_error(store: Metastore) -> None:
@@ -43,7 +44,7 @@ def test_a_database_that_is_not_there_is_an_error(store: Metastore) -> None:
 
 
 def test_an_empty_database_is_dropped(store: Metastore) -> None:
-    store.create_database(Database("hr", "file:/w/hr.db"))
+    store.create_database(Database("hr", home("hr")))
     store.drop_database("hr")
     assert store.list_databases() == ["default"]
     with pytest.raises(DatabaseNotFound):
@@ -51,7 +52,7 @@ def test_an_empty_database_is_dropped(store: Metastore) -> None:
 
 
 def test_a_database_with_tables_is_not_dropped(store: Metastore) -> None:
-    store.create_database(Database("hr", "file:/w/hr.db"))
+    store.create_database(Database("hr", home("hr")))
     store.create_table(table("emp", "hr"))
     with pytest.raises(AnalysisError) as caught:
         store.drop_database("hr")
@@ -68,7 +69,7 @@ def test_the_default_database_is_not_dropped(store: Metastore) -> None:
 @pytest.mark.needs("own settings")
 def test_another_session_sees_a_database_at_once(store: Metastore, open_store: OpenStore) -> None:
     other = open_store()
-    store.create_database(Database("hr", "file:/w/hr.db"))
+    store.create_database(Database("hr", home("hr")))
     assert other.list_databases() == ["default", "hr"]
 
 

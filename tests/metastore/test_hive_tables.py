@@ -15,7 +15,6 @@ import pytest
 from acidsql.errors import WriteConflict
 from acidsql.metastore.model import LockType, Operation, TxnType
 from acidsql.metastore.protocol import Metastore
-from tests.metastore.conftest import Opening
 from tests.metastore.situations import (
     EXCL_WRITE,
     EXCLUSIVE,
@@ -29,6 +28,7 @@ from tests.metastore.situations import (
     take,
     write,
 )
+from tests.metastore.stores import Opening
 
 pytestmark = pytest.mark.needs("database file")
 

@@ -56,7 +56,13 @@ def _cells() -> Iterator[tuple[str, str, str, str, bool]]:
                 yield asked, asked_level, held, held_level, blocks and not excepted
 
 
-CELLS = [pytest.param(*cell, id=f"{cell[0]} on {cell[1]} after {cell[2]} on {cell[3]}") for cell in _cells()]
+SHARED = pytest.mark.needs("shared writes go together")
+CELLS = [
+    pytest.param(
+        *cell, id=f"{cell[0]} on {cell[1]} after {cell[2]} on {cell[3]}", marks=[SHARED] * (cell[0] == cell[2] == "w")
+    )
+    for cell in _cells()
+]
 
 
 @pytest.mark.parametrize(("asked", "asked_level", "held", "held_level", "blocks"), CELLS)

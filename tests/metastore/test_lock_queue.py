@@ -10,6 +10,7 @@ from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import (
     EXCL_WRITE,
     EXCLUSIVE,
+    NEVER_GIVEN,
     READ,
     SHARED_WRITE,
     Clock,
@@ -102,13 +103,17 @@ class TestSeveralObjects:
 class TestShownLocks:
     """SHOW LOCKS (``showLocks``, ``testLockBlockedBy``, ``testShowLocksFilterOptions``, ``testShowLocksAgentInfo``)."""
 
-    def test_tell_object_type_owner_and_times(self, store: Metastore, clock: Clock) -> None:
+    @pytest.mark.parametrize(
+        "type",
+        [READ, SHARED_WRITE, pytest.param(EXCL_WRITE, marks=pytest.mark.needs("exclusive writes")), EXCLUSIVE],
+    )
+    def test_tell_object_type_and_owner(self, store: Metastore, type: LockType) -> None:
         txn_id = begin(store)
-        lock_id = take(store, txn_id, EXCL_WRITE, "default.t/p=1", Operation.UPDATE)
+        lock_id = take(store, txn_id, type, "default.t/p=1", Operation.UPDATE)
         [shown] = locks_of(store)
         assert (shown.lock_id, shown.internal_id, shown.txn_id) == (lock_id, 1, txn_id)
         assert (shown.database, shown.table, shown.partition) == ("default", "t", "p=1")
-        assert (shown.type, shown.state) == (EXCL_WRITE, LockState.ACQUIRED)
+        assert (shown.type, shown.state) == (type, LockState.ACQUIRED)
         assert (shown.user, shown.host, shown.agent_info) == ("ann", "desk", "test agent")
         assert (shown.blocked_by_lock_id, shown.blocked_by_internal_id) == (None, None)
 
@@ -151,6 +156,15 @@ class TestShownLocks:
         again = store.check_lock(waiting.lock_id)
         assert again.blocked_by is not None
         assert again.blocked_by.lock_id == b
+
+    @pytest.mark.needs("keeps blockers up to date")
+    def test_name_no_lock_that_is_gone(self, store: Metastore) -> None:
+        first, second = begin(store), begin(store)
+        take(store, first, EXCLUSIVE, "default.a")
+        b = take(store, second, EXCLUSIVE, "default.b")
+        waiting = ask_all(store, begin(store), component(READ, "default.a"), component(READ, "default.b"))
+        store.commit_txn(first)
+        store.check_lock(waiting.lock_id)
         blockers = {one.blocked_by_lock_id for one in locks_of(store) if one.lock_id == waiting.lock_id}
         assert blockers - {None} == {b}
 
@@ -188,11 +202,19 @@ class TestZeroWaitReads:
         take(store, begin(store), EXCLUSIVE)
         assert ask(store, begin(store), EXCL_WRITE, zero_wait=True).state is LockState.WAITING
 
-    def test_leave_no_component_of_an_insert_that_did_not_get_its_lock(self, store: Metastore) -> None:
-        take(store, begin(store), EXCLUSIVE)
+    def test_leave_an_insert_that_did_not_get_its_lock_open(self, store: Metastore) -> None:
+        holder = take(store, begin(store), EXCLUSIVE)
         insert = begin(store)
         response = ask(store, insert, READ, operation=Operation.INSERT, zero_wait=True)
         assert response.state is LockState.NOT_ACQUIRED
+        assert lock_states(store) == [(holder, "a")]
+        store.commit_txn(insert)
+
+    @pytest.mark.needs("keeps house when asked")
+    def test_leave_nothing_of_an_insert_that_did_not_get_its_lock(self, store: Metastore) -> None:
+        take(store, begin(store), EXCLUSIVE)
+        insert = begin(store)
+        ask(store, insert, READ, operation=Operation.INSERT, zero_wait=True)
         store.abort_txns([insert])
         assert insert not in [t.id for t in store.show_txns()]
 
@@ -237,6 +259,7 @@ class TestRelease:
             store.unlock(lock_id)
         assert lock_states(store) == [(lock_id, "a")]
 
+    @pytest.mark.needs("unlocks once")
     def test_a_lock_is_unlocked_once(self, store: Metastore) -> None:
         lock_id = take(store, 0, READ)
         store.unlock(lock_id)
@@ -245,23 +268,37 @@ class TestRelease:
 
 
 class TestErrors:
-    def test_a_lock_that_was_never_asked_for(self, store: Metastore) -> None:
-        for call in (store.check_lock, store.unlock):
-            with pytest.raises(NoSuchLock, match="4711"):
-                call(4711)
+    def test_a_lock_that_was_never_asked_for_is_not_checked(self, store: Metastore) -> None:
+        with pytest.raises(NoSuchLock, match=str(NEVER_GIVEN)):
+            store.check_lock(NEVER_GIVEN)
+
+    @pytest.mark.needs("unlocks once")
+    def test_a_lock_that_was_never_asked_for_is_not_unlocked(self, store: Metastore) -> None:
+        with pytest.raises(NoSuchLock, match=str(NEVER_GIVEN)):
+            store.unlock(NEVER_GIVEN)
 
     def test_a_transaction_that_was_never_opened_gets_no_lock(self, store: Metastore) -> None:
         with pytest.raises(NoSuchTransaction):
-            ask(store, 4711, READ)
+            ask(store, NEVER_GIVEN, READ)
         assert locks_of(store) == []
 
     def test_an_aborted_transaction_gets_no_lock(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        take(store, txn_id, SHARED_WRITE, operation=Operation.INSERT)
+        store.abort_txns([txn_id])
+        with pytest.raises(TransactionAborted, match=str(txn_id)):
+            ask(store, txn_id, READ)
+        assert locks_of(store) == []
+
+    @pytest.mark.needs("keeps reasons")
+    def test_an_aborted_transaction_is_told_why_it_gets_no_lock(self, store: Metastore) -> None:
         txn_id = begin(store)
         take(store, txn_id, SHARED_WRITE, operation=Operation.INSERT)
         store.abort_txns([txn_id], "by hand")
         with pytest.raises(TransactionAborted, match="by hand"):
             ask(store, txn_id, READ)
 
+    @pytest.mark.needs("refuses locks after the end")
     def test_a_committed_transaction_gets_no_lock(self, store: Metastore) -> None:
         txn_id = begin(store)
         store.commit_txn(txn_id)

@@ -8,7 +8,7 @@ from acidsql.errors import PartitionNotFound, TableNotFound
 from acidsql.metastore.model import Column, Partition, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION
-from tests.metastore.situations import partition, table
+from tests.metastore.situations import home, partition, table
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_only_the_partitions_that_are_asked_for_are_listed(by_p: Metastore) -> N
 
 def test_a_partition_that_is_there_already_is_left_alone(by_p: Metastore) -> None:
     by_p.add_partitions([partition("1")])
-    by_p.add_partitions([Partition("default", "t", ("1",), "file:/elsewhere"), partition("2")])
+    by_p.add_partitions([Partition("default", "t", ("1",), f"{home()}/elsewhere"), partition("2")])
     assert by_p.list_partitions("default", "t") == [partition("1"), partition("2")]
 
 
@@ -41,8 +41,8 @@ def test_adding_nothing_is_no_error(by_p: Metastore) -> None:
 
 def test_values_with_path_characters_and_null_are_kept(store: Metastore) -> None:
     keys = (Column("p", "string"), Column("q", "string"))
-    store.create_table(Table("default", "t", "file:/w/t", (Column("a", "int"),), keys))
-    odd = Partition("default", "t", ("a/b=c d%", DEFAULT_PARTITION), "file:/w/t/x")
+    store.create_table(Table("default", "t", f"{home()}/t", (Column("a", "int"),), keys))
+    odd = Partition("default", "t", ("a/b=c d%", DEFAULT_PARTITION), f"{home()}/t/x")
     store.add_partitions([odd])
     name = f"p=a%2Fb%3Dc d%25/q={DEFAULT_PARTITION}"
     assert store.list_partitions("default", "t", [name]) == [odd]

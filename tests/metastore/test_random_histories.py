@@ -29,8 +29,8 @@ from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockT
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from acidsql.valid_ids import ValidTxnList
-from tests.metastore.conftest import Opening, StoreKind
 from tests.metastore.situations import EXCL_WRITE, EXCLUSIVE, READ, SHARED_WRITE, Clock
+from tests.metastore.stores import StoreKind
 
 TIMEOUT_MS = 300_000
 YOUNG_MS = 1000
@@ -122,7 +122,7 @@ class Histories(RuleBasedStateMachine):
     def start(self, exclusive: bool) -> None:
         self.exclusive = exclusive
         values = {"hive.txn.xlock.write": str(exclusive).lower(), "hive.txn.timeout": f"{TIMEOUT_MS}ms"}
-        self.store = self.kind.open(Opening(Path(self.directory.name), Settings(values), self.clock))
+        self.store = self.kind.open(self.kind.opening(Path(self.directory.name), Settings(values), self.clock))
 
     def teardown(self) -> None:
         if hasattr(self, "store"):

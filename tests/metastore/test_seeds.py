@@ -9,7 +9,7 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidWriteIdList
 from tests.metastore.situations import Clock, begin, read_write_ids, seen, table, tidy, write
 
-pytestmark = pytest.mark.needs("seeds")
+pytestmark = pytest.mark.needs("seeds write ids")
 
 
 @pytest.fixture
@@ -53,6 +53,7 @@ def test_seeded_aborted_ids_outlive_house_keeping(t: Metastore, clock: Clock) ->
     assert seen(read_write_ids(t)) == [1, 3, 4]
 
 
+@pytest.mark.needs("seeds are for all")
 def test_a_snapshot_from_before_the_seed_sees_its_files_too(t: Metastore) -> None:
     mine = begin(t)
     t.seed_write_id(ValidWriteIdList("default.t", 3))
@@ -89,15 +90,24 @@ def test_dropping_a_seeded_table_forgets_the_seed(t: Metastore) -> None:
     t.seed_write_id(ValidWriteIdList("default.t", 7, (), (2,)))
     t.drop_table("default", "t")
     t.create_table(table())
-    assert t.show_txns() == []
+    assert seen(read_write_ids(t)) == []
     assert t.allocate_table_write_id(begin(t), "default", "t") == 1
 
 
+@pytest.mark.needs("keeps house when asked")
+def test_dropping_a_seeded_table_forgets_its_aborted_transactions(t: Metastore) -> None:
+    t.seed_write_id(ValidWriteIdList("default.t", 7, (), (2,)))
+    t.drop_table("default", "t")
+    assert t.show_txns() == []
+
+
+@pytest.mark.needs("seeds transaction ids")
 def test_transaction_ids_start_above_the_seed(store: Metastore) -> None:
     store.seed_txn_id(100)
     assert begin(store) == 101
 
 
+@pytest.mark.needs("seeds transaction ids")
 def test_what_is_below_the_seed_counts_as_committed(store: Metastore) -> None:
     opened = begin(store)
     store.seed_txn_id(100)
@@ -106,9 +116,16 @@ def test_what_is_below_the_seed_counts_as_committed(store: Metastore) -> None:
     assert snapshot.is_valid(57)
 
 
+@pytest.mark.needs("seeds transaction ids")
 def test_a_seed_never_takes_transaction_ids_back(store: Metastore) -> None:
     store.seed_txn_id(100)
     store.seed_txn_id(50)
     assert begin(store) == 101
     store.seed_txn_id(101)
     assert begin(store) == 102
+
+
+def test_a_seed_below_the_latest_transaction_changes_nothing(store: Metastore) -> None:
+    latest = begin(store)
+    store.seed_txn_id(latest)
+    assert begin(store) == latest + 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidTxnList
 from tests.metastore.situations import Clock, begin, table, tidy, write
 
 
+@pytest.mark.needs("counts from one")
 def test_a_new_store_has_an_empty_snapshot(store: Metastore) -> None:
     assert store.get_valid_txns() == ValidTxnList(0)
 

@@ -10,6 +10,7 @@ from acidsql.metastore.protocol import Metastore
 from tests.metastore.conftest import OpenStore
 from tests.metastore.situations import (
     EXCLUSIVE,
+    NEVER_GIVEN,
     READ,
     Clock,
     ask,
@@ -114,7 +115,7 @@ class TestHeartbeats:
         aborted, opened, other = write(store), begin(store), begin(store)
         store.abort_txns([aborted])
         clock.pass_seconds(200)
-        assert store.heartbeat_txns([aborted, opened, 4711]) == ([aborted], [4711])
+        assert store.heartbeat_txns([aborted, opened, NEVER_GIVEN]) == ([aborted], [NEVER_GIVEN])
         clock.pass_seconds(200)
         assert store.time_out_txns() == [other]
 
@@ -124,11 +125,11 @@ class TestHeartbeats:
         with pytest.raises(TransactionAborted, match="enough"):
             store.heartbeat(txn_id=aborted)
         with pytest.raises(NoSuchTransaction):
-            store.heartbeat(txn_id=4711)
+            store.heartbeat(txn_id=NEVER_GIVEN)
 
     def test_of_a_lock_that_is_not_there_are_errors(self, store: Metastore) -> None:
         with pytest.raises(NoSuchLock):
-            store.heartbeat(lock_id=4711)
+            store.heartbeat(lock_id=NEVER_GIVEN)
 
     def test_of_a_timed_out_transaction_come_too_late(self, store: Metastore, clock: Clock) -> None:
         txn_id = write(store, operation=Operation.UPDATE)

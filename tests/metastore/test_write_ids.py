@@ -13,6 +13,7 @@ from acidsql.metastore.model import Operation, TxnType
 from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidWriteIdList
 from tests.metastore.situations import (
+    NEVER_GIVEN,
     READ,
     Clock,
     ask_all,
@@ -59,6 +60,7 @@ class TestAllocation:
         tidy(tables, clock)
         assert allocate(tables, begin(tables)) == 2
 
+    @pytest.mark.needs("read-only transactions")
     def test_a_read_only_transaction_gets_none(self, tables: Metastore) -> None:
         reader = begin(tables, TxnType.READ_ONLY)
         with pytest.raises(TransactionError, match="read-only"):
@@ -68,7 +70,7 @@ class TestAllocation:
     def test_a_transaction_that_is_not_open_gets_none(self, tables: Metastore) -> None:
         committed = begin(tables)
         tables.commit_txn(committed)
-        for txn_id in (committed, 4711):
+        for txn_id in (committed, NEVER_GIVEN):
             with pytest.raises(NoSuchTransaction):
                 allocate(tables, txn_id)
         assert allocate(tables, begin(tables)) == 1
@@ -176,7 +178,7 @@ class TestAbortedWriteIds:
         tidy(tables, clock)
         assert read_write_ids(tables) == ValidWriteIdList("default.t", 2, (), (1,))
 
-    @pytest.mark.needs("own clock")
+    @pytest.mark.needs("remembers write ids without locks")
     def test_of_a_transaction_without_a_lock_are_not_seen(self, tables: Metastore, clock: Clock) -> None:
         aborted = begin(tables)
         allocate(tables, aborted)

@@ -67,7 +67,7 @@ REFUSED = [
     ("UPDATE emp SET name = 'y', salary = 'x'", 40000, "1:37", "Cannot store STRING in column salary"),
     ("INSERT INTO part PARTITION (zz = 1) VALUES (1, 'a')", 10098, "1:29", "not a partition key"),
     ("MERGE INTO emp t USING part s ON t.id = s.id WHEN MATCHED THEN DELETE", None, None, ""),
-    ("ALTER TABLE emp ADD COLUMNS (x int)", None, "1:13", "emp"),
+    ("ALTER TABLE emp RENAME TO people", None, "1:17", "later version"),
     ("CREATE TABLE emp (a int) TBLPROPERTIES ('transactional'='true')", 40000, None, "already exists"),
     ("CREATE TRANSACTIONAL TABLE t (a int) STORED AS TEXTFILE", 40000, None, "ACID compliant format (such as ORC)"),
     ("CREATE EXTERNAL TABLE t (a int) STORED AS ORC TBLPROPERTIES ('transactional'='true')", 40000, None, "external"),

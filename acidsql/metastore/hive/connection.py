@@ -38,10 +38,27 @@ MAX_IDLE = 8
 """Connections that are kept open between calls; a session makes few calls at once."""
 
 _URI = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:/\[\]@]+)(?::(?P<port>\d+))?/?"
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[^:/\[\]@]+)(?::(?P<port>\d+))?/?"
 )
-LOST = (TTransportException, TProtocolException, OSError, EOFError)
-"""What shows that a connection cannot be used any more."""
+LOST = (
+    TTransportException,
+    TProtocolException,
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+)
+"""What shows that a connection cannot be used any more; the last four are raised where an answer is no Thrift."""
+
+MAX_STRING = 256 << 20
+"""The longest text in an answer, in bytes; Thrift takes whatever it gets as lengths, and makes room for that first."""
+MAX_ITEMS = 10_000_000
+"""The longest list in an answer."""
+
+# it logs what is raised anyway, as an error with traceback, which Python shows where logging is not set up
+logging.getLogger("thrift").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
@@ -81,17 +98,20 @@ class _Connection:
     def __init__(self, address: Address, settings: Settings, user: str) -> None:
         self.address = address
         self._socket = TSocket(address.host, address.port, socket_keepalive=True)
-        self._socket.setTimeout(settings.value(METASTORE_CONNECT_TIMEOUT) * 1000)
+        self._socket.setTimeout(_milliseconds(settings.value(METASTORE_CONNECT_TIMEOUT)))
         self._transport = TBufferedTransport(self._socket)
-        self.client: Any = Client(TBinaryProtocolAccelerated(self._transport))
-        self._transport.open()
+        protocol = TBinaryProtocolAccelerated(
+            self._transport, strictRead=True, string_length_limit=MAX_STRING, container_length_limit=MAX_ITEMS
+        )
+        self.client: Any = Client(protocol)
         try:
+            self._transport.open()
             # as Hive's client does; the server makes directories in that name (hive.metastore.execute.setugi)
             self.client.set_ugi(user, [user])
         except BaseException:
             self.close()
             raise
-        self._socket.setTimeout(settings.value(METASTORE_SOCKET_TIMEOUT) * 1000)
+        self._socket.setTimeout(_milliseconds(settings.value(METASTORE_SOCKET_TIMEOUT)))
 
     @property
     def is_open(self) -> bool:
@@ -140,6 +160,7 @@ class Connections:
                 result = function(connection.client)
             except LOST as e:
                 connection.close()
+                self._forget(connection.address)
                 if not left:
                     raise MetastoreError(
                         f"The connection to the Hive Metastore at {connection.address} was lost: {_reason(e)}",
@@ -159,19 +180,31 @@ class Connections:
 
     def close(self) -> None:
         """Close what is idle; what is in use is closed when its call ends."""
-        with self._lock:
+        with self._own():
             self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
+    def _own(self) -> threading.Lock:
+        """The lock of this process: in a forked child, that of the parent may be held by a thread that is not there."""
+        if self._pid != os.getpid():
+            self._lock, self._idle, self._pid = threading.Lock(), [], os.getpid()  # those sockets are the parent's
+        return self._lock
+
+    def _forget(self, address: Address) -> None:
+        """Close the idle connections to a server that has just failed: they have most likely ended with this one."""
+        with self._own():
+            gone = [one for one in self._idle if one.address == address]
+            self._idle = [one for one in self._idle if one.address != address]
+        for connection in gone:
+            connection.close()
+
     def _take(self) -> _Connection:
         while True:
-            with self._lock:
+            with self._own():
                 if self._closed:
                     raise MetastoreError("The connection to the Hive Metastore is closed")
-                if self._pid != os.getpid():  # forked: these sockets are the parent's
-                    self._pid, self._idle = os.getpid(), []
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 return self._connect()
@@ -180,8 +213,8 @@ class Connections:
             connection.close()
 
     def _give_back(self, connection: _Connection) -> None:
-        with self._lock:
-            keep = not self._closed and self._pid == os.getpid() and len(self._idle) < MAX_IDLE
+        with self._own():
+            keep = not self._closed and len(self._idle) < MAX_IDLE
             if keep:
                 self._idle.append(connection)
         if not keep:
@@ -207,6 +240,11 @@ class Connections:
             "No Hive Metastore answers: " + "; ".join(f"{a}: {why}" for a, why in problems.items()),
             hint="A metastore that asks for Kerberos, SASL, TLS or HTTP is not supported; it closes the connection.",
         )
+
+
+def _milliseconds(seconds: float) -> float | None:
+    """A time-out for a socket: none at all for 0, as in Hive."""
+    return seconds * 1000 or None
 
 
 def _reason(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -15,17 +16,20 @@ from hive_metastore import ttypes
 from acidsql.errors import (
     AcidError,
     AlreadyExists,
+    AnalysisError,
     DatabaseNotFound,
     MetastoreError,
     NoSuchTransaction,
     PartitionNotFound,
     TableNotFound,
     TransactionAborted,
+    TransactionError,
     UnsupportedError,
 )
 from acidsql.metastore.hive import translate, wire
 from acidsql.metastore.hive.connection import Connections, parse_uris
-from acidsql.metastore.hive.errors import TRANSACTION_ABORTED, hive_errors
+from acidsql.metastore.hive.errors import NO_SUCH_TRANSACTION, TRANSACTION_ABORTED, hive_errors
+from acidsql.metastore.hive.seeds import take_write_ids
 from acidsql.metastore.model import (
     DEFAULT_DATABASE,
     CompactionFilter,
@@ -41,6 +45,7 @@ from acidsql.metastore.model import (
     Partition,
     Table,
     TxnInfo,
+    TxnState,
     TxnType,
 )
 from acidsql.settings import TXN_TIMEOUT, XLOCK_WRITE, Settings, parse_seconds
@@ -66,6 +71,8 @@ PROCESSOR = "acidsql"
 GAP_SECONDS = 2.0
 _ALL = -1
 _ABORT = ttypes.LockState.ABORT
+_BLOCKER = re.compile(r"lockid:(\d+) intLockId:(\d+)")
+"""How the metastore names a lock in its messages."""
 
 
 class HiveMetastore:
@@ -179,9 +186,15 @@ class HiveMetastore:
         return sorted(self._call(lambda c: c.get_all_databases()))
 
     def drop_database(self, name: str) -> None:
-        self._gone_once(
-            lambda c: c.drop_database(name, True, False), DatabaseNotFound, f"Database does not exist: {name}"
-        )
+        if name == DEFAULT_DATABASE:
+            raise AnalysisError(f"Can not drop {DEFAULT_DATABASE} database")
+
+        def drop(client: Any) -> None:
+            if not self._is_hive4:  # it falls over a database that is not there
+                client.get_database(name)
+            client.drop_database(name, True, False)
+
+        self._gone_once(drop, DatabaseNotFound, f"Database does not exist: {name}")
 
     # --- tables ------------------------------------------------------------------------------------------------------
 
@@ -254,6 +267,8 @@ class HiveMetastore:
         )
 
     def list_tables(self, database: str) -> list[str]:
+        if not self._is_hive4:  # it falls over a database that is not there
+            self.get_database(database)
         names = sorted(self._call(lambda c: c.get_all_tables(database), missing=DatabaseNotFound))
         if not names:
             self.get_database(database)
@@ -290,8 +305,9 @@ class HiveMetastore:
         by_table: dict[tuple[str, str], list[Partition]] = {}
         for partition in partitions:
             by_table.setdefault((partition.database, partition.table), []).append(partition)
+        tables = {place: self._raw_table(*place) for place in by_table}
         for (database, name), added in by_table.items():
-            table = self._raw_table(database, name)
+            table = tables[database, name]
             distinct = {p.values: p for p in reversed(added)}
             request = ttypes.AddPartitionsRequest(
                 catName=translate.CATALOG,
@@ -304,15 +320,17 @@ class HiveMetastore:
             self._call(methodcaller("add_partitions_req", request))
 
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
-        keys = [k.name for k in self._raw_table(database, table).partitionKeys or ()]
+        missing = f"Table not found {database}.{table}"
         if names is None:
-            specs = self._call(lambda c: c.get_partitions_pspec(database, table, _ALL)) if keys else []
-            found = translate.partitions_from_specs(database, table, specs)
-        else:
-            wanted = list(dict.fromkeys(names))
-            raw = self._call(lambda c: c.get_partitions_by_names(database, table, wanted)) if wanted else []
-            found = [translate.partition_from_thrift(database, table, one) for one in raw]
-        return translate.by_name(keys, found)
+            specs = self._call(lambda c: c.get_partitions_pspec(database, table, _ALL), name=missing)
+            return translate.by_name(translate.partitions_from_specs(database, table, specs))
+        wanted = list(dict.fromkeys(names))
+        try:
+            raw = self._call(lambda c: c.get_partitions_by_names(database, table, wanted), name=missing)
+        except MetastoreError:  # Hive 4 has an answer to a missing table that the bindings do not know
+            self._raw_table(database, table)
+            raise
+        return translate.by_name(translate.partition_from_thrift(database, table, one) for one in raw)
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         self._raw_table(database, table)
@@ -348,7 +366,7 @@ class HiveMetastore:
             if tries == 1 or not is_ours():
                 raise
 
-    def _gone_once(self, remove: Callable[[Any], Any], missing: type[AcidError], name: str) -> None:
+    def _gone_once(self, remove: Callable[[Any], Any], missing: type[AcidError], name: str | None = None) -> None:
         """Remove something; where a second try does not find it, the first one was carried out."""
         tries = 0
 
@@ -375,7 +393,8 @@ class HiveMetastore:
 
     def commit_txn(self, txn_id: int) -> None:
         request = ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=self._settings.value(XLOCK_WRITE))
-        self._call(lambda c: c.commit_txn(request))
+        # a metastore 3 forgets at once that a transaction has ended which wrote nothing
+        self._gone_once(lambda c: c.commit_txn(request), NoSuchTransaction)
 
     def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
         """Abort those that are not committed; those that were aborted before count too. The reason is not kept.
@@ -456,25 +475,39 @@ class HiveMetastore:
         if reallocate:
             raise UnsupportedError("A Hive Metastore gives a transaction one write id in a table, and no other")
         request = ttypes.AllocateTableWriteIdsRequest(dbName=database, tableName=table, txnIds=[txn_id])
-        [pair] = self._call(lambda c: c.allocate_table_write_ids(request)).txnToWriteIds
+        try:
+            [pair] = self._call(lambda c: c.allocate_table_write_ids(request)).txnToWriteIds
+        except MetastoreError as e:
+            if e.__cause__ is not None:  # all that Hive 4 says is "Internal error"; Hive 3 closes the connection
+                self._require_writer(txn_id)
+            raise
         return int(pair.writeId)
 
+    def _require_writer(self, txn_id: int) -> None:
+        """Raises: NoSuchTransaction, TransactionAborted, TransactionError where a transaction cannot write."""
+        found = next((t for t in self.show_txns() if t.id == txn_id), None)
+        name = f"Transaction [txnid:{txn_id},{txn_id}]"
+        if found is None:
+            raise NoSuchTransaction(f"{name} is not open", code=NO_SUCH_TRANSACTION)
+        if found.state is TxnState.ABORTED:
+            raise TransactionAborted(f"{name} already aborted", code=TRANSACTION_ABORTED)
+        if self._is_hive4 and txn_id not in self.get_valid_txns().open_ids:
+            raise TransactionError(f"{name} is read-only: it gets no write id")
+
     def seed_write_id(self, valid_write_ids: ValidWriteIdList) -> None:
-        database, _, table = valid_write_ids.table.partition(".")
-        if valid_write_ids.exceptions:
-            state = ttypes.ReplTblWriteIdStateRequest(
-                validWriteIdlist=valid_write_ids.to_text(),
-                user=self._user,
-                hostName=PROCESSOR,
-                dbName=database,
-                tableName=table,
-            )
-            self._call(lambda c: c.repl_tbl_writeid_state(state))
-            return
-        seed = ttypes.SeedTableWriteIdsRequest(
-            dbName=database, tableName=table, seedWriteId=valid_write_ids.high_watermark
-        )
-        self._call(lambda c: c.seed_write_id(seed))
+        name, exceptions = valid_write_ids.table, valid_write_ids.exceptions
+        [found] = self.get_valid_write_ids([name], self.get_valid_txns())
+        if found.high_watermark:
+            raise TransactionError(f"Table {name} has write ids already: they cannot start anew")
+        first = 1  # a metastore 3 knows no call for a start
+        if self._is_hive4:
+            first = exceptions[0] if exceptions else valid_write_ids.high_watermark + 1
+            if first > 1:
+                database, _, table = name.partition(".")
+                seed = ttypes.SeedTableWriteIdsRequest(dbName=database, tableName=table, seedWriteId=first - 1)
+                self._call(lambda c: c.seed_write_id(seed))
+        if first <= valid_write_ids.high_watermark:
+            take_write_ids(self, valid_write_ids, first, self._user, PROCESSOR)
 
     def seed_txn_id(self, txn_id: int) -> None:
         """Nothing where the metastore is there already; else refused: all ids that are skipped would count as open."""
@@ -533,14 +566,16 @@ class HiveMetastore:
                 f"The transaction of lock {found.lockid} is aborted: {found.errorMessage}", code=TRANSACTION_ABORTED
             )
         state = translate.lock_state_from_thrift(found.state)
-        holder = self._holder(found.lockid) if state is LockState.WAITING else None
-        return LockResponse(found.lockid, state, holder)
-
-    def _holder(self, lock_id: int) -> LockInfo | None:
-        """The first lock in the way of a waiting request; None where it has gone meanwhile."""
+        if state is LockState.ACQUIRED:
+            return LockResponse(found.lockid, state)
         locks = self.show_locks()
-        waits_for = {(one.blocked_by_lock_id, one.blocked_by_internal_id) for one in locks if one.lock_id == lock_id}
-        return next((one for one in locks if (one.lock_id, one.internal_id) in waits_for), None)
+        in_the_way = {
+            (one.blocked_by_lock_id, one.blocked_by_internal_id) for one in locks if one.lock_id == found.lockid
+        }
+        if named := _BLOCKER.search(found.errorMessage or ""):  # a read that does not wait is not in the list
+            in_the_way = {(int(named[1]), int(named[2]))}
+        holder = next((one for one in locks if (one.lock_id, one.internal_id) in in_the_way), None)
+        return LockResponse(found.lockid, state, holder)
 
     def unlock(self, lock_id: int) -> None:
         self._call(lambda c: c.unlock(ttypes.UnlockRequest(lockid=lock_id)))

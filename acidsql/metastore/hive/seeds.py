@@ -11,16 +11,17 @@ MAX_TRANSACTIONS = 10_000
 """The most transactions that one table is seeded with."""
 
 
-def seed_with_aborted(store: Transactions, valid: ValidWriteIdList, user: str, host: str) -> None:
-    """Have transactions take the write ids from the first aborted one on, and commit or abort each as it was.
+def take_write_ids(store: Transactions, valid: ValidWriteIdList, first: int, user: str, host: str) -> None:
+    """Have transactions take a table's write ids from ``first`` on, and commit or abort each as it was.
 
     Hive's own call for it (``repl_tbl_writeid_state``) is of no use here: the transactions that it aborts have no
     components, so the housekeeper forgets them and what they wrote is seen; and until somebody writes, what lies above
-    the first of them is not seen at all. The table's write ids must start at the first aborted one.
+    the first of them is not seen at all.
 
     Args:
         store: A Hive Metastore.
         valid: The write ids; open ones count as aborted.
+        first: The first one to be taken; the table must hand out this one next.
         user: In whose name the transactions are.
         host: From where.
 
@@ -28,12 +29,11 @@ def seed_with_aborted(store: Transactions, valid: ValidWriteIdList, user: str, h
         UnsupportedError: When that takes more than :data:`MAX_TRANSACTIONS` transactions.
         MetastoreError: When somebody else writes to the table already.
     """
-    first, last = valid.exceptions[0], valid.high_watermark
-    count = last - first + 1
+    count = valid.high_watermark - first + 1
     if count > MAX_TRANSACTIONS:
         raise UnsupportedError(
-            f"Write ids {first} to {last} of {valid.table} lie above an aborted one:"
-            f" more than {MAX_TRANSACTIONS} cannot be registered one by one",
+            f"{count} write ids of {valid.table} would have to be registered one by one;"
+            f" more than {MAX_TRANSACTIONS} are too many",
             hint="Compact the table where it comes from.",
         )
     database, _, table = valid.table.partition(".")

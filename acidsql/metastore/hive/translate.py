@@ -238,9 +238,9 @@ def partition_from_thrift(database: str, table: str, found: Any) -> Partition:
     return Partition(database, table, tuple(found.values), found.sd.location)
 
 
-def by_name(keys: Sequence[str], partitions: Iterable[Partition]) -> list[Partition]:
-    """Partitions in the order of their names."""
-    return sorted(partitions, key=lambda p: partition_name(keys, p.values))
+def by_name(partitions: Iterable[Partition]) -> list[Partition]:
+    """Partitions of one table in the order of their names; what the keys are called makes no difference to it."""
+    return sorted(partitions, key=lambda p: partition_name(["k"] * len(p.values), p.values))
 
 
 # --- transactions ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acidsql.errors import ParseError
-from acidsql.sql.parser import ddl, dml, passthrough, session, show
+from acidsql.sql.parser import abort, alter, ddl, dml, passthrough, session, show
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.parser.script import ScriptStatement, split_script, substitute
 from acidsql.sql.statements import Statement, TableName
@@ -79,6 +79,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "DELETE": dml.delete,
     "CREATE": ddl.create,
     "DROP": ddl.drop,
+    "ALTER": alter.alter,
     "MSCK": ddl.repair,
     "REPAIR": ddl.repair,
     "USE": session.use,
@@ -87,9 +88,9 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "SHOW": show.show,
     "DESC": show.describe,
     "DESCRIBE": show.describe,
-    "MERGE": passthrough.unsupported,
-    "TRUNCATE": passthrough.unsupported,
-    "ABORT": passthrough.unsupported,
+    "MERGE": passthrough.merge,
+    "TRUNCATE": passthrough.truncate,
+    "ABORT": abort.abort,
     "BEGIN": passthrough.begin,
     "START": passthrough.unsupported,
     "COMMIT": passthrough.unsupported,

@@ -44,14 +44,14 @@ def _at_table_constraint(cursor: Cursor) -> bool:
     return cursor.word in ("UNIQUE", "CHECK") and cursor.peek().word == "("
 
 
-def column(cursor: Cursor, refused: list[AcidError], what: str) -> ColumnDef:
-    """``name type`` and, in any order, COMMENT, NOT NULL and DEFAULT."""
+def column(cursor: Cursor, refused: list[AcidError], what: str, stops: tuple[str, ...] = (",", ")")) -> ColumnDef:
+    """``name type`` and, in any order, COMMENT, NOT NULL and DEFAULT, up to one of the words that end it."""
     name = cursor.expect_name(what)
     type = data_type(cursor)
     comment: str | None = None
     not_null = False
     default: Span | None = None
-    while cursor.word not in (",", ")") and not cursor.at_end():
+    while cursor.word not in stops and not cursor.at_end():
         if cursor.accept("COMMENT"):
             comment = cursor.expect_string("a comment")
         elif cursor.accept("NOT"):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from acidsql.errors import AcidError, ParseError, UnsupportedError
-from acidsql.sql.statements import Name, PartitionSpec, Span, TableName
+from acidsql.sql.statements import Name, Number, PartitionSpec, Span, TableName, Text
 from acidsql.sql.tokens import Kind, Token, tokenize
 
 T = TypeVar("T")
@@ -195,30 +195,44 @@ class Cursor:
             text += self.advance().value
         return text
 
+    def expect_text(self, what: str) -> Text:
+        """A string with its place."""
+        first = self.at
+        return Text(self.expect_string(what), self.span(first))
+
     def expect_integer(self, what: str) -> int:
         if not self.sees_kind(Kind.NUMBER) or not self.token.text.isdecimal():
             raise self.error(f"Expected {what}")
         return int(self.advance().text)
 
+    def expect_number(self, what: str) -> Number:
+        """A whole number with its place."""
+        first = self.at
+        return Number(self.expect_integer(what), self.span(first))
+
     def properties(self) -> dict[str, str]:
         """``('key' = 'value', …)``; a key may also be ``a.b.c``, a value also a number, TRUE or FALSE."""
-        found: dict[str, str] = {}
+        return {key.text: value for key, value in self.named_properties()}
 
-        def one() -> None:
-            key = self._property_key()
+    def named_properties(self) -> tuple[tuple[Name, str], ...]:
+        """As :meth:`properties`, with the places of the keys."""
+
+        def one() -> tuple[Name, str]:
+            key = self.property_key()
             self.accept_equals()
-            found[key] = self._property_value(key)
+            return key, self._property_value(key.text)
 
-        self.list_in_parentheses(one)
-        return found
+        return self.list_in_parentheses(one)
 
-    def _property_key(self) -> str:
+    def property_key(self) -> Name:
+        """``'key'`` or ``a.b.c``."""
+        first = self.at
         if self.sees_kind(Kind.STRING):
-            return self.expect_string("a property name")
+            return Name(self.expect_string("a property name"), self.span(first))
         parts = [self.expect_name("a property name").text]
         while self.accept("."):
             parts.append(self.expect_name("a property name").text)
-        return ".".join(parts)
+        return Name(".".join(parts), self.span(first))
 
     def _property_value(self, key: str) -> str:
         if self.sees_kind(Kind.STRING):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acidsql.sql.parser.cursor import Cursor
-from acidsql.sql.statements import Passthrough, Span, Statement, TableName
+from acidsql.sql.statements import Name, Passthrough, Span, Statement, TableName
 from acidsql.sql.tokens import Token
 
 _BEFORE_TABLES = {
@@ -32,13 +32,18 @@ _BEFORE_CALLS = {"FROM", "JOIN", ",", "IN", "ON"}
 _IN_BETWEEN = {"IF", "NOT", "EXISTS", "TABLE", "EXTENDED", "FORMATTED", "LATERAL", "ONLY"}
 
 
-def passthrough(cursor: Cursor) -> Passthrough:
-    """Any statement, with the names in it that may be tables."""
+def passthrough(cursor: Cursor, later: Name | None = None) -> Passthrough:
+    """Any statement, with the names in it that may be tables.
+
+    Args:
+        cursor: Anywhere in the statement.
+        later: What of it a later version will carry out on ACID tables.
+    """
     cursor.at = cursor.begin
     first = cursor.at
     cursor.at = len(cursor.tokens) - 1
     names = tuple(_names(cursor.source, cursor.tokens[first : cursor.at]))
-    return Passthrough(cursor.statement_span(), names)
+    return Passthrough(cursor.statement_span(), names, later)
 
 
 def _names(source: str, tokens: list[Token]) -> Iterator[TableName]:
@@ -95,6 +100,20 @@ def begin(cursor: Cursor) -> Statement:
     return unsupported(cursor) if following.word == "TRANSACTION" or not following.text else passthrough(cursor)
 
 
+def merge(cursor: Cursor) -> Statement:
+    """MERGE: Spark's, on tables of its own."""
+    first = cursor.at
+    cursor.expect("MERGE")
+    return passthrough(cursor, Name("MERGE", cursor.span(first)))
+
+
+def truncate(cursor: Cursor) -> Statement:
+    """``TRUNCATE TABLE t``: Spark's, on tables of its own."""
+    first = cursor.at
+    cursor.expect("TRUNCATE")
+    return passthrough(cursor, Name("TRUNCATE TABLE", cursor.span(first)))
+
+
 def unsupported(cursor: Cursor) -> Statement:
     """A statement that is understood, and that this version does not carry out."""
     words = _LATER[cursor.word]
@@ -103,9 +122,6 @@ def unsupported(cursor: Cursor) -> Statement:
 
 
 _LATER = {
-    "MERGE": "MERGE",
-    "TRUNCATE": "TRUNCATE TABLE",
-    "ABORT": "ABORT TRANSACTIONS",
     "START": "START TRANSACTION",
     "BEGIN": "BEGIN TRANSACTION",
     "COMMIT": "COMMIT",

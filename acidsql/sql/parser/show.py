@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acidsql.errors import UnsupportedError
 from acidsql.sql.parser.cursor import Cursor
 from acidsql.sql.parser.ddl import DATABASE_WORDS, database_name
 from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import (
     Describe,
+    ShowCompactions,
     ShowCreateTable,
     ShowDatabases,
     ShowLocks,
     ShowPartitions,
     ShowTables,
     ShowTransactions,
+    SortKey,
     Statement,
 )
 from acidsql.sql.tokens import Kind
@@ -94,12 +95,46 @@ def _locks(cursor: Cursor) -> Statement:
 
 
 def _compactions(cursor: Cursor) -> Statement:
-    raise _later(cursor, "SHOW COMPACTIONS")
+    """``SHOW COMPACTIONS [COMPACTIONID = n | DATABASE db | t [PARTITION (…)]] [POOL …] … [LIMIT n]``."""
+    cursor.advance()
+    id = database = table = partition = None
+    if cursor.word == "COMPACTIONID" and cursor.peek().word in ("=", "=="):
+        cursor.advance()
+        cursor.accept_equals()
+        id = cursor.expect_integer("the id of a compaction")
+    elif cursor.word in DATABASE_WORDS and cursor.peek().is_name:
+        cursor.advance()
+        database = database_name(cursor)
+    elif not cursor.at_end() and not _at_compactions_clause(cursor):
+        table = cursor.expect_table()
+        partition = cursor.partition_spec()
+    pool = cursor.expect_text("a pool") if cursor.accept("POOL") else None
+    type = cursor.expect_text("a type of compaction") if cursor.accept("TYPE") else None
+    status = cursor.expect_text("a state") if cursor.accept("STATUS") else None
+    order_by = _sort_keys(cursor) if cursor.accept("ORDER", "BY") else ()
+    limit = cursor.expect_integer("a number of rows") if cursor.accept("LIMIT") else None
+    if not cursor.at_end():
+        raise cursor.error(
+            "Expected the end of the statement",
+            hint="The clauses are POOL, TYPE, STATUS, ORDER BY, LIMIT, in this order.",
+        )
+    return ShowCompactions(cursor.statement_span(), id, database, table, partition, pool, type, status, order_by, limit)
 
 
-def _later(cursor: Cursor, words: str) -> UnsupportedError:
-    span = cursor.span(cursor.begin, cursor.at + 1)
-    return UnsupportedError(f"{words} comes in a later version").locate(span.source, span.start, span.end)
+def _at_compactions_clause(cursor: Cursor) -> bool:
+    """Whether a clause stands here, and not a table that is called like one."""
+    following = cursor.peek().kind
+    if cursor.word in ("POOL", "TYPE", "STATUS"):
+        return following is Kind.STRING
+    return cursor.sees("ORDER", "BY") or (cursor.word == "LIMIT" and following is Kind.NUMBER)
+
+
+def _sort_keys(cursor: Cursor) -> tuple[SortKey, ...]:
+    keys: list[SortKey] = []
+    while not keys or cursor.accept(","):
+        column = cursor.expect_name("a column of SHOW COMPACTIONS")
+        keys.append(SortKey(column, cursor.accept_one_of("ASC", "DESC") == "DESC"))
+    return tuple(keys)
 
 
 _SHOW: dict[str, Callable[[Cursor], Statement | None]] = {

@@ -494,8 +494,8 @@ def test_use() -> None:
 def test_explain_holds_the_statement_that_it_explains() -> None:
     found = parse(Explain, "EXPLAIN FORMATTED SELECT 1")
     assert (found.mode, type(found.inner), found.inner.span.text) == ("FORMATTED", Query, "SELECT 1")
-    inner = parse(Explain, "EXPLAIN ALTER TABLE t ADD COLUMNS (a int)").inner
-    assert (type(inner), inner.span.text) == (Passthrough, "ALTER TABLE t ADD COLUMNS (a int)")
+    inner = parse(Explain, "EXPLAIN ALTER TABLE t RENAME TO u").inner
+    assert (type(inner), inner.span.text) == (Passthrough, "ALTER TABLE t RENAME TO u")
 
 
 def test_show_tables() -> None:
@@ -536,8 +536,12 @@ def test_describe(text: str, table: str, formatted: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("ALTER TABLE hr.emp ADD COLUMNS (x int)", {"hr.emp"}),
-        ("ALTER TABLE emp PARTITION (p = 1) COMPACT 'major'", {"emp"}),
+        ("ALTER TABLE hr.emp RENAME TO hr.people", {"hr.emp"}),
+        ("ALTER TABLE emp PARTITION (p = 1) RENAME TO PARTITION (p = 2)", {"emp"}),
+        ("ALTER TABLE a.b.c.d ADD COLUMNS (x int)", set()),
+        ("MERGE INTO hr.emp t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE", {"hr.emp", "src"}),
+        ("MERGE INTO t USING (SELECT * FROM a JOIN b) s ON t.id = s.id WHEN MATCHED THEN DELETE", {"t", "a", "b"}),
+        ("TRUNCATE TABLE emp PARTITION (p = 1)", {"emp"}),
         ("ANALYZE TABLE emp COMPUTE STATISTICS", {"emp"}),
         ("CACHE TABLE c AS SELECT * FROM emp", {"c", "emp"}),
         ("CREATE VIEW v AS SELECT * FROM emp, hr.dept d, x JOIN y USING (id)", {"v", "emp", "hr.dept", "x", "y"}),

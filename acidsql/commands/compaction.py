@@ -1,0 +1,314 @@
+"""ALTER TABLE … COMPACT and SHOW COMPACTIONS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.environment import Environment
+from acidsql.commands.partitions import shown, spec_values, whole_name
+from acidsql.commands.places import at
+from acidsql.errors import (
+    AcidError,
+    AnalysisError,
+    CompactionError,
+    NotTransactional,
+    PartitionNotFound,
+    UnsupportedError,
+)
+from acidsql.metastore.model import (
+    CompactionFilter,
+    CompactionInfo,
+    CompactionRequest,
+    CompactionResponse,
+    CompactionType,
+    Table,
+)
+from acidsql.partition_names import partition_name
+from acidsql.settings import COMPACTION_WAIT
+from acidsql.sql.statements import Compact, PartitionSpec, ShowCompactions, Span
+
+FIRST_PAUSE = 0.2
+LONGEST_PAUSE = 5.0
+PAUSE_GROWTH = 1.5
+
+UNDER_WAY = ("initiated", "working")
+DONE = ("ready for cleaning", "succeeded")
+STATES = (*UNDER_WAY, *DONE, "failed", "did not initiate", "refused", "aborted")
+"""Hive's words for the states of a compaction."""
+
+_BY_USERS = (CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANCE)
+
+
+class CompactCommand:
+    """ALTER TABLE … COMPACT.
+
+    1. Resolve the table and the partition: a partitioned table is compacted partition by partition.
+    2. Check the clauses: what the metastore cannot carry is refused, never dropped.
+    3. Put the request into the metastore's queue. There is no lock and no transaction: the worker has its own.
+    4. AND WAIT: ask for the state, with growing pauses, until the worker is done. Ctrl-C and
+       ``acidsql.compaction.wait.timeout`` end the waiting, not the compaction.
+    """
+
+    def __init__(self, env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> None:
+        self.env = env
+        self.statement = statement
+        self.parameters = parameters
+
+    def run(self) -> str:
+        """Hive's sentence about what became of it."""
+        table = self._table()
+        type = self._type()
+        partition = self._partition(table)
+        self._check_clauses(table, type)
+        s = self.statement
+        request = CompactionRequest(
+            table.database,
+            table.name,
+            partition,
+            type,
+            self.env.user,
+            self.env.host,
+            s.properties,
+            s.pool.value if s.pool else None,
+            s.buckets.value if s.buckets else None,
+            s.order_by.text if s.order_by else None,
+        )
+        try:
+            response = self.env.metastore.compact(request)
+        except AcidError as e:
+            raise self._at_table(e) from e
+        return self._answer(table, partition, response)
+
+    # --- resolve -----------------------------------------------------------------------------------------------------
+
+    def _table(self) -> Table:
+        try:
+            return self.env.get_table(self.statement.table)
+        except NotTransactional as e:
+            name = f"{self.env.database_of(self.statement.table)}.{self.statement.table.table.lower()}"
+            error = AnalysisError(f"Compaction is not allowed on non-ACID table {name}", code=10286)
+            raise self._at_table(error) from e
+
+    def _type(self) -> CompactionType:
+        given = self.statement.type
+        found = next((t for t in _BY_USERS if t.name == given.value.upper()), None)
+        if found is None:
+            message = "Invalid compaction type, supported values are 'major', 'minor' and 'rebalance'"
+            raise at(given.span, AnalysisError(message, code=10282))
+        return found
+
+    def _partition(self, table: Table) -> str | None:
+        spec = self.statement.partition
+        if spec is None:
+            if table.partition_keys:
+                raise self._at_table(
+                    AnalysisError(
+                        "You must specify a partition to compact for partitioned tables",
+                        code=10283,
+                        hint=f"SHOW PARTITIONS {table.full_name} lists them.",
+                    )
+                )
+            return None
+        values = spec_values(self.env, table, spec, self.parameters)
+        if len(values) < len(table.partition_keys):
+            message = "Alter table partition type compact does not allow partial partition spec"
+            raise at(spec.span, AnalysisError(message, code=10299))
+        name = whole_name(table, spec, values)
+        if not self.env.metastore.list_partitions(table.database, table.name, [name]):
+            raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
+        return name
+
+    def _check_clauses(self, table: Table, type: CompactionType) -> None:
+        s = self.statement
+        if s.where is not None:
+            message = f"Compaction with filter is not allowed on non-Iceberg table {table.full_name}"
+            raise at(s.where, UnsupportedError(message, code=10440))
+        of_rebalance = {"CLUSTERED INTO": s.buckets.span if s.buckets else None, "ORDER BY": s.order_by}
+        for words, span in of_rebalance.items():
+            if span is not None and type is not CompactionType.REBALANCE:
+                raise at(
+                    span, AnalysisError(f"{words} belongs to a 'rebalance' compaction, not to '{type.name.lower()}'")
+                )
+        self._check_version(type)
+
+    def _check_version(self, type: CompactionType) -> None:
+        version = self.env.metastore.version
+        if version is None or not version.startswith(("1.", "2.", "3.")):
+            return
+        s = self.statement
+        new: dict[str, Span | None] = {
+            "A 'rebalance' compaction": s.type.span if type is CompactionType.REBALANCE else None,
+            "A pool": s.pool.span if s.pool else None,
+        }
+        for what, span in new.items():
+            if span is not None:
+                raise at(
+                    span, UnsupportedError(f"{what} is not known to this Hive Metastore: it is of version {version}")
+                )
+
+    # --- answer ------------------------------------------------------------------------------------------------------
+
+    def _answer(self, table: Table, partition: str | None, response: CompactionResponse) -> str:
+        if not response.accepted:
+            if response.message:
+                of_partition = f" partition({partition})" if partition else ""
+                message = (
+                    f"Compaction request for {table.full_name}{of_partition} is refused, details: {response.message}"
+                )
+                raise self._at_table(CompactionError(message, code=10432, sqlstate="42000"))
+            return f"Compaction already enqueued with id {response.id}; State is {response.state}"
+        if not self.statement.wait:
+            return f"Compaction enqueued with id {response.id}"
+        state = self._wait(response.id)
+        return f"Compaction with id {response.id} finished with status: {state}"
+
+    def _wait(self, id: int) -> str:
+        limit = self.env.settings.value(COMPACTION_WAIT)
+        deadline, pause = time.monotonic() + limit, FIRST_PAUSE
+        while True:
+            found = self.env.metastore.show_compactions(CompactionFilter(id=id))
+            if not found:
+                raise self._at_table(CompactionError(f"Compaction with id {id} is not listed any more"))
+            state = found[0].state
+            if state in DONE:
+                return state
+            if state not in UNDER_WAY:
+                why = f": {found[0].error}" if found[0].error else ""
+                raise self._at_table(CompactionError(f"Compaction with id {id} finished with status: {state}{why}"))
+            if time.monotonic() >= deadline:
+                message = f"Compaction with id {id} is still {state} after {limit:g} seconds; it goes on"
+                hint = f"SHOW COMPACTIONS COMPACTIONID = {id} tells its state; {COMPACTION_WAIT.name} bounds the wait."
+                raise self._at_table(CompactionError(message, hint=hint))
+            time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
+            pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+
+    def _at_table(self, error: AcidError) -> AcidError:
+        return at(self.statement.table.span, error)
+
+
+def compact(env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run ALTER TABLE … COMPACT; one row with Hive's sentence."""
+    return env.strings(["message"], [[CompactCommand(env, statement, parameters).run()]])
+
+
+# --- SHOW COMPACTIONS ------------------------------------------------------------------------------------------------
+
+
+def _host(name: str | None) -> str | None:
+    """The host of ``host-id``: all up to the last dash."""
+    return None if name is None else name.rpartition("-")[0] or name
+
+
+def _id(name: str | None) -> str | None:
+    return None if name is None else name.rpartition("-")[2]
+
+
+def _started(one: CompactionInfo) -> int | None:
+    """Hive counts from 0 where a request ended (was aborted) before a worker took it."""
+    return one.started_ms if one.started_ms is not None or one.ended_ms is None else 0
+
+
+def _duration(one: CompactionInfo) -> int | None:
+    return None if one.ended_ms is None else one.ended_ms - (one.started_ms or 0)
+
+
+COMPACTION_COLUMNS: Mapping[str, Callable[[CompactionInfo], str | int | None]] = {
+    "compactionid": lambda c: c.id,
+    "dbname": lambda c: c.database,
+    "tabname": lambda c: c.table,
+    "partname": lambda c: c.partition,
+    "type": lambda c: c.type.name,
+    "state": lambda c: c.state,
+    "workerhost": lambda c: _host(c.worker),
+    "workerid": lambda c: _id(c.worker),
+    "enqueuetime": lambda c: c.enqueued_ms,
+    "starttime": _started,
+    "duration": _duration,
+    "hadoopjobid": lambda c: c.job_id,
+    "errormessage": lambda c: c.error,
+    "initiatorhost": lambda c: _host(c.initiator),
+    "initiatorid": lambda c: _id(c.initiator),
+    "poolname": lambda c: c.pool or "default",
+    "txnid": lambda c: c.txn_id,
+    "nexttxnid": lambda c: c.next_txn_id,
+    "committime": lambda c: c.committed_ms,
+    "hightestwriteid": lambda c: c.highest_write_id,
+}
+"""The columns of Hive 4 (``ShowCompactionsDesc``, its spelling too) and where their values come from."""
+
+_NOTHING = {"hadoopjobid": "None", "txnid": "0", "nexttxnid": "0", "committime": "0"}
+"""What stands for a value that is not there, where it is not ``' --- '``."""
+
+
+def show_compactions(env: Environment, statement: ShowCompactions, parameters: Mapping[str, Any]) -> DataFrame:
+    """SHOW COMPACTIONS: Hive 4's columns, all strings, without the header row that Hive's shell adds.
+
+    ORDER BY knows these columns: numbers are compared as numbers, and nulls come first (DESC: last), as in Spark.
+    """
+    found = env.metastore.show_compactions(_filter(env, statement, parameters))
+    for key in reversed(statement.order_by):
+        value = COMPACTION_COLUMNS.get(key.column.text.lower())
+        if value is None:
+            hint = f"The columns are {', '.join(COMPACTION_COLUMNS)}."
+            raise at(key.column.span, AnalysisError(f"SHOW COMPACTIONS has no column {key.column.text}", hint=hint))
+        found.sort(key=_sort_key(value), reverse=key.descending)
+    rows = [[_text(name, value(c)) for name, value in COMPACTION_COLUMNS.items()] for c in found]
+    return env.strings(list(COMPACTION_COLUMNS), rows if statement.limit is None else rows[: statement.limit])
+
+
+def _sort_key(value: Callable[[CompactionInfo], str | int | None]) -> Callable[[CompactionInfo], tuple[bool, Any]]:
+    def key(one: CompactionInfo) -> tuple[bool, Any]:
+        found = value(one)
+        return (False, 0) if found is None else (True, found)
+
+    return key
+
+
+def _text(column: str, value: str | int | None) -> str:
+    return _NOTHING.get(column, " --- ") if value is None else str(value)
+
+
+def _filter(env: Environment, statement: ShowCompactions, parameters: Mapping[str, Any]) -> CompactionFilter:
+    database = statement.database.text.lower() if statement.database else None
+    table = partition = type = state = None
+    if statement.table is not None:
+        database, table = env.database_of(statement.table), statement.table.table.lower()
+        if statement.partition is not None:
+            partition = _partition(env, database, table, statement.partition, parameters)
+    if statement.type is not None:
+        given = statement.type
+        type = next((t for t in CompactionType if t.name == given.value.upper()), None)
+        if type is None:
+            raise at(given.span, AnalysisError(f"Unexpected compaction type {given.value}", sqlstate="08S01"))
+    if statement.status is not None:
+        state = statement.status.value.lower()
+        if state not in STATES:
+            error = AnalysisError(
+                f"Unexpected compaction state {statement.status.value}",
+                sqlstate="08S01",
+                hint=f"The states are {', '.join(STATES)}.",
+            )
+            raise at(statement.status.span, error)
+    return CompactionFilter(
+        statement.id,
+        database,
+        table,
+        partition,
+        statement.pool.value if statement.pool else None,
+        type,
+        state,
+        None if statement.order_by else statement.limit,
+    )
+
+
+def _partition(env: Environment, database: str, table: str, spec: PartitionSpec, parameters: Mapping[str, Any]) -> str:
+    """The name of the partition; that of a table that is gone is taken as it is written."""
+    known = env.metastore.find_table(database, table)
+    if known is not None:
+        return whole_name(known, spec, spec_values(env, known, spec, parameters))
+    values = env.sql(f"SELECT {', '.join(v.text if v else 'NULL' for _, v in spec.keys)}", parameters).collect()[0]
+    return partition_name([k.text for k, _ in spec.keys], [None if v is None else str(v) for v in values])

@@ -1,0 +1,116 @@
+"""Hadoop's file systems (HDFS, S3A and whatever else Spark has on its class path), through the JVM of Spark.
+
+Each call of the JVM costs some 0.1 ms, so what goes over is whole: a listing, a range of bytes, a file's content.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+from acidsql.errors import StorageError
+from acidsql.fs.java import DIRECT, HadoopClasses, java_errors, through_file
+from acidsql.fs.listing import decode_listing
+from acidsql.fs.protocol import FileStatus
+from acidsql.fs.streams import Reading, Upload, buffered
+
+
+class HadoopFileSystem:
+    """:class:`~acidsql.fs.protocol.FileSystem` of one scheme and authority; paths are full URIs (``hdfs://host/a/b``).
+
+    They are taken as Hadoop's ``Path`` takes them: percent signs and all other odd characters literally.
+    """
+
+    def __init__(self, classes: HadoopClasses, root: str, configuration: Any) -> None:
+        self._classes = classes
+        self._root = root
+        self._configuration = configuration
+        self._fs = classes.path(root + "/").getFileSystem(configuration)
+        self._context: Any = None
+        self.root = str(self._fs.getUri()).rstrip("/")
+
+    def list(self, path: str) -> list[FileStatus]:
+        try:
+            with java_errors("list", path):
+                data = self._classes.written(self._fs.listStatus(self._classes.path(path)))
+        except FileNotFoundError:
+            return []
+        return sorted(decode_listing(data, path), key=lambda f: f.name)
+
+    def exists(self, path: str) -> bool:
+        with java_errors("look at", path):
+            return bool(self._fs.exists(self._classes.path(path)))
+
+    def mkdirs(self, path: str) -> None:
+        with java_errors("create", path):
+            if not self._fs.mkdirs(self._classes.path(path)):
+                raise StorageError(f"Cannot create {path}: the file system says no")
+
+    def rename(self, source: str, target: str) -> None:
+        """``FileSystem.rename`` of Hadoop would move the source *into* a target directory that is there already."""
+        with java_errors("rename", source):
+            paths = self._classes.path(source), self._classes.path(target)
+            if self._context is None:
+                self._context = self._file_context()
+            if self._context is not False:
+                self._context.rename(*paths, self._classes.no_rename_options)
+            elif self._fs.exists(paths[1]):
+                raise StorageError(f"Cannot rename {source}: {target} is there already")
+            elif not self._fs.exists(paths[1].getParent()):
+                raise FileNotFoundError(f"The directory of {target} is not there")
+            elif not self._fs.rename(*paths):
+                if not self._fs.exists(paths[0]):
+                    raise FileNotFoundError(f"{source} is not there")
+                raise StorageError(f"Cannot rename {source} to {target}: the file system says no")
+
+    def _file_context(self) -> Any:
+        """What renames without moving into the target; False where the scheme has no such implementation."""
+        uri = self._fs.getUri()
+        try:
+            with java_errors("open the file system", self._root):
+                return self._classes.file_context.getFileContext(uri, self._configuration)
+        except StorageError as e:
+            if "No AbstractFileSystem configured" in e.message:
+                return False
+            raise
+
+    def delete(self, path: str) -> None:
+        try:
+            with java_errors("delete", path):
+                target = self._classes.path(path)
+                if not self._fs.delete(target, True) and self._fs.exists(target):
+                    raise StorageError(f"Cannot delete {path}: the file system says no")
+        except FileNotFoundError:
+            return
+
+    def read_bytes(self, path: str) -> bytes:
+        with java_errors("read", path):
+            source = self._classes.path(path)
+            stream = self._fs.open(source)
+            try:
+                start = bytes(stream.readNBytes(DIRECT))
+            finally:
+                stream.close()
+            if len(start) < DIRECT:
+                return start
+            raw_local = True  # or a checksum file would come with it
+            return through_file(
+                lambda file: self._fs.copyToLocalFile(False, source, self._classes.path(f"file:{file}"), raw_local)
+            )
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        with self.open_write(path) as file:
+            file.write(data)
+
+    def open_read(self, path: str) -> BinaryIO:
+        with java_errors("read", path):
+            target = self._classes.path(path)
+            length = int(self._fs.getFileStatus(target).getLen())
+            return buffered(Reading(self._fs.open(target), path, length))
+
+    def open_write(self, path: str) -> BinaryIO:
+        return Upload(path, lambda: self._fs.create(self._classes.path(path), True))
+
+    def home(self) -> str:
+        """The user's home, where a relative path begins."""
+        with java_errors("look for the home on", self.root):
+            return str(self._fs.getHomeDirectory().toString())

@@ -1,0 +1,44 @@
+--> ParseError 1:12 Expected a table name, found the end
+ALTER TABLE;
+
+--> ParseError 1:34 Expected (, found the end
+ALTER TABLE emp SET TBLPROPERTIES ;
+
+--> ParseError 1:41 Expected a value for property a
+ALTER TABLE emp SET TBLPROPERTIES ('a' =);
+
+--> ParseError 1:42 Expected , or ), found '='
+ALTER TABLE emp UNSET TBLPROPERTIES ('a' = 'b');
+
+--> ParseError 1:41 Expected the end of the statement, found 'IF'
+ALTER TABLE e UNSET TBLPROPERTIES ('a') IF EXISTS;
+
+--> ParseError 1:31 Expected a type, found ')'
+ALTER TABLE emp ADD COLUMNS (a);
+
+--> ParseError 1:35 Expected , or ), found the end
+ALTER TABLE emp ADD COLUMNS (a int ;
+
+--> ParseError 1:36 Expected COMMENT, NOT NULL, DEFAULT, , or ), found 'nothing'
+ALTER TABLE emp ADD COLUMNS (a int nothing);
+
+--> ParseError 1:31 Expected = and a value, found ','
+ALTER TABLE t ADD PARTITION (p, q = 1);
+
+--> ParseError 1:37 Expected a value, found ')'
+ALTER TABLE emp ADD PARTITION (p =  );
+
+--> ParseError 1:47 Expected a location in quotes, found the end
+ALTER TABLE emp ADD PARTITION (p = 1) LOCATION;
+
+--> ParseError 1:40 Expected the end of the statement, found 'PARTITION'
+ALTER TABLE emp DROP PARTITION (p = 1) PARTITION (p = 2);
+
+--> ParseError 1:39 Expected PARTITION, found '('
+ALTER TABLE emp DROP PARTITION (p=1), (p = 2);
+
+--> UnsupportedError 1:35 Partitions are chosen by = in this version, not by >=
+ALTER TABLE emp DROP PARTITION (p >= 1);
+
+--> UnsupportedError 1:35 Partitions are chosen by = in this version, not by LIKE
+ALTER TABLE emp DROP PARTITION (p LIKE 'a%');

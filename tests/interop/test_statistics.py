@@ -1,0 +1,77 @@
+"""Hive answers count(*), min and max from statistics where it takes them for exact: a write of acidsql's ends that.
+
+``hive.compute.query.using.stats`` is on, as it is in Hive by default.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interop.both import HIVE, Both, SharedTable
+
+WRITES = [
+    ("INSERT INTO {t} VALUES (9, 'i', {k})", (1, 9)),
+    ("INSERT INTO {t} SELECT 10, 'job', {k}", (1, 10)),
+    ("UPDATE {t} SET id = 20 WHERE id = 9", (1, 20)),
+    ("DELETE FROM {t} WHERE id IN (1, 20)", (2, 10)),
+    ("INSERT OVERWRITE TABLE {t} SELECT id + 100, v, k FROM {t}", (102, 110)),
+    ("DELETE FROM {t}", (None, None)),
+]
+
+
+def _from_statistics(both: Both, query: str) -> bool:
+    """Whether Hive answers a query without looking at the data: its plan has no stage that scans."""
+    plan = "\n".join(str(r[0]) for r in both.ask(HIVE, f"EXPLAIN {query}"))
+    return "TableScan" not in plan
+
+
+def _check(both: Both, t: SharedTable, low: int | None, high: int | None) -> None:
+    rows = t.agree()  # which also compares count(*)
+    where = " WHERE k = 1" if t.keys else ""
+    for condition in ("", where):
+        found = both.ask(HIVE, f"SELECT count(*), min(id), max(id), count(v) FROM {t.name}{condition}")
+        assert found == [(len(rows), low, high, len(rows))], condition
+
+
+@pytest.mark.parametrize("keys", ["", "k int"], ids=["plain", "partitioned"])
+def test_count_min_and_max_after_each_write(both: Both, keys: str) -> None:
+    t = both.table("id int, v string" + ("" if keys else ", k int"), keys, by=HIVE)
+    into = "{t} PARTITION (k=1)" if keys else "{t}"
+    t.hive("INSERT INTO {t} VALUES (1, 'a', 1), (2, 'b', 1)")
+    count = f"SELECT count(*) FROM {t.name}"
+    assert _from_statistics(both, count), "Hive's own INSERT keeps its statistics exact"
+    for write, (low, high) in WRITES:
+        text = write.replace("{k}", "1")
+        if keys and "OVERWRITE" in text:
+            text = text.replace("{t} SELECT", f"{into} SELECT").replace(", v, k FROM", ", v FROM")
+        t.acid(text)
+        _check(both, t, low, high)
+
+
+@pytest.mark.parametrize("keys", ["", "k int"], ids=["plain", "partitioned"])
+def test_after_hive_gathered_statistics_itself(both: Both, keys: str) -> None:
+    t = both.table("id int, v string" + ("" if keys else ", k int"), keys, by="acidsql")
+    part = " PARTITION (k)" if keys else ""
+    t.acid("INSERT INTO {t} VALUES (1, 'a', 1), (2, 'b', 1)")
+    count, bounds = (f"SELECT {what} FROM {t.name}" for what in ("count(*)", "count(*), min(id), max(id)"))
+    for write, (low, high) in WRITES:
+        both.run(HIVE, f"ANALYZE TABLE {t.name}{part} COMPUTE STATISTICS")
+        both.run(HIVE, f"ANALYZE TABLE {t.name}{part} COMPUTE STATISTICS FOR COLUMNS")
+        assert _from_statistics(both, count), write
+        assert _from_statistics(both, bounds), write
+        text = write.replace("{k}", "1")
+        if keys and "OVERWRITE" in text:
+            text = text.replace("{t} SELECT", "{t} PARTITION (k=1) SELECT").replace(", v, k FROM", ", v FROM")
+        t.acid(text)
+        _check(both, t, low, high)
+
+
+def test_hive_trusts_its_own_statistics_again_after_its_next_analyze(both: Both) -> None:
+    t = both.table("id int", by="acidsql")
+    t.acid("INSERT INTO {t} VALUES (1)")
+    assert not _from_statistics(both, f"SELECT count(*) FROM {t.name}")
+    t.hive("INSERT INTO {t} VALUES (2)")
+    assert not _from_statistics(both, f"SELECT count(*) FROM {t.name}")
+    both.run(HIVE, f"ANALYZE TABLE {t.name} COMPUTE STATISTICS")
+    assert _from_statistics(both, f"SELECT count(*) FROM {t.name}")
+    t.holds((1,), (2,))

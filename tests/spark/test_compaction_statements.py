@@ -1,0 +1,414 @@
+"""ALTER TABLE … COMPACT, SHOW COMPACTIONS and ABORT: what they ask of the metastore, and how they answer.
+
+A queue in memory stands in for a store that has one; that requests reach a live Hive is the interoperability suite's.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from acidsql.commands import compaction
+from acidsql.errors import (
+    AcidError,
+    AnalysisError,
+    CompactionError,
+    NoSuchTransaction,
+    TableNotFound,
+    TransactionAborted,
+    UnsupportedError,
+)
+from acidsql.metastore.model import (
+    CompactionFilter,
+    CompactionInfo,
+    CompactionRequest,
+    CompactionResponse,
+    CompactionType,
+)
+from acidsql.session import AcidSession
+
+
+class Queue:
+    """A store's queue of compactions: the states that an entry goes through are given beforehand."""
+
+    def __init__(self) -> None:
+        self.requests: list[CompactionRequest] = []
+        self.filters: list[CompactionFilter] = []
+        self.states: Iterator[str] = iter(())
+        self.error: str | None = None
+        self.entries: list[CompactionInfo] = []
+        self.answer = CompactionResponse(7, "initiated", True)
+
+    def compact(self, request: CompactionRequest) -> CompactionResponse:
+        self.requests.append(request)
+        return self.answer
+
+    def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
+        self.filters.append(wanted)
+        if wanted.id == self.answer.id:
+            state = next(self.states, None)
+            found = CompactionInfo(7, "default", "emp", None, CompactionType.MINOR, state or "", error=self.error)
+            return [found] if state is not None else []
+        return list(self.entries)[: wanted.limit]
+
+    def abort_compactions(self, ids: Any) -> dict[int, str]:
+        return {id: "Successfully aborted compaction" for id in ids if id == 7}
+
+
+@pytest.fixture
+def queue(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> Queue:
+    made = Queue()
+    for name in ("compact", "show_compactions", "abort_compactions"):
+        monkeypatch.setattr(acid.metastore, name, getattr(made, name))
+    monkeypatch.setattr(compaction, "FIRST_PAUSE", 0.001)
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
+    acid.sql("CREATE TRANSACTIONAL TABLE part (id int) PARTITIONED BY (p int, q string)")
+    acid.sql("INSERT INTO part VALUES (1, 1, 'x')")
+    return made
+
+
+def answer(acid: AcidSession, text: str) -> str:
+    frame = acid.sql(text)
+    assert frame.columns == ["message"]
+    [row] = frame.collect()
+    return str(row[0])
+
+
+# --- COMPACT ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_is_enqueued_and_answered_as_in_hive(acid: AcidSession, queue: Queue) -> None:
+    assert answer(acid, "ALTER TABLE emp COMPACT 'Minor'") == "Compaction enqueued with id 7"
+    [request] = queue.requests
+    assert request == CompactionRequest(
+        "default", "emp", None, CompactionType.MINOR, request.user, request.host, {}, None, None, None
+    )
+    assert request.user
+    assert request.host
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+    assert acid.sql("SHOW LOCKS").collect() == []
+
+
+def test_a_request_carries_every_clause(acid: AcidSession, queue: Queue) -> None:
+    queue.states = iter(["initiated", "working", "working", "ready for cleaning"])
+    said = answer(
+        acid,
+        "ALTER TABLE part PARTITION (q = 'x', p = 01) COMPACT 'rebalance' CLUSTERED INTO 3 BUCKETS AND WAIT POOL 'n'"
+        " WITH OVERWRITE TBLPROPERTIES ('compactor.x'='1') ORDER BY id DESC",
+    )
+    assert said == "Compaction with id 7 finished with status: ready for cleaning"
+    [request] = queue.requests
+    assert (request.partition, request.type, request.pool) == ("p=1/q=x", CompactionType.REBALANCE, "n")
+    assert (request.properties, request.buckets, request.order_by) == ({"compactor.x": "1"}, 3, "ORDER BY id DESC")
+    assert [f.id for f in queue.filters] == [7, 7, 7, 7]
+
+
+@pytest.mark.parametrize("state", ["failed", "refused", "did not initiate", "aborted"])
+def test_waiting_for_a_compaction_that_is_not_done_raises_with_the_stores_word(
+    acid: AcidSession, queue: Queue, state: str
+) -> None:
+    queue.states, queue.error = iter(["working", state]), "None of the compaction thresholds met"
+    with pytest.raises(CompactionError) as caught:
+        acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
+    assert f"id 7 finished with status: {state}: None of the compaction thresholds met" in caught.value.message
+    assert (caught.value.line, caught.value.column) == (1, 13)
+
+
+def test_waiting_ends_where_the_entry_is_gone(acid: AcidSession, queue: Queue) -> None:
+    queue.states = iter(["initiated"])
+    with pytest.raises(CompactionError, match="not listed any more"):
+        acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
+
+
+def test_waiting_is_bounded_by_a_setting(acid: AcidSession, queue: Queue) -> None:
+    queue.states = iter(["working"] * 1_000_000)
+    acid.sql("SET acidsql.compaction.wait.timeout = 20ms")
+    with pytest.raises(CompactionError, match=r"still working after 0\.02 seconds; it goes on") as caught:
+        acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
+    assert "COMPACTIONID = 7" in str(caught.value)
+
+
+def test_waiting_can_be_interrupted(acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue.states = iter(["working"] * 3)
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compaction.time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+
+
+def test_a_request_for_what_is_queued_already_is_refused_as_in_hive(acid: AcidSession, queue: Queue) -> None:
+    said = "Compaction is already scheduled with state='initiated' and id=9."
+    queue.answer = CompactionResponse(-1, "refused", False, said)
+    with pytest.raises(CompactionError) as caught:
+        acid.sql("ALTER TABLE part PARTITION (p = 1, q = 'x') COMPACT 'major' AND WAIT")
+    assert caught.value.message == (
+        f"Compaction request for default.part partition(p=1/q=x) is refused, details: {said}"
+    )
+    assert (caught.value.code, caught.value.sqlstate) == (10432, "42000")
+    queue.answer = CompactionResponse(9, "working", False)
+    assert answer(acid, "ALTER TABLE emp COMPACT 'major'") == (
+        "Compaction already enqueued with id 9; State is working"
+    )
+
+
+REFUSED = [
+    ("nope COMPACT 'minor'", TableNotFound, 10001, "1:13", "default.nope"),
+    ("plain COMPACT 'minor'", AnalysisError, 10286, "1:13", "not allowed on non-ACID table default.plain"),
+    ("emp COMPACT 'huge'", AnalysisError, 10282, "1:25", "Invalid compaction type"),
+    ("part COMPACT 'major'", AnalysisError, 10283, "1:13", "You must specify a partition to compact"),
+    ("part PARTITION (p = 1) COMPACT 'major'", AnalysisError, 10299, "1:18", "does not allow partial partition spec"),
+    ("part PARTITION (p = 1, q = 'y') COMPACT 'major'", AnalysisError, 10006, "1:18", "Partition not found {p=1, q=y}"),
+    ("part PARTITION (p = 1, z = 'y') COMPACT 'major'", AnalysisError, 40000, "1:18", "contains non-partition columns"),
+    ("part PARTITION (p, q = 'x') COMPACT 'major'", AnalysisError, 40000, "1:29", "has no value"),
+    (
+        "emp PARTITION (p = 1) COMPACT 'major'",
+        AnalysisError,
+        40000,
+        "1:17",
+        "not partitioned but partition spec exists: {p=1}",
+    ),
+    ("emp COMPACT 'major' WHERE id > 1", UnsupportedError, 10440, "1:39", "filter is not allowed on non-Iceberg table"),
+    ("emp COMPACT 'major' ORDER BY id", AnalysisError, 40000, "1:33", "ORDER BY belongs to a 'rebalance' compaction"),
+    ("emp COMPACT 'minor' CLUSTERED INTO 2 BUCKETS", AnalysisError, 40000, "1:48", "CLUSTERED INTO belongs to"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "code", "place", "piece"), REFUSED, ids=[r[0][:50] for r in REFUSED])
+def test_a_wrong_request_does_not_reach_the_queue(
+    acid: AcidSession,
+    queue: Queue,
+    spark: SparkSession,
+    text: str,
+    kind: type[AcidError],
+    code: int,
+    place: str,
+    piece: str,
+) -> None:
+    spark.createDataFrame([(1,)], "a int").createOrReplaceTempView("plain")
+    with pytest.raises(kind) as caught:
+        acid.sql(f"ALTER TABLE {text}")
+    assert piece in caught.value.message
+    assert caught.value.code == code
+    assert f"{caught.value.line}:{caught.value.column}" == place
+    assert queue.requests == []
+
+
+def test_a_hive_metastore_3_is_not_asked_for_what_it_does_not_know(
+    acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(acid.metastore), "version", "3.1.3")
+    for text, what in (("'rebalance'", "A 'rebalance' compaction"), ("'minor' POOL 'x'", "A pool")):
+        with pytest.raises(UnsupportedError, match=rf"{what} is not known to .* version 3\.1\.3"):
+            acid.sql(f"ALTER TABLE emp COMPACT {text}")
+    assert queue.requests == []
+    acid.sql("ALTER TABLE emp COMPACT 'minor'")
+
+
+def test_a_store_without_a_compactor_says_so(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int)")
+    with pytest.raises(UnsupportedError) as caught:
+        acid.sql("ALTER TABLE emp COMPACT 'minor'")
+    assert (caught.value.line, caught.value.column) == (1, 13)
+    assert acid.sql("SHOW COMPACTIONS").collect() == []
+    with pytest.raises(UnsupportedError):
+        acid.sql("ABORT COMPACTIONS 1")
+
+
+# --- SHOW COMPACTIONS ------------------------------------------------------------------------------------------------
+
+SUCCEEDED = CompactionInfo(
+    4,
+    "gold",
+    "emp_mr",
+    None,
+    CompactionType.MINOR,
+    "succeeded",
+    enqueued_ms=1795235821125,
+    started_ms=1795235821672,
+    ended_ms=1795235865090,
+    job_id="job_local698203688_0001",
+    initiator="vm-manual",
+    pool="default",
+    txn_id=3120,
+    next_txn_id=3121,
+    committed_ms=1795235828429,
+)
+REFUSED_ONE = CompactionInfo(
+    10,
+    "gold",
+    "mm_mr",
+    None,
+    CompactionType.MAJOR,
+    "refused",
+    worker="far-host-35",
+    enqueued_ms=1795235886124,
+    started_ms=1795235886173,
+    ended_ms=1795235886231,
+    error="None of the compaction thresholds met, compaction request is refused!",
+    initiator="vm-manual",
+    pool="default",
+    txn_id=3224,
+)
+WAITING = CompactionInfo(
+    9, "rt", "part", "p=2/q=z", CompactionType.REBALANCE, "initiated", enqueued_ms=1795257896321, initiator="vm-manual"
+)
+ABORTED = replace(WAITING, id=3, state="aborted", ended_ms=1795258284908, pool="x", error="Compaction Aborted")
+NONE = " --- "
+
+
+def test_the_columns_and_values_are_those_of_hive(acid: AcidSession, queue: Queue) -> None:
+    queue.entries = [REFUSED_ONE, WAITING, SUCCEEDED, ABORTED]
+    frame = acid.sql("SHOW COMPACTIONS")
+    assert " ".join(frame.columns) == (
+        "compactionid dbname tabname partname type state workerhost workerid enqueuetime starttime duration"
+        " hadoopjobid errormessage initiatorhost initiatorid poolname txnid nexttxnid committime hightestwriteid"
+    )
+    assert {t for _, t in frame.dtypes} == {"string"}
+    refused, waiting, succeeded, aborted = [tuple(r) for r in frame.collect()]
+    assert aborted == (
+        *("3", "rt", "part", "p=2/q=z", "REBALANCE", "aborted", NONE, NONE, "1795257896321", "0", "1795258284908"),
+        *("None", "Compaction Aborted", "vm", "manual", "x", "0", "0", "0", NONE),
+    )
+    assert succeeded == (
+        *("4", "gold", "emp_mr", NONE, "MINOR", "succeeded", NONE, NONE, "1795235821125", "1795235821672", "43418"),
+        *("job_local698203688_0001", NONE, "vm", "manual", "default", "3120", "3121", "1795235828429", NONE),
+    )
+    assert refused == (
+        *("10", "gold", "mm_mr", NONE, "MAJOR", "refused", "far-host", "35", "1795235886124", "1795235886173", "58"),
+        *("None", REFUSED_ONE.error, "vm", "manual", "default", "3224", "0", "0", NONE),
+    )
+    assert waiting == (
+        *("9", "rt", "part", "p=2/q=z", "REBALANCE", "initiated", NONE, NONE, "1795257896321", NONE, NONE),
+        *("None", NONE, "vm", "manual", "default", "0", "0", "0", NONE),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", CompactionFilter()),
+        ("COMPACTIONID = 5", CompactionFilter(id=5)),
+        ("SCHEMA HR", CompactionFilter(database="hr")),
+        ("emp TYPE 'major'", CompactionFilter(database="default", table="emp", type=CompactionType.MAJOR)),
+        (
+            "hr.Emp STATUS 'Ready For Cleaning'",
+            CompactionFilter(database="hr", table="emp", state="ready for cleaning"),
+        ),
+        ("POOL 'Night' LIMIT 3", CompactionFilter(pool="Night", limit=3)),
+        ("LIMIT 3", CompactionFilter(limit=3)),
+        ("ORDER BY type LIMIT 3", CompactionFilter()),
+        (
+            "part PARTITION (q = 'x', p = 07)",
+            CompactionFilter(database="default", table="part", partition="p=7/q=x"),
+        ),
+        (
+            "gone PARTITION (p = 1, q = 'a/b')",
+            CompactionFilter(database="default", table="gone", partition="p=1/q=a%2Fb"),
+        ),
+    ],
+)
+def test_what_is_asked_of_the_store(acid: AcidSession, queue: Queue, text: str, wanted: CompactionFilter) -> None:
+    acid.sql(f"SHOW COMPACTIONS {text}")
+    assert queue.filters == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("order", "ids"),
+    [
+        ("compactionid", ["4", "9", "10"]),
+        ("COMPACTIONID DESC", ["10", "9", "4"]),
+        ("dbname DESC, compactionid", ["9", "4", "10"]),
+        ("dbname, compactionid DESC", ["10", "4", "9"]),
+        ("starttime", ["9", "4", "10"]),
+        ("starttime DESC", ["10", "4", "9"]),
+        ("duration DESC LIMIT 2", ["4", "10"]),
+        ("`type` ASC LIMIT 1", ["10"]),
+    ],
+)
+def test_order_and_limit(acid: AcidSession, queue: Queue, order: str, ids: list[str]) -> None:
+    queue.entries = [REFUSED_ONE, WAITING, SUCCEEDED]
+    assert [r.compactionid for r in acid.sql(f"SHOW COMPACTIONS ORDER BY {order}").collect()] == ids
+
+
+def test_entries_that_are_equal_stay_in_the_stores_order(acid: AcidSession, queue: Queue) -> None:
+    queue.entries = [replace(WAITING, id=i) for i in (3, 1, 2)]
+    for order in ("dbname", "dbname DESC"):
+        assert [r.compactionid for r in acid.sql(f"SHOW COMPACTIONS ORDER BY {order}").collect()] == ["3", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("emp TYPE 'huge'", "1:27", "Unexpected compaction type huge"),
+        ("emp STATUS 'asleep'", "1:29", "Unexpected compaction state asleep"),
+        ("ORDER BY tabname, nope", "1:36", "SHOW COMPACTIONS has no column nope"),
+        ("part PARTITION (p = 1)", "1:23", "doesn't contain all (2) partition columns"),
+    ],
+)
+def test_what_show_compactions_refuses(acid: AcidSession, queue: Queue, text: str, place: str, message: str) -> None:
+    with pytest.raises(AnalysisError) as caught:
+        acid.sql(f"SHOW COMPACTIONS {text}")
+    assert message in caught.value.message
+    assert f"{caught.value.line}:{caught.value.column}" == place
+
+
+# --- ABORT -----------------------------------------------------------------------------------------------------------
+
+
+def test_aborted_compactions_are_answered_with_the_stores_word(acid: AcidSession, queue: Queue) -> None:
+    frame = acid.sql("ABORT COMPACTIONS 7 8 7")
+    assert frame.columns == ["compactionid", "message"]
+    assert [tuple(r) for r in frame.collect()] == [("7", "Successfully aborted compaction"), ("8", None)]
+
+
+def test_open_transactions_are_aborted(acid: AcidSession) -> None:
+    first, second, third = acid.metastore.open_txns(3, user="u", host="h")
+    assert acid.sql(f"ABORT TRANSACTIONS {first} {third} {first}").columns == []
+    states = {r.txnid: r.state for r in acid.sql("SHOW TRANSACTIONS").collect()}
+    assert states.get(str(second)) == "OPEN"
+    assert states.get(str(first), "ABORTED") == states.get(str(third), "ABORTED") == "ABORTED"
+    for id in (first, third):
+        with pytest.raises(TransactionAborted):
+            acid.metastore.commit_txn(id)
+    acid.metastore.commit_txn(second)
+
+
+def test_an_id_that_is_not_open_is_named_and_nothing_is_aborted(acid: AcidSession) -> None:
+    mine, other = acid.metastore.open_txns(2, user="u", host="h")
+    acid.metastore.abort_txns([other])
+    for id, known in ((other, "is aborted"), (999_999, "is not open")):
+        with pytest.raises(NoSuchTransaction) as caught:
+            acid.sql(f"ABORT TRANSACTIONS {mine} {id}")
+        assert str(id) in caught.value.message
+        assert caught.value.column == 21 + len(str(mine))
+        assert known in caught.value.message or "is not open" in caught.value.message
+    acid.metastore.commit_txn(mine)
+
+
+def test_a_statement_whose_transaction_is_aborted_leaves_nothing(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int)")
+    real = acid.metastore.commit_txn
+    aborted = threading.Event()
+
+    def commit_txn(txn_id: int) -> None:
+        if not aborted.is_set():
+            aborted.set()
+            acid.sql(f"ABORT TRANSACTIONS {txn_id}")
+        real(txn_id)
+
+    acid.metastore.commit_txn = commit_txn  # type: ignore[method-assign]
+    with pytest.raises(TransactionAborted):
+        acid.sql("INSERT INTO t VALUES (1)")
+    acid.metastore.commit_txn = real  # type: ignore[method-assign]
+    assert acid.table("t").count() == 0
+    assert not list((warehouse / "t").iterdir())

@@ -1,0 +1,43 @@
+"""Partitions are named by Hive's texts of their keys; ``char`` values compare as in Hive, without their padding."""
+
+from __future__ import annotations
+
+import pytest
+
+from acidsql.session import AcidSession
+
+
+@pytest.mark.parametrize("driver_rows", ["20000", "0"], ids=["driver", "job"])
+def test_partitions_are_named_as_hive_names_them(acid: AcidSession, driver_rows: str) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (d decimal(20,2), c char(3), f float)")
+    acid.sql(
+        "INSERT INTO t VALUES (1, 1.5BD, 'a', 1), (2, 100BD, 'abc', 0.1), (3, 0BD, '', 1e20), (4, NULL, NULL, NULL)"
+    )
+    acid.sql("INSERT INTO t PARTITION (d=1.50, c='a', f='1') VALUES (5)")
+    assert [r[0] for r in acid.sql("SHOW PARTITIONS t").collect()] == [
+        "d=0/c=   /f=1.0E20",
+        "d=1.5/c=a  /f=1.0",
+        "d=100/c=abc/f=0.1",
+        "/".join(f"{key}=__HIVE_DEFAULT_PARTITION__" for key in "dcf"),
+    ]
+    assert sorted(r[0] for r in acid.sql("SELECT id FROM t WHERE d = 1.5").collect()) == [1, 5]
+    assert [str(r[0]) for r in acid.sql("SELECT DISTINCT d FROM t WHERE d > 0 ORDER BY d").collect()] == [
+        "1.50",
+        "100.00",
+    ]
+
+
+@pytest.mark.parametrize("column", ["data", "key"])
+@pytest.mark.parametrize(
+    "condition", ["= 'ab'", "= 'ab  '", "IN ('y', 'ab')", "= CAST('ab' AS char(4))", "= :p", "< 'b'"]
+)
+def test_char_values_compare_without_their_padding(acid: AcidSession, column: str, condition: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, data char(4)) PARTITIONED BY (key char(4))")
+    acid.sql("INSERT INTO t VALUES (1, 'ab', 'ab'), (2, 'x', 'x')")
+    given = {"p": "ab"} if ":p" in condition else {}
+    found = acid.sql(f"SELECT id, {column} FROM t WHERE {column} {condition}", **given).collect()
+    assert [tuple(r) for r in found] == [(1, "ab  ")]
+    assert acid.sql(f"UPDATE t SET id = 7 WHERE {column} {condition}", **given).collect()[0][0] == 1
+    assert acid.sql(f"DELETE FROM t WHERE {column} {condition}", **given).collect()[0][0] == 1
+    assert [tuple(r) for r in acid.table("t").collect()] == [(2, "x   ", "x   ")]

@@ -1,0 +1,195 @@
+"""What the parser puts into the dataclasses of ALTER TABLE, SHOW COMPACTIONS and ABORT."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pytest
+
+from acidsql.sql.parser import parse_statement
+from acidsql.sql.statements import (
+    AbortCompactions,
+    AbortTransactions,
+    AddColumns,
+    AddPartitions,
+    Compact,
+    DropPartitions,
+    PartitionSpec,
+    Passthrough,
+    SetProperties,
+    ShowCompactions,
+    Span,
+    Statement,
+    UnsetProperties,
+)
+
+S = TypeVar("S", bound=Statement)
+
+
+def parse(kind: type[S], text: str) -> S:
+    statement = parse_statement(text)
+    assert type(statement) is kind
+    return statement
+
+
+def spec_of(spec: PartitionSpec | None) -> dict[str, str | None]:
+    assert spec is not None
+    return {key.text: None if value is None else value.text for key, value in spec.keys}
+
+
+def text_of(span: Span | None) -> str:
+    assert span is not None
+    return span.text
+
+
+# --- COMPACT ---------------------------------------------------------------------------------------------------------
+
+
+def test_compact_with_every_clause() -> None:
+    found = parse(
+        Compact,
+        """ALTER TABLE hr.emp PARTITION (p = 1, q = 'a') COMPACT 'Rebalance' CLUSTERED INTO 4 BUCKETS AND WAIT
+           POOL 'night' WITH OVERWRITE TBLPROPERTIES ('a.b' = 'c', d = 5) ORDER BY x DESC, f(y, 1) WHERE p > 1 AND q""",
+    )
+    assert (found.table.database, found.table.table, found.type.value, found.wait) == ("hr", "emp", "Rebalance", True)
+    assert spec_of(found.partition) == {"p": "1", "q": "'a'"}
+    assert found.buckets is not None
+    assert found.buckets.value == 4
+    assert found.pool is not None
+    assert (found.pool.value, found.properties) == ("night", {"a.b": "c", "d": "5"})
+    assert text_of(found.order_by) == "ORDER BY x DESC, f(y, 1)"
+    assert text_of(found.where) == "p > 1 AND q"
+    assert found.type.span.text == "'Rebalance'"
+
+
+def test_compact_alone_says_nothing_more() -> None:
+    found = parse(Compact, "ALTER TABLE emp COMPACT 'minor'")
+    assert (found.partition, found.buckets, found.wait, found.pool) == (None, None, False, None)
+    assert (found.properties, found.order_by, found.where) == ({}, None, None)
+
+
+# --- SHOW COMPACTIONS and ABORT --------------------------------------------------------------------------------------
+
+
+def test_show_compactions_of_a_partition_with_every_clause() -> None:
+    found = parse(
+        ShowCompactions,
+        "SHOW COMPACTIONS emp PARTITION (p = 1) POOL 'n' TYPE 'major' STATUS 'did not initiate'"
+        " ORDER BY tabname, starttime DESC, `type` ASC LIMIT 3",
+    )
+    assert found.table is not None
+    assert spec_of(found.partition) == {"p": "1"}
+    assert [t.value for t in (found.pool, found.type, found.status) if t] == ["n", "major", "did not initiate"]
+    assert [(k.column.text, k.descending) for k in found.order_by] == [
+        ("tabname", False),
+        ("starttime", True),
+        ("type", False),
+    ]
+    assert (found.limit, found.id, found.database) == (3, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "id", "database", "table"),
+    [
+        ("SHOW COMPACTIONS", None, None, None),
+        ("SHOW COMPACTIONS COMPACTIONID = 12", 12, None, None),
+        ("SHOW COMPACTIONS DATABASE hr LIMIT 1", None, "hr", None),
+        ("SHOW COMPACTIONS schema.emp", None, None, "emp"),
+        ("SHOW COMPACTIONS compactionid", None, None, "compactionid"),
+        ("SHOW COMPACTIONS pool POOL 'x'", None, None, "pool"),
+        ("SHOW COMPACTIONS POOL 'x'", None, None, None),
+        ("SHOW COMPACTIONS type", None, None, "type"),
+        ("SHOW COMPACTIONS limit LIMIT 5", None, None, "limit"),
+        ("SHOW COMPACTIONS LIMIT 5", None, None, None),
+        ("SHOW COMPACTIONS order ORDER BY type", None, None, "order"),
+        ("SHOW COMPACTIONS ORDER BY type", None, None, None),
+    ],
+)
+def test_what_show_compactions_is_about(text: str, id: int | None, database: str | None, table: str | None) -> None:
+    found = parse(ShowCompactions, text)
+    assert found.id == id
+    assert (found.database.text if found.database else None) == database
+    assert (found.table.table if found.table else None) == table
+
+
+def test_aborts_know_their_ids_and_where_they_stand() -> None:
+    found = parse(AbortTransactions, "ABORT TRANSACTIONS 7 12")
+    assert [(n.value, n.span.start) for n in found.ids] == [(7, 19), (12, 21)]
+    assert [n.value for n in parse(AbortCompactions, "ABORT COMPACTIONS 3").ids] == [3]
+
+
+# --- properties and columns ------------------------------------------------------------------------------------------
+
+
+def test_properties_know_their_places() -> None:
+    found = parse(SetProperties, "ALTER TABLE emp SET TBLPROPERTIES ('a' = 'x', b.c = TRUE)")
+    assert [(k.text, k.span.text, v) for k, v in found.properties] == [("a", "'a'", "x"), ("b.c", "b.c", "true")]
+    unset = parse(UnsetProperties, "ALTER TABLE emp UNSET TBLPROPERTIES IF EXISTS (b.c, 'd')")
+    assert ([k.text for k in unset.keys], unset.if_exists) == (["b.c", "d"], True)
+    assert not parse(UnsetProperties, "ALTER TABLE emp UNSET TBLPROPERTIES ('d')").if_exists
+
+
+@pytest.mark.parametrize(
+    "text", ["ADD COLUMNS (a int COMMENT 'x', b map<string, int>)", "ADD COLUMN a int COMMENT 'x', b map<string, int>"]
+)
+def test_columns_with_and_without_brackets(text: str) -> None:
+    found = parse(AddColumns, f"ALTER TABLE emp {text}")
+    assert [(c.name.text, c.type.text, c.comment) for c in found.columns] == [
+        ("a", "int", "x"),
+        ("b", "map<string, int>", None),
+    ]
+
+
+@pytest.mark.parametrize("end", ["", " CASCADE", " restrict"])
+def test_columns_of_hive_may_end_in_cascade_or_restrict(end: str) -> None:
+    assert len(parse(AddColumns, f"ALTER TABLE emp ADD COLUMNS (a int){end}").columns) == 1
+
+
+# --- partitions ------------------------------------------------------------------------------------------------------
+
+
+def test_partitions_to_add() -> None:
+    found = parse(
+        AddPartitions,
+        "ALTER TABLE emp ADD IF NOT EXISTS PARTITION (p = 1, q = upper('a')) LOCATION '/x' PARTITION (p = 2, q = NULL)",
+    )
+    assert found.if_not_exists
+    assert [spec_of(n.spec) for n in found.partitions] == [{"p": "1", "q": "upper('a')"}, {"p": "2", "q": "NULL"}]
+    assert [n.location.value if n.location else None for n in found.partitions] == ["/x", None]
+    assert found.partitions[1].spec.span.text == "PARTITION (p = 2, q = NULL)"
+
+
+def test_partitions_to_drop() -> None:
+    found = parse(DropPartitions, "ALTER TABLE emp DROP IF EXISTS PARTITION (p = 1), PARTITION (q == 'b') PURGE")
+    assert (found.if_exists, found.purge) == (True, True)
+    assert [spec_of(s) for s in found.partitions] == [{"p": "1"}, {"q": "'b'"}]
+    plain = parse(DropPartitions, "ALTER TABLE emp DROP PARTITION (p = 1)")
+    assert (plain.if_exists, plain.purge) == (False, False)
+
+
+# --- what is left to Spark -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "later", "place"),
+    [
+        ("MERGE INTO emp USING s ON true WHEN MATCHED THEN DELETE", "MERGE", "MERGE"),
+        ("TRUNCATE TABLE emp", "TRUNCATE TABLE", "TRUNCATE"),
+        ("ALTER TABLE emp RENAME TO e", "This form of ALTER TABLE … RENAME TO", "RENAME TO"),
+        ("ALTER TABLE emp REPLACE COLUMNS (a int)", "This form of ALTER TABLE … REPLACE COLUMNS", "REPLACE COLUMNS"),
+        ("ALTER TABLE emp CHANGE a b int", "This form of ALTER TABLE … CHANGE", "CHANGE"),
+        ("ALTER TABLE emp ADD COLUMNS (a int FIRST)", "This form of ALTER TABLE … ADD COLUMNS", "ADD COLUMNS"),
+        ("ALTER TABLE emp ADD COLUMN s.f int", "This form of ALTER TABLE … ADD COLUMN", "ADD COLUMN"),
+        (
+            "ALTER TABLE emp PARTITION (p = 1) SET LOCATION 'x'",
+            "This form of ALTER TABLE … SET LOCATION",
+            "SET LOCATION",
+        ),
+    ],
+)
+def test_what_acid_tables_do_not_have_yet_is_named_with_its_place(text: str, later: str, place: str) -> None:
+    found = parse(Passthrough, text)
+    assert found.later is not None
+    assert (found.later.text, found.later.span.text) == (later, place)
+    assert "emp" in {n.table for n in found.names}
+    assert found.span.text == text
