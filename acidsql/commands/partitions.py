@@ -105,7 +105,9 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
     3. Make the directories, register the partitions, commit. Directories that were made go again if that fails.
 
     A partition's usual place may hold what this table wrote there; any other LOCATION has to be empty, because write
-    ids in the names of foreign directories mean nothing in this table.
+    ids in the names of foreign directories mean nothing in this table. On a Hive Metastore there is no other place:
+    Hive takes LOCATION for files to load (``AbstractAddPartitionAnalyzer``), keeps all partitions of an ACID table
+    below it, and its own UPDATE loses the rows of one that is elsewhere.
     """
     table = acid_table(env, statement.table)
     if table is None:
@@ -159,6 +161,9 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
         filesystem, path = fs.resolve(partition.location)
         usual = fs.absolute(new_partition(table, partition_names(table, partition)).location)
         span = new.location.span if new.location is not None else new.spec.span
+        if path != usual and metastore.version is not None:
+            message = "A partition of an ACID table is below the table in Hive: LOCATION is not carried out here"
+            raise at(span, UnsupportedError(message, hint="Hive takes it for files to load: comes in a later version."))
         if path != usual and any(_overlap(path, other) for other in [fs.absolute(table.location), *taken]):
             message = f"Location {path} is not free: the table itself or another partition has its files there"
             raise at(span, AlreadyExists(message))

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,7 @@ from xml.sax.saxutils import quoteattr
 
 from tests.services.java import find_java
 
+_AT_ONCE = 6
 _COORDINATES = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)(?::([\w.-]+))?(?:@([\w.-]+))?")
 _LAYOUT = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
 _MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
@@ -117,12 +119,24 @@ def jars(lock: Path, cache: Path | None = None) -> list[Path]:
     missing = [a for a in artifacts if not (root / a.path).exists()]  # it gets there once its checksum is right
     if missing:
         root.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=root, prefix=".fetch-") as folder:
-            _fetch(missing, Path(folder), root)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            list(threads.map(lambda some: _fetch(some, root), _shares(missing)))
     return [root / artifact.path for artifact in artifacts]
 
 
-def _fetch(artifacts: Sequence[Artifact], folder: Path, root: Path) -> None:
+def _shares(artifacts: Sequence[Artifact]) -> list[Sequence[Artifact]]:
+    """The work of each Ivy: it fetches one file after the other."""
+    ordered = sorted(artifacts, key=lambda a: (a.name, a.group))
+    size = max(1, -(-len(ordered) // _AT_ONCE))
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
+
+
+def _fetch(artifacts: Sequence[Artifact], root: Path) -> None:
+    with TemporaryDirectory(dir=root, prefix=".fetch-") as folder:
+        _fetch_into(artifacts, Path(folder), root)
+
+
+def _fetch_into(artifacts: Sequence[Artifact], folder: Path, root: Path) -> None:
     (folder / "ivy.xml").write_text(ivy_file(artifacts), encoding="utf-8")
     command = [find_java(), "-jar", str(_ivy()), "-ivy", str(folder / "ivy.xml"), "-cache", str(folder / "ivy")]
     if repository := os.environ.get("MAVEN_REPO"):

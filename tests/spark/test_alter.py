@@ -414,6 +414,19 @@ def test_places_that_hold_other_files_are_refused(shop: AcidSession, warehouse: 
     assert usual.is_dir()
 
 
+def test_on_a_hive_metastore_partitions_are_below_their_table(
+    shop: AcidSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(shop.metastore), "version", "4.0.1")
+    with pytest.raises(UnsupportedError, match="below the table in Hive") as caught:
+        shop.sql(f"ALTER TABLE part ADD PARTITION (p = 21, q = 'x') LOCATION '{tmp_path}/new'")
+    assert caught.value.column == 59
+    assert not (tmp_path / "new").exists()
+    usual = warehouse / "part" / "p=21" / "q=x"
+    shop.sql(f"ALTER TABLE part ADD PARTITION (p = 21, q = 'x') LOCATION '{usual}'")
+    assert rows(shop, "SHOW PARTITIONS part PARTITION (p = 21)") == [("p=21/q=x",)]
+
+
 def test_the_usual_place_may_hold_what_the_table_wrote_there(shop: AcidSession, warehouse: Path) -> None:
     shop.metastore.drop_partitions("default", "part", ["p=2/q=x"])
     assert rows(shop, "SELECT id FROM part") == [(1,), (2,)]
