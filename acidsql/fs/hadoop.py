@@ -22,11 +22,16 @@ class HadoopFileSystem:
 
     def __init__(self, classes: HadoopClasses, root: str, configuration: Any) -> None:
         self._classes = classes
-        self._root = root
         self._configuration = configuration
-        self._fs = classes.path(root + "/").getFileSystem(configuration)
+        self._top = classes.path(root + "/")
+        self._uri = self._fs.getUri()
         self._context: Any = None
-        self.root = str(self._fs.getUri()).rstrip("/")
+        self.root = str(self._uri.toString()).rstrip("/")
+
+    @property
+    def _fs(self) -> Any:
+        """Hadoop keeps it, and makes another where somebody has closed it: notebooks do, and Spark's goes on, too."""
+        return self._top.getFileSystem(self._configuration)
 
     def list(self, path: str) -> list[FileStatus]:
         try:
@@ -53,21 +58,26 @@ class HadoopFileSystem:
                 self._context = self._file_context()
             if self._context is not False:
                 self._context.rename(*paths, self._classes.no_rename_options)
-            elif self._fs.exists(paths[1]):
-                raise StorageError(f"Cannot rename {source}: {target} is there already")
-            elif not self._fs.exists(paths[1].getParent()):
-                raise FileNotFoundError(f"The directory of {target} is not there")
-            elif not self._fs.rename(*paths):
-                if not self._fs.exists(paths[0]):
-                    raise FileNotFoundError(f"{source} is not there")
-                raise StorageError(f"Cannot rename {source} to {target}: the file system says no")
+            else:
+                self._rename_where_nothing_is(source, target, *paths)
+
+    def _rename_where_nothing_is(self, source: str, target: str, source_path: Any, target_path: Any) -> None:
+        """A rename with ``FileSystem.rename``, which would make missing parents, and tells little."""
+        fs = self._fs
+        if fs.exists(target_path):
+            raise StorageError(f"Cannot rename {source}: {target} is there already")
+        if not fs.exists(target_path.getParent()):
+            raise FileNotFoundError(f"The directory of {target} is not there")
+        if not fs.rename(source_path, target_path):
+            if not fs.exists(source_path):
+                raise FileNotFoundError(f"{source} is not there")
+            raise StorageError(f"Cannot rename {source} to {target}: the file system says no")
 
     def _file_context(self) -> Any:
         """What renames without moving into the target; False where the scheme has no such implementation."""
-        uri = self._fs.getUri()
         try:
-            with java_errors("open the file system", self._root):
-                return self._classes.file_context.getFileContext(uri, self._configuration)
+            with java_errors("open the file system", self.root):
+                return self._classes.file_context.getFileContext(self._uri, self._configuration)
         except StorageError as e:
             if "No AbstractFileSystem configured" in e.message:
                 return False
@@ -76,16 +86,16 @@ class HadoopFileSystem:
     def delete(self, path: str) -> None:
         try:
             with java_errors("delete", path):
-                target = self._classes.path(path)
-                if not self._fs.delete(target, True) and self._fs.exists(target):
+                fs, target = self._fs, self._classes.path(path)
+                if not fs.delete(target, True) and fs.exists(target):
                     raise StorageError(f"Cannot delete {path}: the file system says no")
         except FileNotFoundError:
             return
 
     def read_bytes(self, path: str) -> bytes:
         with java_errors("read", path):
-            source = self._classes.path(path)
-            stream = self._fs.open(source)
+            fs, source = self._fs, self._classes.path(path)
+            stream = fs.open(source)
             try:
                 start = bytes(stream.readNBytes(DIRECT))
             finally:
@@ -94,7 +104,7 @@ class HadoopFileSystem:
                 return start
             raw_local = True  # or a checksum file would come with it
             return through_file(
-                lambda file: self._fs.copyToLocalFile(False, source, self._classes.path(f"file:{file}"), raw_local)
+                lambda file: fs.copyToLocalFile(False, source, self._classes.path(f"file:{file}"), raw_local)
             )
 
     def write_bytes(self, path: str, data: bytes) -> None:
@@ -103,9 +113,9 @@ class HadoopFileSystem:
 
     def open_read(self, path: str) -> BinaryIO:
         with java_errors("read", path):
-            target = self._classes.path(path)
-            length = int(self._fs.getFileStatus(target).getLen())
-            return buffered(Reading(self._fs.open(target), path, length))
+            fs, target = self._fs, self._classes.path(path)
+            length = int(fs.getFileStatus(target).getLen())
+            return buffered(Reading(fs.open(target), path, length))
 
     def open_write(self, path: str) -> BinaryIO:
         return Upload(path, lambda: self._fs.create(self._classes.path(path), True))

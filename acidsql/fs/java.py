@@ -86,7 +86,7 @@ def java_errors(verb: str, path: str) -> Iterator[None]:
         if name in ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"):
             raise FileNotFoundError(f"{path} is not there") from e
         raise StorageError(f"Cannot {verb} {path}: {_sentence(name, e.java_exception.getMessage())}") from e
-    except (Py4JError, OSError) as e:  # the socket to the JVM
+    except (Py4JError, ConnectionError) as e:  # the socket to the JVM
         reason = str(e).partition("\n")[0]
         raise StorageError(f"Cannot {verb} {path}: the Java process of Spark does not answer ({reason})") from e
     except Exception as e:  # PySpark turns some of Java's exceptions into its own, which this room does not know

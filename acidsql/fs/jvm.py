@@ -15,11 +15,12 @@ class Hadoop:
     """Hadoop's file systems in one JVM, each opened once, as Hadoop itself keeps one for a scheme and authority."""
 
     def __init__(self, jvm: Any, configuration: Callable[[], Any]) -> None:
-        self._classes = HadoopClasses(jvm)
+        self._jvm = jvm
         self._configuration = configuration
         self._opened: dict[str, HadoopFileSystem] = {}
         self._lock = threading.Lock()
         self._default: str | None = None
+        self._classes: HadoopClasses | None = None
 
     def open(self, root: str) -> HadoopFileSystem:
         """The file system of a scheme and authority, ``hdfs://host:8020`` or ``hdfs:``.
@@ -45,9 +46,10 @@ class Hadoop:
         scheme = root.partition(":")[0]
         try:
             with java_errors("open the file system", root):
+                self._classes = self._classes or HadoopClasses(self._jvm)
                 return HadoopFileSystem(self._classes, root, self._configuration())
         except StorageError as e:
-            if not _is_missing(e.message):
+            if not _is_missing(e.message) or self._classes is None:
                 raise
             message = f"Spark's Hadoop has no file system for {scheme}: locations"
             raise UnsupportedError(message, hint=_hint(scheme, self._classes.version())) from e

@@ -25,6 +25,8 @@ def _refusals(verb: str, path: str) -> Iterator[None]:
 class LocalFileSystem:
     """:class:`~acidsql.fs.protocol.FileSystem` on the local disk; paths are absolute."""
 
+    root = ""
+
     def list(self, path: str) -> list[FileStatus]:
         found = []
         with _refusals("list", path):

@@ -26,11 +26,21 @@ class FileStatus:
 
 
 class FileSystem(Protocol):
-    """A file system whose rename of a directory is atomic.
+    """What a file system can do.
 
     Every method raises :class:`~acidsql.errors.StorageError` when the file system refuses, and ``FileNotFoundError``
     where the path named is not there, unless it says otherwise.
+
+    To rename a directory is one step on local disks and on HDFS. An object store (``s3a://`` and the like) has no
+    directories: it copies file after file, others see that half done, and an error leaves parts of it in both places.
+    So only what no snapshot sees may be renamed, and whoever cleans up after an error looks in both places.
+
+    Attributes:
+        root: Scheme and authority (``hdfs://host:8020``), empty for the local one. A rename does not leave them.
     """
+
+    @property
+    def root(self) -> str: ...
 
     def list(self, path: str) -> list[FileStatus]:
         """The entries of a directory, hidden ones too, sorted by name; empty where the directory is not there."""
@@ -45,7 +55,7 @@ class FileSystem(Protocol):
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Move a file or directory in one step; the target must not exist."""
+        """Move a file or directory; the target must not exist, and its parent must. Never moves into a directory."""
         ...
 
     def delete(self, path: str) -> None:

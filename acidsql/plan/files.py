@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -60,15 +61,31 @@ def event_frame(
         options: Options of the reader with a search of our own (:mod:`acidsql.plan.search`); Spark then pushes nothing.
     """
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
-    reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", "false")
+    globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
+    reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
     reader = reader.options(**(options or {}))
     with _listing_on_the_driver(spark):
-        frame = reader.orc([fs.spark_path(p) for p in paths])
+        frame = reader.orc(literal)
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
     if options:  # a filter that is not deterministic is a wall: no predicate above it reaches the scan
         frame = frame.filter("spark_partition_id() >= 0")
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
+
+
+_PATTERN = re.compile(r"[{}\[\]*?\\]")
+"""The characters by which Spark takes a path for a pattern (``SparkHadoopUtil.isGlobPath``)."""
+
+
+def _without_patterns(paths: list[str]) -> tuple[str, list[str]]:
+    """Paths that Spark takes literally, and the value of its option ``__globPaths__`` that they want.
+
+    With patterns switched off Spark reads *all* files once for each path that looks like one: rows come back many
+    times (``DataSource.checkAndGlobPathIfNecessary``). So such paths are given as patterns that match only themselves.
+    """
+    if not any(_PATTERN.search(path) for path in paths):
+        return "false", paths
+    return "true", [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
 
 
 _WIDTHS = ("boolean", "tinyint", "smallint", "int", "date", "float", "bigint", "double")

@@ -3,6 +3,12 @@
 A statement writes below ``_tmp_<uuid>`` in the table's directory, a name that every engine skips.
 :meth:`Staging.publish` renames each finished directory to its final name; the write id is still open then, so nobody
 sees it before the commit. :meth:`Staging.discard` removes whatever of it is there, staged or published.
+
+That is why it need not be one step. An object store renames a directory file by file (see
+:class:`acidsql.fs.protocol.FileSystem`), as Hive's own direct inserts write theirs file by file into the final
+directory: what counts is that the commit comes after the last file, and that readers choose directories by their write
+id alone. An error in the middle leaves files in both places, and both are what :meth:`Staging.discard` removes; what a
+killed process leaves belongs to a write id that the metastore will count as aborted.
 """
 
 from __future__ import annotations
@@ -43,7 +49,6 @@ class Staging:
         self.path = fs.join(self._root, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
         self._published: list[str] = []
-        self._made: list[str] = []
 
     @property
     def partitions(self) -> list[str]:
@@ -73,7 +78,6 @@ class Staging:
         for directory in self._directories.values():
             parent = self._parent(directory.partition, locations or {})
             if directory.partition and not self.fs.exists(parent):
-                self._made.append(parent)
                 self.fs.mkdirs(parent)
             target = fs.join(parent, str(directory.name))
             if self.fs.exists(target):
@@ -87,12 +91,15 @@ class Staging:
         if partition not in locations:
             return fs.join(self._root, partition) if partition else self._root
         filesystem, path = fs.resolve(locations[partition])
-        if _root_of(filesystem) != _root_of(self.fs):
+        if filesystem.root != self.fs.root:
             raise UnsupportedError(f"Partition {partition} is in {path}, on another file system than its table")
         return path
 
     def discard(self) -> bool:
-        """Remove everything, published directories and the partition directories made for them too.
+        """Remove everything, staged or published.
+
+        The directory of a partition stays, as in Hive: by now it may be registered, and Hive fails on a partition whose
+        directory is not there; or another writer may be about to publish into it.
 
         Returns:
             Whether all of it is gone. What is left belongs to an aborted write id and is invisible.
@@ -103,21 +110,4 @@ class Staging:
                 self.fs.delete(path)
             except AcidError:
                 gone = False
-        for path in self._made:
-            self._remove_empty(path)
         return gone
-
-    def _remove_empty(self, path: str) -> None:
-        while path.startswith(self._root + "/"):
-            try:
-                if self.fs.list(path):
-                    return
-                self.fs.delete(path)
-            except AcidError:
-                return
-            path = path.rpartition("/")[0]
-
-
-def _root_of(filesystem: fs.FileSystem) -> str:
-    """Scheme and authority of a file system, empty for the local one."""
-    return getattr(filesystem, "root", "")

@@ -78,7 +78,7 @@ def directory(hdfs: Hdfs, spark: SparkSession, tmp_path: Path) -> Iterator[Direc
     # A client that closes a file before the datanode has reported its block waits 400 ms, unless this is set as HDFS
     # is first opened. With all of it on one machine that happens all the time.
     spark.conf.set(_DELAY, "5")
-    made = Directory(f"{hdfs.uri}/{tmp_path.name}/odd %20 näme", spark)
+    made = Directory(f"{hdfs.uri}/{tmp_path.name}/odd %20 näme [1]{{2}}*", spark)
     made.hadoop.mkdirs(made.path())
     yield made
     made.hadoop.delete(made.path(), True)

@@ -56,10 +56,11 @@ def _state(acid: AcidSession, directory: Directory) -> object:
     return directory.files(), directory.names("t"), sorted(tuple(r) for r in acid.sql("SELECT * FROM t").collect())
 
 
-@pytest.mark.parametrize("driver_rows", ["20000", "0"], ids=["driver", "job"])
-@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize(
+    ("statement", "driver_rows"), [*((s, 20000) for s in STATEMENTS), (STATEMENTS[0], 0), (STATEMENTS[1], 0)]
+)
 def test_in_safe_mode_no_statement_does_anything(
-    table: AcidSession, directory: Directory, statement: str, driver_rows: str
+    table: AcidSession, directory: Directory, statement: str, driver_rows: int
 ) -> None:
     table.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
     before = _state(table, directory)
@@ -77,7 +78,7 @@ def test_wherever_the_quota_ends_a_statement_is_wholly_done_or_not_at_all(
 ) -> None:
     before = _state(table, directory)
     refused = 0
-    for more in range(0, 40, 2):
+    for more in range(0, 40, 3):
         with quota(directory, more):
             message = _refusal(table, statement)
         if message is None:

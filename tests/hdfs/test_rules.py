@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -13,9 +15,10 @@ from tests.services.hdfs import Hdfs
 
 
 @pytest.fixture
-def place(spark: SparkSession, directory: Directory) -> Place:
+def place(spark: SparkSession, directory: Directory) -> Iterator[Place]:
     fs.attach(spark._jvm, lambda: spark._jsparkSession.sessionState().newHadoopConf())
-    return Place(*fs.resolve(directory.uri))
+    yield Place(*fs.resolve(directory.uri))
+    fs.detach()
 
 
 class TestHdfs(FileSystemRules):
@@ -44,3 +47,10 @@ def test_a_refusal_is_one_line_of_the_namenodes(place: Place) -> None:
         place.fs.write_bytes(place.at("a:b"), b"1")
     assert error.value.message.startswith(f"Cannot write {place.at('a:b')}: ")
     assert "\n" not in error.value.message
+
+
+def test_a_file_system_that_somebody_closed_is_opened_again(place: Place, directory: Directory) -> None:
+    place.fs.write_bytes(place.at("f"), b"1")
+    directory.hadoop.close()
+    assert place.names() == ["f"]
+    assert place.fs.read_bytes(place.at("f")) == b"1"

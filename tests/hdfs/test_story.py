@@ -8,11 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
+from acidsql.plan import deletes, scan
 from acidsql.session import AcidSession
 from tests.hdfs.conftest import Directory
 from tests.spark.hive_rules import check_table
 
-ODD = ["a/b=c", "50% off", "%41", "żółć 😀", "sp ace", "q?u#o+te'\""]
+ODD = ["a/b=c", "50% off", "%41", "żółć 😀", "sp ace", "q?u#o+te'\"", "cur}ly"]
 
 
 def rows(acid: AcidSession, text: str) -> list[tuple[object, ...]]:
@@ -61,16 +62,27 @@ def test_the_life_of_a_table(acid: AcidSession, directory: Directory, tmp_path: 
     assert directory.names() == []
 
 
-@pytest.mark.usefixtures("search")
-@pytest.mark.parametrize("driver_rows", ["20000", "0"], ids=["driver", "job"])
-def test_partitions_with_odd_values(acid: AcidSession, directory: Directory, tmp_path: Path, driver_rows: str) -> None:
+@pytest.mark.parametrize(
+    ("driver_rows", "searched"), [(20000, False), (0, True)], ids=["driver, whole files", "job, searched files"]
+)
+def test_partitions_with_odd_values(
+    acid: AcidSession,
+    directory: Directory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    driver_rows: int,
+    searched: bool,
+) -> None:
+    if searched:
+        monkeypatch.setattr(scan, "MIN_BYTES", 0)
     acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string, n int)")
     values = {f"v{number}": value for number, value in enumerate(ODD)}
     acid.sql("INSERT INTO t VALUES " + ", ".join(f"({n}, 'x', :v{n}, {n})" for n in range(len(ODD))), **values)
     acid.sql("INSERT INTO t SELECT id + 100, 'y', p, NULL FROM t WHERE id < 2")
     new = [(n + 100, "y", v, None) for n, v in enumerate(ODD[:2])]
-    assert rows(acid, "SELECT * FROM t") == sorted([(n, "x", v, n) for n, v in enumerate(ODD)] + new, key=repr)
+    everything = [*((n, "x", v, n) for n, v in enumerate(ODD)), *new]
+    assert rows(acid, "SELECT * FROM t") == sorted(everything, key=repr)
     assert rows(acid, "SELECT id FROM t WHERE p = '%41'") == [(2,)]
 
     assert rows(acid, "UPDATE t SET v = p WHERE id < 100") == [(len(ODD), len(ODD), 0, 0)]
@@ -88,8 +100,6 @@ def test_partitions_with_odd_values(acid: AcidSession, directory: Directory, tmp
 def test_a_search_reads_less_and_finds_the_same(
     acid: AcidSession, directory: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acidsql.plan import scan
-
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
     acid.sql("INSERT INTO t SELECT id, repeat(md5(string(id)), 4) FROM range(60000)")
     acid.sql("UPDATE t SET v = 'new' WHERE id = 31000")
@@ -101,8 +111,6 @@ def test_a_search_reads_less_and_finds_the_same(
 
 
 def test_scattered_deletes_are_joined(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidsql.plan import deletes
-
     monkeypatch.setattr(deletes, "DRIVER_BYTES", 0)
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
     acid.sql("INSERT INTO t VALUES (1, 'a b'), (2, 'a b'), (3, 'c%d'), (4, 'c%d')")

@@ -126,7 +126,7 @@ def both(open_hive: OpenHive, open_acid: OpenAcid, database: str, tally: Tally) 
     return Both(open_hive(), open_acid(), database, tally, first=next(_numbers))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def compactor(hive_service: Service) -> Iterator[None]:
     """Hive's compaction worker and its cleaner run."""
     if hive_service.server is None:

@@ -15,7 +15,7 @@ from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid, OpenHive
 from tests.interop.waiting import PATIENCE, until
 
-SLEEP = "reflect('java.lang.Thread', 'sleep', bigint({ms})) IS NULL"
+SLEEP = "reflect('java.lang.Thread', 'sleep', bigint({ms})) = 'null'"
 """Keeps Hive at a row for a while."""
 
 
@@ -82,7 +82,7 @@ def test_an_update_of_acidsqls_waits_for_hives_and_sees_its_rows(
         (LockType.EXCLUSIVE, "INSERT INTO {t} VALUES (2, 2)"),
         (LockType.EXCLUSIVE, "SELECT count(n + 0) FROM {t}"),
         (LockType.SHARED_READ, "INSERT OVERWRITE TABLE {t} SELECT 3, 3"),
-        (LockType.SHARED_READ, "ALTER TABLE {t} ADD COLUMNS (more int)"),
+        (LockType.EXCL_WRITE, "TRUNCATE TABLE {t}"),
     ],
 )
 def test_a_statement_of_hives_waits_for_a_lock_of_acidsqls(

@@ -28,14 +28,14 @@ class Stopped(Exception):
 
 
 @contextmanager
-def _before_commit(acid: AcidSession, act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Everything is written and published then, and nothing committed."""
+def _before_commit(acid: AcidSession, act: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Act when everything of a statement is written and published, and nothing committed."""
     store = type(acid.metastore)
     commit = store.commit_txn
 
     def stop(self: object, txn_id: int) -> None:
         if self is acid.metastore:
-            act()
+            act(txn_id)
         commit(self, txn_id)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
@@ -56,7 +56,7 @@ def test_hive_sees_a_statement_of_acidsqls_at_its_commit_and_not_before(
     t = _prepared(both, keys)
     before = sorted(t.read(HIVE), key=repr)
     writer, seen = open_acid(), list[list[Row]]()
-    with _before_commit(writer, lambda: seen.append(sorted(t.read(HIVE), key=repr)), monkeypatch):
+    with _before_commit(writer, lambda _: seen.append(sorted(t.read(HIVE), key=repr)), monkeypatch):
         writer.sql(t.text(STATEMENTS[kind]))
     assert seen == [before]
     both.wrote(ACIDSQL)
@@ -71,7 +71,7 @@ def test_an_aborted_statement_of_acidsqls_leaves_nothing_for_hive(
     t = _prepared(both, keys)
     writer = open_acid()
 
-    def fail() -> None:
+    def fail(_: int) -> None:
         raise Stopped
 
     for statement in STATEMENTS.values():
@@ -88,10 +88,8 @@ def test_a_transaction_that_hive_aborts_takes_its_statement_with_it(
     t = _prepared(both, keys=False)
     writer = open_acid()
 
-    def abort() -> None:
-        found = writer.metastore.show_txns()
-        [txn] = [x for x in found if (x.state, x.type) == (TxnState.OPEN, TxnType.DEFAULT)]
-        both.run(HIVE, f"ABORT TRANSACTIONS {txn.id}")
+    def abort(txn_id: int) -> None:
+        both.run(HIVE, f"ABORT TRANSACTIONS {txn_id}")
 
     with _before_commit(writer, abort, monkeypatch), pytest.raises(AcidError, match="abort"):
         writer.sql(t.text(STATEMENTS["update"]))
@@ -122,7 +120,7 @@ def test_a_failing_statement_of_hives_is_invisible_to_acidsql(both: Both) -> Non
     t = _prepared(both, keys=False)
     for statement in (
         "INSERT INTO {t} SELECT id + 10, v, CAST(assert_true(id < 3) AS int) FROM {t}",
-        "UPDATE {t} SET k = CAST(assert_true(id < 3) AS int)",
+        "INSERT OVERWRITE TABLE {t} SELECT id + 10, v, CAST(assert_true(id < 3) AS int) FROM {t}",
     ):
         with pytest.raises(HiveError):
             both.run(HIVE, t.text(statement))

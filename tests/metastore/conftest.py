@@ -4,6 +4,7 @@ names with ``@pytest.mark.needs("…")`` what only some stores can do."""
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -18,6 +19,7 @@ from tests.metastore.stores import CAPABILITIES, STORES, Opening, StoreKind
 
 OpenStore = Callable[..., Metastore]
 CountRows = Callable[[str], int]
+LEFT_OUT = pytest.StashKey[dict[str, Counter[str]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,20 +32,39 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("store_name", there, scope="session")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a store cannot do; the summary counts it by capability."""
+    left_out: dict[str, Counter[str]] = {}
+    kept, dropped = [], []
+    for item in items:
+        name = getattr(item, "callspec", None) and item.callspec.params.get("store_name")  # type: ignore[attr-defined]
+        if name is None:
+            kept.append(item)
+            continue
+        wanted = {one for mark in item.iter_markers("needs") for one in mark.args}
+        assert wanted <= set(CAPABILITIES), f"{item.nodeid}: no such capability as {wanted - set(CAPABILITIES)}"
+        lacking = sorted(wanted - STORES[name].capabilities)
+        (dropped if lacking else kept).append(item)
+        if lacking:
+            left_out.setdefault(name, Counter()).update(lacking)
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+    config.stash[LEFT_OUT] = left_out
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for name, kind in STORES.items():
         if reason := kind.missing():
             terminalreporter.write_line(f"tests/metastore did not run on {name}: {reason}")
+    for name, counts in config.stash.get(LEFT_OUT, {}).items():
+        cases = ", ".join(f"{one} ({count})" for one, count in sorted(counts.items()))
+        terminalreporter.write_line(f"tests/metastore left out on {name}, by what it lacks: {cases}")
 
 
 @pytest.fixture
-def kind(store_name: str, request: pytest.FixtureRequest) -> StoreKind:
-    found = STORES[store_name]
-    wanted = {one for mark in request.node.iter_markers("needs") for one in mark.args}
-    assert wanted <= set(CAPABILITIES), f"unknown capabilities: {sorted(wanted - set(CAPABILITIES))}"
-    if wanted - found.capabilities:
-        pytest.skip(f"{store_name} cannot do: {', '.join(sorted(wanted - found.capabilities))}")
-    return found
+def kind(store_name: str) -> StoreKind:
+    return STORES[store_name]
 
 
 @pytest.fixture

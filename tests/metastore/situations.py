@@ -31,7 +31,7 @@ READ, SHARED_WRITE, EXCL_WRITE, EXCLUSIVE = (
 NEVER_GIVEN = 4_711_000_000_000
 """An id that no transaction and no lock has, however long a store has been in use."""
 
-STAMPS = {"transient_lastDdlTime", "transactional_properties"}
+STAMPS = {"transient_lastDdlTime", "transactional_properties", "numFiles", "numFilesErasureCoded", "totalSize"}
 """Properties that a Hive Metastore gives to a table by itself, besides its creation time."""
 
 

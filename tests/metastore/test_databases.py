@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound
@@ -22,6 +24,15 @@ def test_a_database_is_found_as_it_was_created(store: Metastore) -> None:
     hr = Database("hr", home("hr"), "people", {"owner team": "hr", "empty": ""})
     store.create_database(hr)
     assert store.get_database("hr") == hr
+
+
+def test_a_database_may_lie_elsewhere(store: Metastore) -> None:
+    hr = Database("hr", f"{home()}/elsewhere/people")
+    store.create_database(hr)
+    assert store.get_database("hr").location == hr.location
+    emp = replace(table("emp", "hr"), location=f"{hr.location}/emp")
+    store.create_table(emp)
+    assert store.get_table("hr", "emp").location == emp.location
 
 
 def test_databases_are_listed_by_name(store: Metastore) -> None:

@@ -7,7 +7,7 @@ import pytest
 from acidsql.errors import PartitionNotFound, TableNotFound
 from acidsql.metastore.model import Column, Partition, Table
 from acidsql.metastore.protocol import Metastore
-from acidsql.partition_names import DEFAULT_PARTITION
+from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from tests.metastore.situations import home, partition, table
 
 
@@ -46,6 +46,51 @@ def test_values_with_path_characters_and_null_are_kept(store: Metastore) -> None
     store.add_partitions([odd])
     name = f"p=a%2Fb%3Dc d%25/q={DEFAULT_PARTITION}"
     assert store.list_partitions("default", "t", [name]) == [odd]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["ä ö", "a=b", "a/b", "50%", "%41", "'quoted'", 'say "x"', "a:b", "x" * 100, "2024-02-29", "#[]{}^*?\\", "NULL"],
+)
+def test_odd_values_are_found_and_dropped_by_their_name(by_p: Metastore, value: str) -> None:
+    name = partition_name(["p"], [value])
+    odd = Partition("default", "t", (value,), f"{home()}/t/{name}")
+    by_p.add_partitions([odd, partition("1")])
+    assert by_p.list_partitions("default", "t", [name]) == [odd]
+    by_p.drop_partitions("default", "t", [name])
+    assert by_p.list_partitions("default", "t") == [partition("1")]
+
+
+def test_a_partition_may_lie_anywhere(by_p: Metastore) -> None:
+    elsewhere = Partition("default", "t", ("2",), f"{home()}/else where/2024")
+    by_p.add_partitions([partition("1"), elsewhere, partition("3")])
+    assert by_p.list_partitions("default", "t") == [partition("1"), elsewhere, partition("3")]
+    assert by_p.list_partitions("default", "t", ["p=2"]) == [elsewhere]
+
+
+def test_hundreds_of_partitions_are_added_listed_and_dropped(by_p: Metastore) -> None:
+    many = [partition(f"{i:04}") for i in range(400)]
+    by_p.add_partitions(many)
+    assert by_p.list_partitions("default", "t") == many
+    names = [f"p={i:04}" for i in range(399)]
+    assert by_p.list_partitions("default", "t", names) == many[:-1]
+    by_p.drop_partitions("default", "t", names)
+    assert by_p.list_partitions("default", "t") == many[-1:]
+
+
+def test_partitions_of_several_keys_are_ordered_by_name(store: Metastore) -> None:
+    keys = (Column("p", "string"), Column("q", "int"))
+    store.create_table(Table("default", "t", f"{home()}/t", (Column("a", "int"),), keys, {"transactional": "true"}))
+    values = [("b", "1"), ("a", "10"), ("a", "2"), ("a b", "1")]
+    store.add_partitions([Partition("default", "t", v, f"{home()}/t/p={v[0]}/q={v[1]}") for v in values])
+    found = [one.values for one in store.list_partitions("default", "t")]
+    assert found == sorted(values, key=lambda v: partition_name(["p", "q"], v))
+    assert [one.values for one in store.list_partitions("default", "t", ["p=a b/q=1"])] == [("a b", "1")]
+
+
+def test_a_table_without_keys_has_no_partitions(store: Metastore) -> None:
+    store.create_table(table())
+    assert store.list_partitions("default", "t") == []
 
 
 def test_partitions_of_a_table_that_is_not_there(store: Metastore) -> None:

@@ -100,6 +100,18 @@ def test_altering_replaces_columns_parameters_comment_and_location(store: Metast
     assert unstamped(store.get_table("default", "emp")) == unstamped(altered)
 
 
+def test_altering_in_a_transaction_is_altering(store: Metastore) -> None:
+    """A store that keeps statistics may refuse to change a table without the write id of the change."""
+    store.create_table(table())
+    txn_id = begin(store)
+    write_id = store.allocate_table_write_id(txn_id, "default", "t")
+    [valid] = store.get_valid_write_ids(["default.t"], store.get_valid_txns(txn_id))
+    altered = replace(table(), comment="changed", parameters={"transactional": "true", "x": "y"})
+    store.alter_table(altered, write_id=write_id, write_ids=valid)
+    store.commit_txn(txn_id)
+    assert unstamped(store.get_table("default", "t")) == unstamped(altered)
+
+
 def test_altering_one_table_leaves_the_others_alone(store: Metastore) -> None:
     store.create_table(table("a"))
     store.create_table(table("b"))

@@ -6,11 +6,11 @@ from contextlib import suppress
 
 import pytest
 
-from acidsql.errors import NoSuchTransaction, TransactionAborted, TransactionError
+from acidsql.errors import NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionError
 from acidsql.metastore.model import Operation, TxnState, TxnType
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.conftest import OpenStore
-from tests.metastore.situations import NEVER_GIVEN, Clock, begin, read_write_ids, seen, table, tidy, write
+from tests.metastore.situations import NEVER_GIVEN, READ, Clock, begin, read_write_ids, seen, table, take, tidy, write
 
 
 class TestOpening:
@@ -107,6 +107,43 @@ class TestCommit:
         store.abort_txns([txn_id], "no more disk")
         with pytest.raises(TransactionAborted, match="no more disk"):
             store.commit_txn(txn_id)
+
+
+class TestHeartbeat:
+    """Without a clock; what they keep alive, and how long, is in :mod:`tests.metastore.test_time_outs`."""
+
+    def test_of_an_open_transaction_and_its_locks_is_taken(self, store: Metastore) -> None:
+        txn_id = begin(store)
+        lock_id = take(store, txn_id, READ)
+        store.heartbeat(txn_id=txn_id)
+        store.heartbeat(txn_id=txn_id, lock_id=lock_id)
+        store.heartbeat(lock_id=take(store, 0, READ))
+
+    def test_of_a_transaction_that_is_not_open_is_an_error(self, store: Metastore) -> None:
+        store.create_table(table())
+        aborted, committed = write(store), write(store)
+        store.abort_txns([aborted])
+        store.commit_txn(committed)
+        with pytest.raises(TransactionAborted, match=str(aborted)):
+            store.heartbeat(txn_id=aborted)
+        for txn_id in (committed, NEVER_GIVEN):
+            with pytest.raises(NoSuchTransaction, match=str(txn_id)):
+                store.heartbeat(txn_id=txn_id)
+
+    def test_of_a_lock_that_is_not_there_is_an_error(self, store: Metastore) -> None:
+        lock_id = take(store, 0, READ)
+        store.unlock(lock_id)
+        for one in (lock_id, NEVER_GIVEN):
+            with pytest.raises(NoSuchLock, match=str(one)):
+                store.heartbeat(lock_id=one)
+
+    def test_of_many_tells_the_aborted_and_the_unknown(self, store: Metastore) -> None:
+        store.create_table(table())
+        aborted, opened, committed, other = write(store), begin(store), write(store), begin(store)
+        store.abort_txns([aborted])
+        store.commit_txn(committed)
+        told = store.heartbeat_txns([other, aborted, committed, opened, NEVER_GIVEN])
+        assert told == ([aborted], [committed, NEVER_GIVEN])
 
 
 class TestAbort:

@@ -352,6 +352,17 @@ class TestDynamicPartitions:
         tidy(both, clock)
         assert read_write_ids(both).is_aborted(write_id)
 
+    def test_of_several_tables_are_named_each_for_itself(self, both: Metastore) -> None:
+        txns = [begin(both), begin(both)]
+        both.create_table(table("u", partitioned=True))
+        for txn_id, name in zip(txns, ("t", "u"), strict=True):
+            ask_all(both, txn_id, component(READ, f"default.{name}", DELETE, dynamic=True))
+            write_id = both.allocate_table_write_id(txn_id, "default", name)
+            both.add_dynamic_partitions(txn_id, write_id, "default", name, ["p=1"], DELETE)
+        for txn_id in txns:
+            both.commit_txn(txn_id)
+        assert (seen(read_write_ids(both)), seen(read_write_ids(both, "default.u"))) == ([1], [1])
+
     def test_named_twice_are_committed_once(self, both: Metastore) -> None:
         txn_id = write(both, T, UPDATE)
         for _ in range(2):

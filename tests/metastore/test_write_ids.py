@@ -105,6 +105,14 @@ class TestWhatASnapshotSees:
             ("default.t", 0),
         ]
 
+    def test_many_tables_are_asked_for_at_once(self, tables: Metastore) -> None:
+        names = [f"default.t{i}" for i in range(30)]
+        for name in names[::3]:
+            tables.commit_txn(write(tables, name))
+        lists = tables.get_valid_write_ids(names, tables.get_valid_txns())
+        assert [one.table for one in lists] == names
+        assert [one.high_watermark for one in lists] == [1, 0, 0] * 10
+
     def test_committed_open_and_aborted_write_ids_are_told_apart(self, tables: Metastore) -> None:
         committed, opened, aborted, last = (write(tables) for _ in range(4))
         for txn_id in (committed, last):

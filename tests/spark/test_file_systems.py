@@ -81,7 +81,7 @@ def test_a_closed_java_process_is_told(spark: SparkSession) -> None:
     from py4j.java_gateway import GatewayParameters, JavaGateway
 
     filesystem = hadoop_of(spark).open("file:")
-    filesystem._fs = JavaGateway(gateway_parameters=GatewayParameters(port=1)).jvm
+    filesystem._top = JavaGateway(gateway_parameters=GatewayParameters(port=1)).jvm
     with pytest.raises(StorageError, match="the Java process of Spark does not answer"):
         filesystem.list("file:/tmp")
 
@@ -98,3 +98,16 @@ def test_a_warehouse_without_a_scheme_is_on_the_default_file_system(
     monkeypatch.setattr(Hadoop, "default", lambda self: "nosuch://host")
     with pytest.raises(UnsupportedError, match="no file system for nosuch: locations"):
         acidsql.connect(spark, warehouse="/warehouse")
+
+
+@pytest.mark.parametrize("name", ["w[1]", "w{1}", "w{1,2}", "w*", "w?", "w}", "back\\slash", "odd %20 näme"])
+def test_a_path_that_looks_like_a_pattern_is_taken_literally(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    for warehouse in (tmp_path / "w1", tmp_path / name):  # the first one is what some of the patterns would match
+        store = str(tmp_path / f"{warehouse.name == name}.db")
+        with acidsql.connect(spark, warehouse=warehouse, metastore=store) as acid:
+            acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
+            acid.sql("INSERT INTO t VALUES (1, 'a'), (2, 'cur}ly')")
+            acid.sql("INSERT INTO t VALUES (3, 'cur}ly')")
+            acid.sql("UPDATE t SET id = id + 10 WHERE id > 1")
+            found = sorted(tuple(r) for r in acid.sql("SELECT * FROM t").collect())
+            assert found == [(1, "a"), (12, "cur}ly"), (13, "cur}ly")]

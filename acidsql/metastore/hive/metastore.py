@@ -73,6 +73,8 @@ _ALL = -1
 _ABORT = ttypes.LockState.ABORT
 _BLOCKER = re.compile(r"lockid:(\d+) intLockId:(\d+)")
 """How the metastore names a lock in its messages."""
+_QUEUED = re.compile(r"state='([^']*)' and id=(\d+)")
+"""How it names an entry of the compaction queue."""
 
 
 class HiveMetastore:
@@ -604,7 +606,10 @@ class HiveMetastore:
             orderByClause=request.order_by,
         )
         answer = self._call(lambda c: wire.compact(c, asked))
-        return CompactionResponse(answer.id, answer.state, bool(answer.accepted), answer.errormessage)
+        id, state = answer.id, answer.state
+        if queued := _QUEUED.search(answer.errormessage or ""):  # Hive 4 names the entry in the message alone
+            id, state = int(queued[2]), queued[1]
+        return CompactionResponse(id, state, bool(answer.accepted), answer.errormessage)
 
     def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
         """As the protocol says. A metastore 3 filters nothing, so all is filtered here again."""

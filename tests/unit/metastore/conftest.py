@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("hive_metastore", reason="the bindings of the metastore's API are not installed")
-
 from acidsql.metastore.hive import HiveMetastore
 from acidsql.settings import Settings
 from tests.unit.metastore.scripted import ScriptedMetastore

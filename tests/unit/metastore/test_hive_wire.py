@@ -13,8 +13,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from acidsql.metastore.hive import translate, wire
-from acidsql.metastore.model import CompactionInfo, CompactionType
+from acidsql.metastore.hive import HiveMetastore, translate, wire
+from acidsql.metastore.model import CompactionInfo, CompactionRequest, CompactionType
 
 
 def decode(protocol: TBinaryProtocol, type: int) -> Any:
@@ -123,6 +123,28 @@ def test_a_compaction_is_asked_for_with_hive_4s_fields() -> None:
         "compact2",
         {1: "d", 2: "t", 3: "p=1", 4: 3, 6: {"a": "b"}, 7: "desk-manual", 9: "pool", 10: 4, 11: "ORDER BY a"},
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ({1: i64(33), 2: "initiated", 3: False}, (33, "initiated", False, None)),
+        (
+            {1: i64(-1), 2: "refused", 3: False, 4: "Compaction is already scheduled with state='initiated' and id=33"},
+            (33, "initiated", False, "Compaction is already scheduled with state='initiated' and id=33"),
+        ),
+    ],
+    ids=["Hive 3", "Hive 4"],
+)
+def test_a_refused_one_names_the_entry_in_the_queue(
+    monkeypatch: pytest.MonkeyPatch, answer: dict[int, Any], wanted: tuple[Any, ...]
+) -> None:
+    store = HiveMetastore.__new__(HiveMetastore)
+    client = Wire("compact2", {0: answer}).client
+    monkeypatch.setattr(store, "_raw_table", lambda *_: None, raising=False)
+    monkeypatch.setattr(store, "_call", lambda function: function(client), raising=False)
+    response = store.compact(CompactionRequest("d", "t", None, CompactionType.MAJOR, "ann", "desk"))
+    assert (response.id, response.state, response.accepted, response.message) == wanted
 
 
 def test_what_is_left_out_is_not_sent() -> None:
