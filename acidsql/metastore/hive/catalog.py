@@ -1,0 +1,232 @@
+"""Databases, tables and partitions of a Hive Metastore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from operator import methodcaller
+from typing import Any
+
+from hive_metastore import ttypes
+
+from acidsql.errors import (
+    AnalysisError,
+    DatabaseNotFound,
+    MetastoreError,
+    PartitionNotFound,
+    TableNotFound,
+)
+from acidsql.metastore.hive import translate
+from acidsql.metastore.hive.client import CAPABILITIES, PROCESSOR, HiveClient
+from acidsql.metastore.model import (
+    DEFAULT_DATABASE,
+    Database,
+    Partition,
+    Table,
+)
+from acidsql.valid_ids import ValidWriteIdList
+
+_ALL = -1
+
+
+class HiveCatalog(HiveClient):
+    """:class:`~acidsql.metastore.protocol.Catalog` over Thrift."""
+
+    # --- databases ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _warehouse(self) -> str:
+        """Directory of managed tables of the database ``default``."""
+        found = self._call(lambda c: c.get_database(DEFAULT_DATABASE), missing=DatabaseNotFound)
+        managed = found.managedLocationUri
+        if not managed and self._is_hive4:
+            managed = self._config("hive.metastore.warehouse.dir")
+        return translate.qualified(managed or found.locationUri)
+
+    def create_database(self, database: Database) -> None:
+        location = translate.qualified(database.location)
+        usual = location == self._usual_location(database.name)
+        made = ttypes.Database(
+            name=database.name,
+            description=database.comment,
+            parameters=dict(database.parameters),
+            ownerName=self._user,
+            ownerType=ttypes.PrincipalType.USER,
+            catalogName=translate.CATALOG,
+            locationUri=None if usual or self._is_hive4 else location,
+            managedLocationUri=None if usual or not self._is_hive4 else location,
+        )
+        self._made_once(
+            lambda c: c.create_database(made), lambda: self.get_database(database.name).location == location
+        )
+
+    def get_database(self, name: str) -> Database:
+        found = self._call(
+            lambda c: c.get_database(name), missing=DatabaseNotFound, name=f"Database does not exist: {name}"
+        )
+        return translate.database_from_thrift(found, self._managed_location(found))
+
+    def _managed_location(self, found: Any) -> str:
+        if not self._is_hive4:
+            return str(found.locationUri)
+        return str(found.managedLocationUri or self._usual_location(found.name))
+
+    def _usual_location(self, name: str) -> str:
+        root = self._warehouse.rstrip("/")
+        return root if name == DEFAULT_DATABASE else f"{root}/{name}.db"
+
+    def list_databases(self) -> list[str]:
+        return sorted(self._call(lambda c: c.get_all_databases()))
+
+    def drop_database(self, name: str) -> None:
+        if name == DEFAULT_DATABASE:
+            raise AnalysisError(f"Can not drop {DEFAULT_DATABASE} database")
+
+        def drop(client: Any) -> None:
+            if not self._is_hive4:  # it falls over a database that is not there
+                client.get_database(name)
+            client.drop_database(name, True, False)
+
+        self._gone_once(drop, DatabaseNotFound, f"Database does not exist: {name}")
+
+    # --- tables ------------------------------------------------------------------------------------------------------
+
+    def create_table(self, table: Table) -> None:
+        self.get_database(table.database)
+        made = translate.table_to_thrift(table)
+        not_null, defaults = translate.not_null_constraints(table), translate.default_constraints(table)
+
+        def create(client: Any) -> None:
+            if self._is_hive4:
+                client.create_table_req(
+                    ttypes.CreateTableRequest(
+                        table=made,
+                        notNullConstraints=not_null or None,
+                        defaultConstraints=defaults or None,
+                        processorCapabilities=list(CAPABILITIES),
+                        processorIdentifier=PROCESSOR,
+                    )
+                )
+            elif not_null or defaults:
+                client.create_table_with_constraints(made, [], [], [], not_null, defaults, [])
+            else:
+                client.create_table(made)
+
+        self._made_once(create, lambda: self._is_registered(table))
+
+    def _is_registered(self, table: Table) -> bool:
+        found = self.get_table(table.database, table.name)
+        return (found.columns, found.partition_keys, found.owner) == (table.columns, table.partition_keys, table.owner)
+
+    def get_table(self, database: str, name: str) -> Table:
+        found = self._raw_table(database, name)
+        transactional = (found.parameters or {}).get("transactional", "").lower() == "true"
+        return translate.table_from_thrift(found, self._constraints(database, name) if transactional else None)
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        try:
+            return self.get_table(database, name)
+        except TableNotFound:
+            return None
+
+    def _constraints(self, database: str, name: str) -> Any:
+        """NOT NULL, DEFAULT and CHECK of a table's columns."""
+        key = {"catName": translate.CATALOG, "dbName": database, "tblName": name}
+        if self._is_hive4:
+            request = ttypes.AllTableConstraintsRequest(**key)
+            return self._call(lambda c: c.get_all_table_constraints(request)).allTableConstraints
+        key = {"catName": translate.CATALOG, "db_name": database, "tbl_name": name}
+        return self._call(
+            lambda c: ttypes.SQLAllTableConstraints(
+                notNullConstraints=c.get_not_null_constraints(
+                    ttypes.NotNullConstraintsRequest(**key)
+                ).notNullConstraints,
+                defaultConstraints=c.get_default_constraints(
+                    ttypes.DefaultConstraintsRequest(**key)
+                ).defaultConstraints,
+                checkConstraints=c.get_check_constraints(ttypes.CheckConstraintsRequest(**key)).checkConstraints,
+            )
+        )
+
+    def list_tables(self, database: str) -> list[str]:
+        if not self._is_hive4:  # it falls over a database that is not there
+            self.get_database(database)
+        names = sorted(self._call(lambda c: c.get_all_tables(database), missing=DatabaseNotFound))
+        if not names:
+            self.get_database(database)
+        return names
+
+    def alter_table(
+        self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
+    ) -> None:
+        made = translate.altered_table(self._raw_table(table.database, table.name), table)
+        missing = f"Table not found {table.full_name}"
+        if not self._is_hive4:
+            self._call(lambda c: c.alter_table(table.database, table.name, made), name=missing)
+            return
+        request = ttypes.AlterTableRequest(
+            catName=translate.CATALOG,
+            dbName=table.database,
+            tableName=table.name,
+            table=made,
+            writeId=-1 if write_id is None else write_id,
+            validWriteIdList=None if write_ids is None else write_ids.to_text(),
+            processorCapabilities=list(CAPABILITIES),
+            processorIdentifier=PROCESSOR,
+        )
+        self._call(lambda c: c.alter_table_req(request), name=missing)
+
+    def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
+        self._gone_once(
+            lambda c: c.drop_table(database, name, not keep_files), TableNotFound, f"Table not found {database}.{name}"
+        )
+
+    # --- partitions --------------------------------------------------------------------------------------------------
+
+    def add_partitions(self, partitions: Sequence[Partition]) -> None:
+        by_table: dict[tuple[str, str], list[Partition]] = {}
+        for partition in partitions:
+            by_table.setdefault((partition.database, partition.table), []).append(partition)
+        tables = {place: self._raw_table(*place) for place in by_table}
+        for (database, name), added in by_table.items():
+            table = tables[database, name]
+            distinct = {p.values: p for p in reversed(added)}
+            request = ttypes.AddPartitionsRequest(
+                catName=translate.CATALOG,
+                dbName=database,
+                tblName=name,
+                parts=[translate.partition_to_thrift(p, table) for p in distinct.values()],
+                ifNotExists=True,
+                needResult=False,
+            )
+            self._call(methodcaller("add_partitions_req", request))
+
+    def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
+        missing = f"Table not found {database}.{table}"
+        if names is None:
+            specs = self._call(lambda c: c.get_partitions_pspec(database, table, _ALL), name=missing)
+            return translate.by_name(translate.partitions_from_specs(database, table, specs))
+        wanted = list(dict.fromkeys(names))
+        try:
+            raw = self._call(lambda c: c.get_partitions_by_names(database, table, wanted), name=missing)
+        except MetastoreError:  # Hive 4 has an answer to a missing table that the bindings do not know
+            self._raw_table(database, table)
+            raise
+        return translate.by_name(translate.partition_from_thrift(database, table, one) for one in raw)
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
+        self._raw_table(database, table)
+        request = ttypes.DropPartitionsRequest(
+            catName=translate.CATALOG,
+            dbName=database,
+            tblName=table,
+            parts=ttypes.RequestPartsSpec(names=list(dict.fromkeys(names))),
+            deleteData=True,
+            ifExists=False,
+            needResult=False,
+        )
+        self._gone_once(
+            lambda c: c.drop_partitions_req(request),
+            PartitionNotFound,
+            f"Partition not found in {database}.{table}: {', '.join(names[:5])}",
+        )

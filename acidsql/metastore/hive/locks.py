@@ -1,0 +1,73 @@
+"""Locks of a Hive Metastore."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hive_metastore import ttypes
+
+from acidsql.errors import (
+    TransactionAborted,
+)
+from acidsql.metastore.hive import translate
+from acidsql.metastore.hive.client import PROCESSOR, HiveClient
+from acidsql.metastore.hive.errors import TRANSACTION_ABORTED
+from acidsql.metastore.model import (
+    LockInfo,
+    LockRequest,
+    LockResponse,
+    LockState,
+)
+
+_ABORT = ttypes.LockState.ABORT
+_BLOCKER = re.compile(r"lockid:(\d+) intLockId:(\d+)")
+"""How the metastore names a lock in its messages."""
+
+
+class HiveLocks(HiveClient):
+    """The locks of :class:`~acidsql.metastore.protocol.Transactions` over Thrift."""
+
+    def lock(self, request: LockRequest) -> LockResponse:
+        components = [translate.lock_component_to_thrift(c, exclusive_write=self._is_hive4) for c in request.components]
+        asked = ttypes.LockRequest(
+            component=components,
+            txnid=request.txn_id,
+            user=request.user,
+            hostname=request.host,
+            agentInfo=request.agent_info or PROCESSOR,
+            zeroWaitReadEnabled=request.zero_wait_reads,
+        )
+        return self._lock_response(self._call(lambda c: c.lock(asked)))
+
+    def check_lock(self, lock_id: int) -> LockResponse:
+        request = ttypes.CheckLockRequest(lockid=lock_id)
+        return self._lock_response(self._call(lambda c: c.check_lock(request)))
+
+    def _lock_response(self, found: Any) -> LockResponse:
+        """The answer; who is in the way is told by another call, made only while a request waits."""
+        if found.state == _ABORT:
+            raise TransactionAborted(
+                f"The transaction of lock {found.lockid} is aborted: {found.errorMessage}", code=TRANSACTION_ABORTED
+            )
+        state = translate.lock_state_from_thrift(found.state)
+        if state is LockState.ACQUIRED:
+            return LockResponse(found.lockid, state)
+        locks = self.show_locks()
+        in_the_way = {
+            (one.blocked_by_lock_id, one.blocked_by_internal_id) for one in locks if one.lock_id == found.lockid
+        }
+        if named := _BLOCKER.search(found.errorMessage or ""):  # a read that does not wait is not in the list
+            in_the_way = {(int(named[1]), int(named[2]))}
+        holder = next((one for one in locks if (one.lock_id, one.internal_id) in in_the_way), None)
+        return LockResponse(found.lockid, state, holder)
+
+    def unlock(self, lock_id: int) -> None:
+        self._call(lambda c: c.unlock(ttypes.UnlockRequest(lockid=lock_id)))
+
+    def show_locks(
+        self, database: str | None = None, table: str | None = None, partition: str | None = None
+    ) -> list[LockInfo]:
+        request = ttypes.ShowLocksRequest(dbname=database, tablename=table, partname=partition)
+        found = self._call(lambda c: c.show_locks(request)).locks or ()
+        return [translate.lock_from_thrift(one) for one in found]
