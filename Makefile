@@ -24,7 +24,7 @@ test: java $(VENV)/.dev ## all tests
 	@$(WITH_JAVA) $(PY) -m pytest
 
 test-fast: $(VENV)/.dev ## the tests that need no Spark
-	@$(PY) -m pytest --ignore=tests/spark --ignore=tests/faults
+	@$(PY) -m pytest --ignore=tests/spark --ignore=tests/faults --ignore=tests/hdfs
 
 test-faults: java $(VENV)/.dev ## only the tests that fail or kill statements at every step (they are part of test, too)
 	@$(WITH_JAVA) $(PY) -m pytest tests/faults

@@ -172,6 +172,15 @@ class FileSystemRules:
             place.fs.delete(path)
         assert place.names() == []
 
+    def test_only_an_empty_directory_is_deleted_if_empty(self, place: Place) -> None:
+        place.fs.mkdirs(place.at("empty"))
+        place.fs.write_bytes(place.at("full", "_hidden"), b"1")
+        assert place.fs.delete_if_empty(place.at("empty"))
+        assert not place.fs.delete_if_empty(place.at("full"))
+        assert place.fs.delete_if_empty(place.at("missing"))
+        assert place.names() == ["full"]
+        assert place.names("full") == ["_hidden"]
+
     def test_a_file_that_is_not_there_cannot_be_read(self, place: Place) -> None:
         with pytest.raises(FileNotFoundError):
             place.fs.read_bytes(place.at("missing"))

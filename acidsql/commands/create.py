@@ -96,8 +96,7 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
         if table.is_transactional:
             _remove(table.location)
     filesystem, path = fs.resolve(database.location)
-    if not filesystem.list(path):
-        filesystem.delete(path)
+    filesystem.delete_if_empty(path)
     if env.database == name:
         env.database = DEFAULT_DATABASE
     return env.nothing()
@@ -156,7 +155,7 @@ class CreateTableCommand:
                 env.metastore.create_table(table)
         except AcidError as e:
             if made:
-                filesystem.delete(path)
+                filesystem.delete_if_empty(path)
             raise self._fail(e) from e
         if adopted is not None:
             self._adopt(table, adopted)

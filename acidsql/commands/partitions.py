@@ -125,7 +125,7 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
             env.metastore.add_partitions([p for _, p in added])
         except BaseException:
             for path in made:
-                fs.resolve(path)[0].delete(path)
+                fs.resolve(path)[0].delete_if_empty(path)
             raise
     return env.nothing()
 

@@ -7,7 +7,7 @@ of ORC's ``orc_proto.proto``: postscript (never compressed), before it the foote
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.schema import AcidSchema, is_acid_schema
 from acidsql.fs import FileSystem
+from acidsql.protobuf import bytes_of, number_of, numbers_of, read_message, read_varint
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
 
 MAGIC = b"ORC"
@@ -102,18 +103,18 @@ def _read(file: BinaryIO) -> OrcFooter:
     if size < 2 * len(MAGIC):
         raise ValueError(f"it has {size} bytes")
     tail = _last(file, size, _FIRST_READ)
-    postscript = _message(tail[-1 - tail[-1] : -1])
+    postscript = read_message(tail[-1 - tail[-1] : -1])
     if postscript.get(8000) != [MAGIC]:
         raise ValueError("it does not end like one")
-    footer_length = _number(postscript, 1)
-    compression = _COMPRESSIONS[_number(postscript, 2)]
+    footer_length = number_of(postscript, 1)
+    compression = _COMPRESSIONS[number_of(postscript, 2)]
     whole = footer_length + tail[-1] + 1
     if whole > len(tail):
         tail = _last(file, size, whole)
     start = len(tail) - whole
     if start < 0:
         raise ValueError("its footer is longer than the file")
-    footer = _message(_expand(tail[start : start + footer_length], compression))
+    footer = read_message(_expand(tail[start : start + footer_length], compression))
     return _footer(footer, size, compression)
 
 
@@ -123,47 +124,47 @@ def _last(file: BinaryIO, size: int, count: int) -> bytes:
 
 
 def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -> OrcFooter:
-    stripes = tuple(_stripe(_message(_bytes(one))) for one in footer.get(3, []))
+    stripes = tuple(_stripe(read_message(bytes_of(one))) for one in footer.get(3, []))
     if any(one.offset + one.length > size for one in stripes):
         raise ValueError("a stripe ends beyond the file")
-    types = [_message(_bytes(one)) for one in footer.get(4, [])]
+    types = [read_message(bytes_of(one)) for one in footer.get(4, [])]
     root = _type(types, 0)
     if not isinstance(root, Struct):
         raise ValueError("its rows are not structs")
     names = tuple(name for name, _ in root.fields)
     acid_schema = is_acid_schema(names)
     row = next((t for name, t in root.fields if name.lower() == "row"), None) if acid_schema else root
-    items = (_message(_bytes(one)) for one in footer.get(5, []))
+    items = (read_message(bytes_of(one)) for one in footer.get(5, []))
     return OrcFooter(
-        row_count=_number(footer, 6),
+        row_count=number_of(footer, 6),
         field_names=names,
         row_type=row if isinstance(row, Struct) else root,
         acid_schema=acid_schema,
-        metadata={_bytes(item[1][-1]).decode(): _bytes(item[2][-1]) for item in items},
+        metadata={bytes_of(item[1][-1]).decode(): bytes_of(item[2][-1]) for item in items},
         stripes=stripes,
-        proleptic=_number(footer, 11) == _PROLEPTIC_GREGORIAN,
+        proleptic=number_of(footer, 11) == _PROLEPTIC_GREGORIAN,
         compression=compression,
     )
 
 
 def _stripe(found: dict[int, list[int | bytes]]) -> Stripe:
-    length = sum(_number(found, field) for field in (2, 3, 4))
-    return Stripe(_number(found, 1), length, _number(found, 5))
+    length = sum(number_of(found, field) for field in (2, 3, 4))
+    return Stripe(number_of(found, 1), length, number_of(found, 5))
 
 
 def _type(types: list[dict[int, list[int | bytes]]], at: int) -> HiveType:
     """The type tree below column ``at``."""
     found = types[at]
-    kind = _number(found, 1)
+    kind = number_of(found, 1)
     if kind in _PRIMITIVE_KINDS:
         return Primitive(_PRIMITIVE_KINDS[kind])
     if kind == _DECIMAL:
-        return Decimal(_number(found, 5) or 38, _number(found, 6))
+        return Decimal(number_of(found, 5) or 38, number_of(found, 6))
     if kind in (_CHAR, _VARCHAR):
-        return (Char if kind == _CHAR else Varchar)(_number(found, 4))
-    below = [_type(types, child) for child in _numbers(found.get(2, [])) if child > at]
+        return (Char if kind == _CHAR else Varchar)(number_of(found, 4))
+    below = [_type(types, child) for child in numbers_of(found.get(2, [])) if child > at]
     if kind == _STRUCT:
-        names = (_bytes(name).decode() for name in found.get(3, []))
+        names = (bytes_of(name).decode() for name in found.get(3, []))
         return Struct(tuple(zip(names, below, strict=True)))
     if kind == _LIST:
         (element,) = below
@@ -172,63 +173,6 @@ def _type(types: list[dict[int, list[int | bytes]]], at: int) -> HiveType:
         key, value = below
         return Map(key, value)
     raise UnsupportedError("it has a column of a type that cannot be read, such as uniontype")
-
-
-# --- protocol buffers ------------------------------------------------------------------------------------------------
-
-
-def _message(data: bytes) -> dict[int, list[int | bytes]]:
-    """The fields of a message by number: numbers as they are, everything else as bytes."""
-    found: dict[int, list[int | bytes]] = {}
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        value: int | bytes
-        if tag & 7 == 0:
-            value, at = _varint(data, at)
-        else:
-            length, at = _varint(data, at) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], at)
-            value, at = data[at : at + length], at + length
-            if at > len(data):
-                raise ValueError("its footer is cut off")
-        found.setdefault(tag >> 3, []).append(value)
-    return found
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def _number(message: dict[int, list[int | bytes]], field: int) -> int:
-    value = message.get(field, [0])[-1]
-    if not isinstance(value, int):
-        raise ValueError(f"field {field} of its footer is not a number")
-    return value
-
-
-def _bytes(value: int | bytes) -> bytes:
-    if not isinstance(value, bytes):
-        raise ValueError("a number stands in its footer where there should be none")
-    return value
-
-
-def _numbers(values: list[int | bytes]) -> Iterator[int]:
-    """Repeated numbers, packed or not."""
-    for value in values:
-        if isinstance(value, int):
-            yield value
-        else:
-            at = 0
-            while at < len(value):
-                number, at = _varint(value, at)
-                yield number
 
 
 # --- compression -----------------------------------------------------------------------------------------------------
@@ -252,7 +196,7 @@ def _expand(data: bytes, compression: str) -> bytes:
 
 
 def _snappy(chunk: bytes) -> bytes:
-    return bytes(pa.Codec("snappy").decompress(chunk, _varint(chunk, 0)[0], asbytes=True))
+    return bytes(pa.Codec("snappy").decompress(chunk, read_varint(chunk, 0)[0], asbytes=True))
 
 
 def _zstd(chunk: bytes) -> bytes:

@@ -92,6 +92,20 @@ class HadoopFileSystem:
         except FileNotFoundError:
             return
 
+    def delete_if_empty(self, path: str) -> bool:
+        if self.list(path):
+            return False
+        try:
+            with java_errors("delete", path):
+                self._fs.delete(self._classes.path(path), False)  # refused where something came meanwhile
+        except FileNotFoundError:
+            return True
+        except StorageError:
+            if self.list(path):
+                return False
+            raise
+        return True
+
     def read_bytes(self, path: str) -> bytes:
         with java_errors("read", path):
             fs, source = self._fs, self._classes.path(path)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from acidsql.errors import StorageError
 from acidsql.fs.protocol import FileStatus
+from acidsql.protobuf import bytes_of, number_of, read_message
 
 _TYPE, _PATH, _LENGTH, _MODIFIED = 1, 2, 3, 7
 _DIRECTORY = 1
@@ -50,43 +51,10 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 def _status(message: bytes, directory: str) -> tuple[str, FileStatus]:
     """The path as Hadoop writes it, and the entry."""
-    kind = length = modified = 0
-    path = ""
-    for field, value in _fields(message):
-        if field == _TYPE and isinstance(value, int):
-            kind = value
-        elif field == _LENGTH and isinstance(value, int):
-            length = value
-        elif field == _MODIFIED and isinstance(value, int):
-            modified = value
-        elif field == _PATH and isinstance(value, bytes):
-            path = value.decode()
+    fields = read_message(message)
+    path = bytes_of(fields[_PATH][-1]).decode()
     name = path.rpartition("/")[2]
-    is_dir = kind == _DIRECTORY
+    is_dir = number_of(fields, _TYPE) == _DIRECTORY
+    length = 0 if is_dir else number_of(fields, _LENGTH)
     inside = f"{directory.rstrip('/')}/{name}"
-    return path, FileStatus(inside, name, is_dir, 0 if is_dir else length, modified * 1_000_000)
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of a protocol buffer's fields: numbers as they are, everything else as bytes."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        if tag & 7 == 0:
-            number, at = _varint(message, at)
-            yield tag >> 3, number
-        else:
-            length, at = _varint(message, at) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], at)
-            yield tag >> 3, message[at : at + length]
-            at += length
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
+    return path, FileStatus(inside, name, is_dir, length, number_of(fields, _MODIFIED) * 1_000_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -68,6 +69,18 @@ class LocalFileSystem:
                     os.unlink(path)
             except FileNotFoundError:
                 return
+
+    def delete_if_empty(self, path: str) -> bool:
+        with _refusals("delete", path):
+            try:
+                os.rmdir(path)
+            except FileNotFoundError:
+                return True
+            except OSError as e:
+                if e.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                    return False
+                raise
+        return True
 
     def read_bytes(self, path: str) -> bytes:
         with _refusals("read", path), open(path, "rb") as f:

@@ -62,6 +62,10 @@ class FileSystem(Protocol):
         """Remove a file or a whole directory; nothing happens where it is gone already."""
         ...
 
+    def delete_if_empty(self, path: str) -> bool:
+        """Remove a directory in which nothing is; whether it is gone. What somebody puts there meanwhile stays."""
+        ...
+
     def read_bytes(self, path: str) -> bytes:
         """The whole content of a file."""
         ...
