@@ -71,10 +71,17 @@ class WriteTransaction:
         return staging
 
     def publish(self, table: Table, staging: Staging) -> None:
-        """Move what was staged to its places: those of the partitions, where they are registered already."""
+        """Move what was staged to its places: those of the partitions, where they are registered already.
+
+        Statistics of the table, or of those partitions, no longer hold from then on.
+        """
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         staging.publish({partition_names(table, p): p.location for p in known})
+        if names:
+            [write_ids] = metastore.get_valid_write_ids([table.full_name], self.valid_txns)
+            write_id = self.allocate_write_id(table)
+            metastore.outdate_statistics(table, write_id, write_ids, [partition_names(table, p) for p in known])
 
 
 def _essence(table: Table) -> Table:

@@ -79,6 +79,22 @@ class Catalog(Protocol):
         """
         ...
 
+    def outdate_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, partitions: Sequence[str] = ()
+    ) -> None:
+        """Say that a transaction changes rows, so that nobody answers from a table's statistics any longer.
+
+        A store without statistics does nothing. It is called before the commit: whoever gathers statistics meanwhile
+        does not see the transaction's rows, and must not have the last word.
+
+        Args:
+            table: The table.
+            write_id: The write id under which rows come or go.
+            write_ids: What the transaction sees.
+            partitions: Names of the registered partitions among those that it writes to.
+        """
+        ...
+
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         """Forget a table with its partitions, write ids, completed components and write sets.
 

@@ -17,6 +17,7 @@ from acidsql.format.bucket import encode
 from acidsql.format.orc import read_footer
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.fs.java import java_errors
+from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target, Written
@@ -69,9 +70,19 @@ def _insert_events(target: Target, changes: DataFrame, keys: list[str], row: str
         f"id & {_ROW_NUMBER}L AS rowId",
         f"{target.write_id}L AS currentTransaction",
         f"{row} AS row",
-        *keys,
+        *_directory_keys(keys, "id"),
     )
     return events.sortWithinPartitions(*keys, "rowId") if keys else events
+
+
+def _directory_keys(keys: list[str], number: str) -> list[str]:
+    """The keys as texts that Spark neither takes for constants nor for NULL.
+
+    Of a constant, and of a string that can be NULL, Spark's writer sorts by its directories anew (``V1Writes``), and
+    its optimiser then drops the sort below, which is ours: events would stand in the order in which they were read.
+    ``number`` is a column that is never negative.
+    """
+    return [f"CASE WHEN {number} < 0 THEN '' ELSE coalesce({k}, {literal(DEFAULT_PARTITION)}) END AS {k}" for k in keys]
 
 
 def _change_events(target: Target, changes: DataFrame, keys: list[str], row: str | None) -> DataFrame:
@@ -81,8 +92,9 @@ def _change_events(target: Target, changes: DataFrame, keys: list[str], row: str
     """
     ddl = to_spark(row_type_of(target.table), plain_strings=True)
     write_id = target.write_id
+    kept = [c for c in changes.columns if c not in keys]
     placed = (
-        changes.selectExpr("*", f"(bucketId & {_WRITER_BITS}) >> 16 AS writer")
+        changes.selectExpr(*kept, *_directory_keys(keys, "rowId"), f"(bucketId & {_WRITER_BITS}) >> 16 AS writer")
         .repartition(*keys, "writer")
         .selectExpr("*", f"monotonically_increasing_id() & {_ROW_NUMBER}L AS number")
     )

@@ -112,6 +112,11 @@ class EmbeddedMetastore:
         with self._store.write() as db:
             catalog.alter_table(db, table)
 
+    def outdate_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, partitions: Sequence[str] = ()
+    ) -> None:
+        """There are none."""
+
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         """Forget a table and all that belongs to it.
 
