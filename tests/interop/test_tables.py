@@ -8,6 +8,7 @@ import pytest
 
 from acidsql.errors import TableNotFound
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
+from tests.interop.values import parse_fields
 from tests.services.hiveserver2 import HiveError
 
 VOLATILE = re.compile(r"^(CreateTime|LastAccessTime|Location|Owner|transient_lastDdlTime|Database)\b")
@@ -90,7 +91,7 @@ def test_columns_that_hive_adds(both: Both) -> None:
     t = both.table("id int, v string", by=ACIDSQL)
     t.acid("INSERT INTO {t} VALUES (1, 'a'), (2, 'b')")
     both.run(HIVE, f"ALTER TABLE {t.name} ADD COLUMNS (n bigint, d date)")
-    wider = SharedTable(both, t.name, [*t.columns, *_fields("n bigint, d date")], ())
+    wider = SharedTable(both, t.name, [*t.columns, *parse_fields("n bigint, d date")], ())
     wider.holds((1, "a", None, None), (2, "b", None, None))
     wider.acid("INSERT INTO {t} VALUES (3, 'c', 3, date '2024-01-01')", "UPDATE {t} SET n = 1 WHERE id = 1")
     wider.hive("UPDATE {t} SET n = 2 WHERE id = 2", "DELETE FROM {t} WHERE id = 1")
@@ -101,7 +102,7 @@ def test_columns_that_acidsql_adds(both: Both) -> None:
     t = both.table("id int, v string", by=HIVE)
     t.hive("INSERT INTO {t} VALUES (1, 'a'), (2, 'b')")
     both.run(ACIDSQL, f"ALTER TABLE {t.name} ADD COLUMNS (n bigint COMMENT 'new', d date)")
-    wider = SharedTable(both, t.name, [*t.columns, *_fields("n bigint, d date")], ())
+    wider = SharedTable(both, t.name, [*t.columns, *parse_fields("n bigint, d date")], ())
     wider.holds((1, "a", None, None), (2, "b", None, None))
     wider.hive("INSERT INTO {t} VALUES (3, 'c', 3, date '2024-01-01')", "UPDATE {t} SET n = 1 WHERE id = 1")
     wider.acid("UPDATE {t} SET n = 2 WHERE id = 2", "DELETE FROM {t} WHERE id = 1")
@@ -113,7 +114,7 @@ def test_columns_added_to_a_partitioned_table(both: Both) -> None:
     t = both.table("id int", "p int", by=HIVE)
     t.hive("INSERT INTO {t} VALUES (1, 1)").acid("INSERT INTO {t} VALUES (2, 2)")
     both.run(HIVE, f"ALTER TABLE {t.name} ADD COLUMNS (n int) CASCADE")
-    wider = SharedTable(both, t.name, _fields("id int, n int"), _fields("p int"))
+    wider = SharedTable(both, t.name, parse_fields("id int, n int"), parse_fields("p int"))
     wider.holds((1, None, 1), (2, None, 2))
     wider.acid("INSERT INTO {t} PARTITION (p) SELECT 3, 3, 1", "UPDATE {t} SET n = 2 WHERE p = 2").hive(
         "UPDATE {t} SET n = 1 WHERE id = 1"
@@ -130,9 +131,3 @@ def test_properties_set_by_one_side_are_seen_by_the_other(both: Both, by: str) -
     database, _, name = t.name.partition(".")
     assert both.acid.metastore.get_table(database, name).parameters["answer"] == "42"
     t.hive("UPDATE {t} SET id = 2").acid("UPDATE {t} SET id = 3").holds((3,))
-
-
-def _fields(text: str):  # type: ignore[no-untyped-def]
-    from tests.interop.values import parse_fields
-
-    return parse_fields(text)
