@@ -108,7 +108,7 @@ LOCK_SLEEP = _setting(
     "hive.lock.sleep.between.retries",
     parse_seconds,
     "60s",
-    "Longest pause between two tries for a lock; the first is 50 ms, each next one twice as long.",
+    "Longest pause between two tries for a lock; the first ones are some milliseconds, and they grow.",
 )
 LOCK_WAIT = _setting(
     "acidsql.lock.timeout", parse_seconds, "300s", "Longest time that a statement waits for its locks."

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.columns import check_names, declared_columns
 from acidsql.commands.environment import Environment
-from acidsql.commands.insert import new_partition
 from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
 from acidsql.commands.transaction import write_transaction
@@ -35,6 +34,7 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.partition_names import parse_partition_name
+from acidsql.plan.snapshot import new_partition
 from acidsql.sql.statements import (
     CreateDatabase,
     CreateTable,
@@ -152,7 +152,7 @@ class CreateTableCommand:
         filesystem.mkdirs(path)
         try:
             with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
-                env.metastore.create_table(table)
+                env.metastore.create_table(table, holds_rows=adopted is not None)
         except AcidError as e:
             if made:
                 filesystem.delete_if_empty(path)
@@ -272,7 +272,7 @@ class _Adopted:
             valid = ValidWriteIdList(table.full_name, high, self.given.open_ids, self.given.aborted_ids + beyond)
         if valid.high_watermark > 0:
             env.metastore.seed_write_id(valid)
-        env.metastore.add_partitions([new_partition(table, name) for name in self.partitions])
+        env.metastore.add_partitions([new_partition(table, name) for name in self.partitions], holds_rows=True)
 
 
 def find_partitions(table: Table) -> Iterator[str]:
@@ -336,7 +336,7 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
     found = [new_partition(table, name) for name in find_partitions(table)]
     missing = [p for p in found if p.values not in known]
     with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]):
-        env.metastore.add_partitions(missing)
+        env.metastore.add_partitions(missing, holds_rows=True)
     return env.nothing()
 
 

@@ -12,10 +12,10 @@ from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, read
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
-from acidsql.commands.transaction import WriteTransaction, write_transaction
+from acidsql.commands.transaction import write_transaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
-from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
-from acidsql.partition_names import parse_partition_name, partition_name
+from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Table
+from acidsql.partition_names import partition_name
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target, Written
 from acidsql.plan.values import NotStorable, key_text, literal, store_assignment
@@ -150,8 +150,8 @@ class InsertCommand:
             writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
             written = writer.write(changes, deletes=False, inserts=True, small=self._small(changes))
             self._hide_without_rows(writer, staging)
-            txn.publish(self.table, staging)
-            self._register_partitions(txn, write_id, staging)
+            operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
+            txn.publish(self.table, staging, dynamic=operation if self.partitioning.dynamic else None)
         return written
 
     def _exists_already(self) -> bool:
@@ -272,24 +272,8 @@ class InsertCommand:
         if partition not in staging.partitions:
             writer.write_nothing(partition)
 
-    def _register_partitions(self, txn: WriteTransaction, write_id: int, staging: Staging) -> None:
-        table, metastore = self.table, self.env.metastore
-        if not table.partition_keys:
-            return
-        names = staging.partitions
-        metastore.add_partitions([new_partition(table, name) for name in names])
-        if self.partitioning.dynamic:
-            operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
-            metastore.add_dynamic_partitions(txn.id, write_id, table.database, table.name, names, operation)
-
     def _at_table(self, error: AcidError) -> AcidError:
         return at(self.statement.table.span, error)
-
-
-def new_partition(table: Table, name: str) -> Partition:
-    """A partition at its usual place below the table."""
-    values = tuple(value for _, value in parse_partition_name(name))
-    return Partition(table.database, table.name, values, f"{table.location.rstrip('/')}/{name}")
 
 
 def _unknown_column(name: Name, table: Table) -> AnalysisError:

@@ -13,14 +13,13 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.alter import acid_table
 from acidsql.commands.environment import Environment
-from acidsql.commands.insert import new_partition
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
 from acidsql.format.directory import directory_summary
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
-from acidsql.plan.snapshot import partition_names
+from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import STAGING_PREFIX
 from acidsql.plan.values import key_text
 from acidsql.settings import LOCK_PARTITIONS
@@ -213,7 +212,7 @@ def drop_partitions(env: Environment, statement: DropPartitions, parameters: Map
                 aside.put(partition.location)
         except BaseException:
             aside.put_back()
-            env.metastore.add_partitions(list(found.values()))
+            env.metastore.add_partitions(list(found.values()), holds_rows=True)
             raise
     aside.remove()
     return env.nothing()

@@ -16,15 +16,14 @@ from acidsql.errors import (
     TransactionAborted,
     TransactionError,
 )
-from acidsql.metastore.model import LockComponent, LockRequest, LockResponse, LockState, Table
-from acidsql.plan.snapshot import partition_names
+from acidsql.metastore.model import LockComponent, LockRequest, LockResponse, LockState, Operation, Table
+from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, SNAPSHOT_RETRIES
 from acidsql.valid_ids import ValidTxnList
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE = 0.01
 PAUSE_GROWTH = 1.3
 
 _ESSENTIAL = ("transactional", "transactional_properties", "bucketing_version", "external")
@@ -70,18 +69,29 @@ class WriteTransaction:
         self.stagings.append(staging)
         return staging
 
-    def publish(self, table: Table, staging: Staging) -> None:
-        """Move what was staged to its places: those of the partitions, where they are registered already.
+    def publish(self, table: Table, staging: Staging, *, dynamic: Operation | None = None) -> None:
+        """Move what was staged to its places: those of the partitions, which are registered where they are new.
 
         Statistics of the table, or of those partitions, no longer hold from then on.
+
+        Args:
+            table: The table.
+            staging: What was staged.
+            dynamic: What the statement does to partitions that its locks could not name; None where they did.
         """
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
-        staging.publish({partition_names(table, p): p.location for p in known})
-        if names:
-            [write_ids] = metastore.get_valid_write_ids([table.full_name], self.valid_txns)
-            write_id = self.allocate_write_id(table)
-            metastore.outdate_statistics(table, write_id, write_ids, [partition_names(table, p) for p in known])
+        places = {partition_names(table, p): p.location for p in known}
+        staging.publish(places)
+        if not names:
+            return
+        write_id = self.allocate_write_id(table)
+        if table.partition_keys:
+            metastore.add_partitions([new_partition(table, name) for name in names if name not in places])
+        if dynamic is not None:
+            metastore.add_dynamic_partitions(self.id, write_id, table.database, table.name, names, dynamic)
+        [write_ids] = metastore.get_valid_write_ids([table.full_name], self.valid_txns)
+        metastore.update_statistics(table, write_id, write_ids, staging.changes)
 
 
 def _essence(table: Table) -> Table:
@@ -172,7 +182,7 @@ def wait_for_lock(env: Environment, request: LockRequest) -> LockResponse:
     """
     settings = env.settings
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
-    pause, tries = FIRST_PAUSE, settings.value(LOCK_RETRIES)
+    pause, tries = env.metastore.lock_pause, settings.value(LOCK_RETRIES)
     response = env.metastore.lock(request)
     while response.state is LockState.WAITING:
         if tries <= 0 or time.monotonic() >= deadline:

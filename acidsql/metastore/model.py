@@ -87,6 +87,20 @@ class Partition:
     location: str
 
 
+@dataclass(frozen=True)
+class RowChange:
+    """What a statement does to the rows of a table or partition."""
+
+    inserted: int = 0
+    deleted: int = 0
+    overwrites: bool = False
+    """The inserted rows replace all that were there."""
+
+    def applied(self, rows: int) -> int:
+        """How many rows there are after it, of so many before."""
+        return (0 if self.overwrites else rows) + self.inserted - self.deleted
+
+
 # --- transactions ----------------------------------------------------------------------------------------------------
 
 

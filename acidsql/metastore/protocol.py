@@ -7,7 +7,7 @@ databases, tables and columns are lower case here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from acidsql.metastore.model import (
@@ -21,6 +21,7 @@ from acidsql.metastore.model import (
     LockResponse,
     Operation,
     Partition,
+    RowChange,
     Table,
     TxnInfo,
     TxnType,
@@ -50,8 +51,15 @@ class Catalog(Protocol):
         """
         ...
 
-    def create_table(self, table: Table) -> None:
-        """Raises: DatabaseNotFound, AlreadyExists."""
+    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+        """Register a table.
+
+        Args:
+            holds_rows: Whether its directory may hold rows already; a store with statistics counts from 0 otherwise.
+
+        Raises:
+            DatabaseNotFound, AlreadyExists.
+        """
         ...
 
     def get_table(self, database: str, name: str) -> Table:
@@ -79,19 +87,20 @@ class Catalog(Protocol):
         """
         ...
 
-    def outdate_statistics(
-        self, table: Table, write_id: int, write_ids: ValidWriteIdList, partitions: Sequence[str] = ()
+    def update_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
     ) -> None:
         """Say that a transaction changes rows, so that nobody answers from a table's statistics any longer.
 
-        A store without statistics does nothing. It is called before the commit: whoever gathers statistics meanwhile
-        does not see the transaction's rows, and must not have the last word.
+        The number of rows is carried on nevertheless: Hive 4's compactor takes it for exact again, whatever it was
+        told. A store without statistics does nothing. It is called before the commit: whoever gathers statistics
+        meanwhile does not see the transaction's rows, and must not have the last word.
 
         Args:
             table: The table.
             write_id: The write id under which rows come or go.
             write_ids: What the transaction sees.
-            partitions: Names of the registered partitions among those that it writes to.
+            changes: What it does, by the name of a registered partition; by the empty name for a table without keys.
         """
         ...
 
@@ -107,8 +116,11 @@ class Catalog(Protocol):
         """
         ...
 
-    def add_partitions(self, partitions: Sequence[Partition]) -> None:
-        """Register partitions; those that are there already are left alone. Raises: TableNotFound."""
+    def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
+        """Register partitions; those that are there already are left alone. Raises: TableNotFound.
+
+        ``holds_rows`` as for :meth:`create_table`.
+        """
         ...
 
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
@@ -271,6 +283,11 @@ class Metastore(Catalog, Transactions, Compactions, Protocol):
     @property
     def txn_timeout(self) -> float:
         """Seconds without a heartbeat after which the store takes a transaction's owner for dead."""
+        ...
+
+    @property
+    def lock_pause(self) -> float:
+        """Seconds after which a lock that has to wait is first asked for again; the pauses grow from there."""
         ...
 
     def close(self) -> None: ...

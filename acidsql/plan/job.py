@@ -130,6 +130,7 @@ def _collect(target: Target, staging: Staging, output: str, deletes: bool) -> Wr
             continue
         directory = staging.directory(partition, target.deletes if is_delete else target.inserts)
         staging.fs.rename(path, directory.bucket(number))
+        staging.wrote(directory, rows)
         deleted, inserted = deleted + rows * is_delete, inserted + rows * (not is_delete)
     staging.fs.delete(output)
     return Written(inserted, deleted)

@@ -9,7 +9,7 @@ from acidsql import fs
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.metastore.model import Partition, Table
-from acidsql.partition_names import partition_name
+from acidsql.partition_names import parse_partition_name, partition_name
 from acidsql.types import Struct, parse_type
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -39,6 +39,12 @@ def row_type_of(table: Table) -> Struct:
 def partition_names(table: Table, partition: Partition) -> str:
     """Name of a partition as in its path: ``p=1/q=even``."""
     return partition_name([k.name for k in table.partition_keys], list(partition.values))
+
+
+def new_partition(table: Table, name: str) -> Partition:
+    """A partition at its usual place below the table."""
+    values = tuple(value for _, value in parse_partition_name(name))
+    return Partition(table.database, table.name, values, f"{table.location.rstrip('/')}/{name}")
 
 
 def take_snapshot(

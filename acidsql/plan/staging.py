@@ -14,13 +14,15 @@ killed process leaves belongs to a write id that the metastore will count as abo
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError, UnsupportedError
 from acidsql.format.names import BaseName, DeltaName, bucket_file
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
+from acidsql.metastore.model import RowChange
 
 STAGING_PREFIX = "_tmp_"
 
@@ -49,6 +51,25 @@ class Staging:
         self.path = fs.join(self._root, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
         self._published: list[str] = []
+        self._rows: Counter[StagedDirectory] = Counter()
+
+    def wrote(self, directory: StagedDirectory, events: int) -> None:
+        """Count the events of a file that is in a staged directory."""
+        self._rows[directory] += events
+
+    @property
+    def changes(self) -> dict[str, RowChange]:
+        """What was written, by partition."""
+        made = dict.fromkeys(self.partitions, RowChange())
+        for place in self._directories.values():
+            seen, rows, name = made[place.partition], self._rows[place], place.name
+            if isinstance(name, DeltaName) and name.is_delete:
+                seen = replace(seen, deleted=seen.deleted + rows)
+            else:
+                overwrites = seen.overwrites or isinstance(name, BaseName)
+                seen = replace(seen, inserted=seen.inserted + rows, overwrites=overwrites)
+            made[place.partition] = seen
+        return made
 
     @property
     def partitions(self) -> list[str]:

@@ -96,8 +96,7 @@ class Writer:
             if deletes:
                 self._driver_changes(partition, part, inserts)
             elif inserts:
-                directory = self._staging.directory(partition, self._target.inserts)
-                self._write_inserts(directory.bucket(0), part, encode(0, self._target.statement_id))
+                self._write_inserts(partition, part, 0)
         rows = changes.num_rows
         return Written(rows if inserts else 0, rows if deletes else 0)
 
@@ -113,29 +112,32 @@ class Writer:
                 {"originalTransaction": rows["writeId"], "bucket": rows["bucketId"], "rowId": rows["rowId"]}
             )
             target = self._target
-            write_deletes(
+            directory = self._staging.directory(partition, target.deletes)
+            written = write_deletes(
                 self._staging.fs,
-                self._staging.directory(partition, target.deletes).bucket(number),
+                directory.bucket(number),
                 self._row_type,
                 keys,
                 write_id=target.write_id,
                 compression=target.compression,
             )
+            self._staging.wrote(directory, written)
             if inserts:
-                path = self._staging.directory(partition, target.inserts).bucket(number)
-                self._write_inserts(path, rows, encode(number, target.statement_id))
+                self._write_inserts(partition, rows, number)
 
-    def _write_inserts(self, path: str, rows: pa.Table, bucket: int) -> None:
+    def _write_inserts(self, partition: str, rows: pa.Table, number: int) -> None:
         names = [f"c{i}" for i in range(len(self._row_type.fields))]
-        write_inserts(
+        directory = self._staging.directory(partition, self._target.inserts)
+        written = write_inserts(
             self._staging.fs,
-            path,
+            directory.bucket(number),
             self._row_type,
             rows.select(names),
             write_id=self._target.write_id,
-            bucket=bucket,
+            bucket=encode(number, self._target.statement_id),
             compression=self._target.compression,
         )
+        self._staging.wrote(directory, written)
 
     def _by_partition(self, changes: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         if not self._key_count or not changes.num_rows:

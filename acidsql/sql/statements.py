@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class ColumnDef:
     comment: str | None = None
     not_null: bool = False
     default: Span | None = None
+    check: Span | None = None
+    """The condition of CHECK (…), without the parentheses."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,34 @@ class CreateTable(Statement):
     num_buckets: int | None = None
     query: Span | None = None
     """CREATE TABLE … AS query."""
+    checks: tuple[Span, ...] = ()
+    """The conditions of ``[CONSTRAINT name] CHECK (…)`` beside the columns, without the parentheses."""
+    like: TableName | None = None
+    """CREATE TABLE … LIKE other."""
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """``CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v [(column [COMMENT '…'], …)] [COMMENT '…'] AS query``.
+
+    A view of the metastore, not one of the session (:class:`CreateTempView`).
+    """
+
+    view: TableName
+    query: Span
+    columns: tuple[tuple[Name, str | None], ...] | None = None
+    or_replace: bool = False
+    if_not_exists: bool = False
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DropView(Statement):
+    """``DROP VIEW [IF EXISTS] v``."""
+
+    view: TableName
+    if_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,6 +196,71 @@ class AddColumns(Statement):
 
     table: TableName
     columns: tuple[ColumnDef, ...]
+
+
+@dataclass(frozen=True)
+class ReplaceColumns(Statement):
+    """``ALTER TABLE t REPLACE COLUMNS (name type [COMMENT '…'], …) [CASCADE | RESTRICT]``."""
+
+    table: TableName
+    columns: tuple[ColumnDef, ...]
+
+
+@dataclass(frozen=True)
+class ChangeColumn(Statement):
+    """One column of a table becomes another: Hive's CHANGE, and Spark's ALTER COLUMN and RENAME COLUMN.
+
+    ``ALTER TABLE t CHANGE [COLUMN] old new type [COMMENT '…'] [FIRST | AFTER c] [CASCADE | RESTRICT]``;
+    ``ALTER TABLE t ALTER [COLUMN] c TYPE type``, ``… COMMENT '…'``, ``… SET NOT NULL``, ``… DROP NOT NULL``,
+    ``… SET DEFAULT expr``, ``… DROP DEFAULT``, ``… FIRST``, ``… AFTER c``; ``ALTER TABLE t RENAME COLUMN old TO new``.
+    What stays as it is is None.
+    """
+
+    table: TableName
+    column: Name
+    new_name: Name | None = None
+    type: Span | None = None
+    comment: str | None = None
+    not_null: bool | None = None
+    default: Span | None = None
+    drop_default: bool = False
+    first: bool = False
+    after: Name | None = None
+
+
+@dataclass(frozen=True)
+class DropColumns(Statement):
+    """``ALTER TABLE t DROP COLUMN[S] [IF EXISTS] (c, …)`` or ``DROP COLUMN c``."""
+
+    table: TableName
+    columns: tuple[Name, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class RenameTable(Statement):
+    """``ALTER TABLE t RENAME TO u``."""
+
+    table: TableName
+    new_name: TableName
+
+
+@dataclass(frozen=True)
+class SetLocation(Statement):
+    """``ALTER TABLE t [PARTITION (…)] SET LOCATION '…'``."""
+
+    table: TableName
+    location: Text
+    partition: PartitionSpec | None = None
+
+
+@dataclass(frozen=True)
+class RenamePartition(Statement):
+    """``ALTER TABLE t PARTITION (…) RENAME TO PARTITION (…)``."""
+
+    table: TableName
+    partition: PartitionSpec
+    new_partition: PartitionSpec
 
 
 @dataclass(frozen=True)
@@ -212,6 +308,36 @@ class Compact(Statement):
 
 
 @dataclass(frozen=True)
+class Truncate(Statement):
+    """``TRUNCATE [TABLE] t [PARTITION (…)]``: a partial specification names all partitions that it fits."""
+
+    table: TableName
+    partition: PartitionSpec | None = None
+
+
+@dataclass(frozen=True)
+class LoadData(Statement):
+    """``LOAD DATA [LOCAL] INPATH '…' [OVERWRITE] INTO TABLE t [PARTITION (…)]``."""
+
+    path: Text
+    table: TableName
+    partition: PartitionSpec | None = None
+    local: bool = False
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Analyze(Statement):
+    """``ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [NOSCAN | FOR COLUMNS c, … | FOR ALL COLUMNS]``."""
+
+    table: TableName
+    partition: PartitionSpec | None = None
+    noscan: bool = False
+    for_columns: tuple[Name, ...] | None = None
+    """The columns; the empty tuple for all of them, None where the clause is not there."""
+
+
+@dataclass(frozen=True)
 class Use(Statement):
     database: Name
 
@@ -244,6 +370,29 @@ class ShowPartitions(Statement):
 @dataclass(frozen=True)
 class ShowCreateTable(Statement):
     table: TableName
+
+
+@dataclass(frozen=True)
+class ShowColumns(Statement):
+    """``SHOW COLUMNS (IN | FROM) t [(IN | FROM) db]``."""
+
+    table: TableName
+
+
+@dataclass(frozen=True)
+class ShowProperties(Statement):
+    """``SHOW TBLPROPERTIES t [('key')]``."""
+
+    table: TableName
+    key: Text | None = None
+
+
+@dataclass(frozen=True)
+class ShowViews(Statement):
+    """``SHOW VIEWS [(IN | FROM) db] [[LIKE] 'pattern']``."""
+
+    database: Name | None = None
+    like: str | None = None
 
 
 @dataclass(frozen=True)
@@ -298,10 +447,20 @@ class AbortCompactions(Statement):
 
 @dataclass(frozen=True)
 class Describe(Statement):
-    """``DESCRIBE [FORMATTED | EXTENDED] t``."""
+    """``DESCRIBE [TABLE] [FORMATTED | EXTENDED] t [PARTITION (…)] [column]``."""
 
     table: TableName
     formatted: bool = False
+    partition: PartitionSpec | None = None
+    column: Name | None = None
+
+
+@dataclass(frozen=True)
+class DescribeDatabase(Statement):
+    """``DESCRIBE (DATABASE | SCHEMA) [EXTENDED] db``."""
+
+    name: Name
+    extended: bool = False
 
 
 @dataclass(frozen=True)
@@ -347,6 +506,86 @@ class Delete(Statement):
     table: TableName
     alias: Name | None = None
     where: Span | None = None
+
+
+@dataclass(frozen=True)
+class MultiInsert(Statement):
+    """``[WITH …] FROM source INSERT … SELECT … INSERT … SELECT …``.
+
+    ``source`` is the whole ``FROM …`` clause; the ``query`` of each of the ``inserts`` is its SELECT without a FROM,
+    so that ``source.text + query.text`` is a query of Spark's (``FROM s SELECT a WHERE b``).
+    """
+
+    source: Span
+    inserts: tuple[Insert, ...]
+    with_clause: Span | None = None
+
+
+class Match(Enum):
+    """Which rows a WHEN clause of MERGE is about."""
+
+    MATCHED = "MATCHED"
+    NOT_MATCHED = "NOT MATCHED"
+    """Rows of the source without a partner in the target."""
+    NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
+
+
+@dataclass(frozen=True)
+class MergeUpdate:
+    """``UPDATE SET c = expr, …``; ``assignments`` is None for ``UPDATE SET *``."""
+
+    assignments: tuple[Assignment, ...] | None
+
+
+@dataclass(frozen=True)
+class MergeDelete:
+    """``DELETE``."""
+
+
+@dataclass(frozen=True)
+class MergeInsert:
+    """``INSERT [(c, …)] VALUES (expr, …)``; ``values`` is None for ``INSERT *``."""
+
+    columns: tuple[Name, ...] | None
+    values: tuple[Span | Default, ...] | None
+
+
+@dataclass(frozen=True)
+class WhenClause:
+    """``WHEN … [AND condition] THEN action``; ``span`` covers all of it."""
+
+    match: Match
+    condition: Span | None
+    action: MergeUpdate | MergeDelete | MergeInsert
+    span: Span
+
+
+@dataclass(frozen=True)
+class MergeSource:
+    """What stands behind USING: a table or view by its name, or a query (``(SELECT …)``, ``(VALUES …)``).
+
+    Exactly one of ``table`` and ``query`` is set. ``query`` is the text inside the parentheses (or ``VALUES (…), …``
+    without them). ``columns`` are the names of ``AS s (a, b)``.
+    """
+
+    span: Span
+    table: TableName | None = None
+    query: Span | None = None
+    alias: Name | None = None
+    columns: tuple[Name, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Merge(Statement):
+    """``[WITH …] MERGE [WITH SCHEMA EVOLUTION] INTO t [[AS] a] USING source ON condition WHEN … THEN … …``."""
+
+    table: TableName
+    source: MergeSource
+    on: Span
+    clauses: tuple[WhenClause, ...]
+    alias: Name | None = None
+    schema_evolution: bool = False
+    with_clause: Span | None = None
 
 
 @dataclass(frozen=True)

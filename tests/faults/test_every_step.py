@@ -30,7 +30,7 @@ METASTORE_STEPS = (
     "get_latest_txn_in_conflict",
     "add_partitions",
     "add_dynamic_partitions",
-    "outdate_statistics",
+    "update_statistics",
     "commit_txn",
 )
 

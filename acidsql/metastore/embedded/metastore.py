@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from acidsql.errors import UnsupportedError
 from acidsql.metastore.embedded import catalog, commit, components, locks, sqlite, timeouts, txns, write_ids
@@ -19,6 +19,7 @@ from acidsql.metastore.model import (
     LockResponse,
     Operation,
     Partition,
+    RowChange,
     Table,
     TxnInfo,
     TxnType,
@@ -64,6 +65,10 @@ class EmbeddedMetastore:
         return None
 
     @property
+    def lock_pause(self) -> float:
+        return 0.01
+
+    @property
     def txn_timeout(self) -> float:
         return self._settings.value(TXN_TIMEOUT)
 
@@ -90,7 +95,7 @@ class EmbeddedMetastore:
         with self._store.write() as db:
             catalog.drop_database(db, name)
 
-    def create_table(self, table: Table) -> None:
+    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
         with self._store.write() as db:
             catalog.create_table(db, table)
 
@@ -112,8 +117,8 @@ class EmbeddedMetastore:
         with self._store.write() as db:
             catalog.alter_table(db, table)
 
-    def outdate_statistics(
-        self, table: Table, write_id: int, write_ids: ValidWriteIdList, partitions: Sequence[str] = ()
+    def update_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
     ) -> None:
         """There are none."""
 
@@ -126,7 +131,7 @@ class EmbeddedMetastore:
         with self._store.write() as db:
             catalog.drop_table(db, database, name)
 
-    def add_partitions(self, partitions: Sequence[Partition]) -> None:
+    def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
         if partitions:
             with self._store.write() as db:
                 catalog.add_partitions(db, partitions)

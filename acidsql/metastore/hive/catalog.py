@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import methodcaller
 from typing import Any
@@ -22,15 +22,35 @@ from acidsql.metastore.model import (
     DEFAULT_DATABASE,
     Database,
     Partition,
+    RowChange,
     Table,
 )
+from acidsql.partition_names import partition_name
 from acidsql.valid_ids import ValidWriteIdList
 
 _ALL = -1
 _EXACT = "COLUMN_STATS_ACCURATE"
 """The property that says which statistics Hive may answer queries from."""
+_ROWS = "numRows"
 _NO_NEW_STATISTICS = "DO_NOT_UPDATE_STATS"
 """Tells the server not to list the table's files at an ALTER."""
+
+
+def _counted(place: Any, holds_rows: bool) -> Any:
+    """A new Thrift table or partition: its rows are counted from 0, unless there are some that nobody has counted."""
+    if not holds_rows:
+        place.parameters = {_ROWS: "0", **(place.parameters or {})}
+    return place
+
+
+def _count_on(place: Any, change: RowChange) -> None:
+    """Carry on the number of rows of a Thrift table or partition, and say that no statistics of it are exact."""
+    parameters = place.parameters or {}
+    parameters.pop(_EXACT, None)
+    rows = parameters.get(_ROWS, "")
+    if change.overwrites or rows.isdecimal():
+        parameters[_ROWS] = str(change.applied(int(rows or 0)))
+    place.parameters = parameters
 
 
 class HiveCatalog(HiveClient):
@@ -95,9 +115,9 @@ class HiveCatalog(HiveClient):
 
     # --- tables ------------------------------------------------------------------------------------------------------
 
-    def create_table(self, table: Table) -> None:
+    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
         self.get_database(table.database)
-        made = translate.table_to_thrift(table)
+        made = _counted(translate.table_to_thrift(table), holds_rows)
         not_null, defaults = translate.not_null_constraints(table), translate.default_constraints(table)
 
         def create(client: Any) -> None:
@@ -184,10 +204,13 @@ class HiveCatalog(HiveClient):
         )
         self._call(lambda c: c.alter_table_req(request), name=f"Table not found {made.dbName}.{made.tableName}")
 
-    def outdate_statistics(
-        self, table: Table, write_id: int, write_ids: ValidWriteIdList, partitions: Sequence[str] = ()
+    def update_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
     ) -> None:
         """As Hive's ``StatsTask`` ends a statement, but with the word that nothing is known.
+
+        After a major compaction Hive 4 declares the number of rows that stands there exact, without having counted
+        (``StatsUpdater``): so it is kept right, as Hive keeps it.
 
         Also where the statistics do not hold as it is: the write id that is left there keeps an ANALYZE that runs
         meanwhile, and does not see this transaction, from declaring its own exact (``ObjectStore``). Hive 3.1 answers
@@ -196,11 +219,12 @@ class HiveCatalog(HiveClient):
         if not self._is_hive4:
             return
         context = ttypes.EnvironmentContext(properties={_NO_NEW_STATISTICS: "true"})
-        if partitions:
-            names = list(partitions)
+        if table.partition_keys:
+            names = list(changes)
             found = self._call(lambda c: c.get_partitions_by_names(table.database, table.name, names))
+            keys = [k.name for k in table.partition_keys]
             for partition in found:
-                (partition.parameters or {}).pop(_EXACT, None)
+                _count_on(partition, changes[partition_name(keys, partition.values)])
             request = ttypes.AlterPartitionsRequest(
                 catName=translate.CATALOG,
                 dbName=table.database,
@@ -211,9 +235,9 @@ class HiveCatalog(HiveClient):
                 validWriteIdList=write_ids.to_text(),
             )
             self._call(lambda c: c.alter_partitions_req(request))
-        if not table.partition_keys:
+        else:
             raw = self._raw_table(table.database, table.name)
-            (raw.parameters or {}).pop(_EXACT, None)
+            _count_on(raw, changes[""])
             self._alter(raw, write_id, write_ids, context)
 
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
@@ -223,7 +247,7 @@ class HiveCatalog(HiveClient):
 
     # --- partitions --------------------------------------------------------------------------------------------------
 
-    def add_partitions(self, partitions: Sequence[Partition]) -> None:
+    def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
         by_table: dict[tuple[str, str], list[Partition]] = {}
         for partition in partitions:
             by_table.setdefault((partition.database, partition.table), []).append(partition)
@@ -235,7 +259,7 @@ class HiveCatalog(HiveClient):
                 catName=translate.CATALOG,
                 dbName=database,
                 tblName=name,
-                parts=[translate.partition_to_thrift(p, table) for p in distinct.values()],
+                parts=[_counted(translate.partition_to_thrift(p, table), holds_rows) for p in distinct.values()],
                 ifNotExists=True,
                 needResult=False,
             )

@@ -70,6 +70,11 @@ class HiveClient:
             raise MetastoreError(f"The server is no Hive Metastore: it calls its version {self.version!r}")
         return int(number)
 
+    @property
+    def lock_pause(self) -> float:
+        """As Hive's own ``DbLockManager`` begins: each try is a heartbeat and a lock of the server's database."""
+        return 0.05
+
     @cached_property
     def txn_timeout(self) -> float:
         """The server's own ``hive.txn.timeout``: what this session has under that name does not bind the server."""
