@@ -152,6 +152,12 @@ class NotTransactional(AnalysisError):
     default_code = 10297
 
 
+class CardinalityViolation(AcidError):
+    """Raised when a row of the target of MERGE has several partners in the source."""
+
+    default_sqlstate = "21000"
+
+
 class InvalidValue(AnalysisError):
     """Raised when a setting or table property has a value that it cannot have."""
 

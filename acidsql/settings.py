@@ -122,6 +122,18 @@ XLOCK_WRITE = _setting(
 XLOCK_IOW = _setting(
     "hive.txn.xlock.iow", parse_bool, "true", "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE."
 )
+XLOCK_MERGE_INSERT = _setting(
+    "hive.txn.xlock.mergeinsert",
+    parse_bool,
+    "false",
+    "The INSERT branch of MERGE takes EXCL_WRITE locks too: two that run at once then insert no row twice.",
+)
+MERGE_CARDINALITY = _setting(
+    "hive.merge.cardinality.check",
+    parse_bool,
+    "true",
+    "MERGE fails where a row of the target has several partners; false: only where several would change it.",
+)
 SNAPSHOT_RETRIES = _setting(
     "hive.txn.retrysnapshot.max.count",
     _count,

@@ -122,6 +122,11 @@ class ValidWriteIdList:
         """
         return write_id <= self.high_watermark and (self.min_open is None or write_id < self.min_open)
 
+    def as_of(self, write_id: int) -> ValidWriteIdList:
+        """What was seen when ``write_id`` was the highest: nothing above it. Hidden ids below it stay hidden."""
+        opened, aborted = (tuple(w for w in ids if w <= write_id) for ids in (self.open_ids, self.aborted_ids))
+        return ValidWriteIdList(self.table, min(write_id, self.high_watermark), opened, aborted)
+
     def range_valid(self, first: int, last: int) -> RangeResponse:
         """How many of the write ids ``first``…``last`` the snapshot sees (Hive: ``isWriteIdRangeValid``)."""
         if first > self.high_watermark:

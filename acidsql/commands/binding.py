@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
-from acidsql.errors import AcidError, UnsupportedError
+from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.history import require_history
 from acidsql.plan.prune import prune
 from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.search import Search, searchable_columns
@@ -31,9 +32,23 @@ class Snapshot:
         self._txns = txns
         self._write_ids: dict[str, ValidWriteIdList] = {}
 
-    def of(self, table: Table, partitions: Sequence[Partition] | None) -> TableSnapshot:
-        """A table with the given partitions (None for a table without partition keys)."""
-        return take_snapshot(table, self.write_ids(table), self._txns, partitions)
+    def of(self, table: Table, partitions: Sequence[Partition] | None, version: int | None = None) -> TableSnapshot:
+        """A table with the given partitions (None for a table without partition keys), as of a write id where given.
+
+        Raises:
+            InvalidValue: When the table has no such write id.
+            SnapshotTooOld: When files that this needs are gone (Hive 10327).
+        """
+        valid = self.write_ids(table)
+        if version is None:
+            return take_snapshot(table, valid, self._txns, partitions)
+        if not 0 <= version <= valid.high_watermark:
+            raise InvalidValue(
+                f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"
+            )
+        seen = take_snapshot(table, valid.as_of(version), self._txns, partitions)
+        require_history(seen)
+        return seen
 
     def write_ids(self, table: Table) -> ValidWriteIdList:
         """The write ids of a table that this snapshot sees."""
@@ -51,6 +66,8 @@ class Source:
     table: Table
     partitions: tuple[Partition, ...] | None
     search: Search
+    version: int | None = None
+    """The write id of VERSION AS OF."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +83,16 @@ class ViewSource:
 Sources = Sequence[Source | ViewSource]
 
 
-def find_sources(env: Environment, references: References, parameters: Mapping[str, Any]) -> Sources:
+def find_sources(
+    env: Environment, references: References, parameters: Mapping[str, Any], inside: tuple[str, ...] = ()
+) -> Sources:
     """The ACID tables of a text, also those below views. Names that are not ours are left to Spark.
+
+    Args:
+        env: The session.
+        references: The text.
+        parameters: Values of its named parameters.
+        inside: The views in whose queries the text stands, the outermost first.
 
     Raises:
         UnsupportedError: When a table is of a kind that is not read yet, or ROW__ID is used in a text that could not be
@@ -79,7 +104,7 @@ def find_sources(env: Environment, references: References, parameters: Mapping[s
         if table is None:
             continue
         if table.view_text is not None:
-            view = _view_source(env, reference, table)
+            view = _view_source(env, reference, table, inside)
             sources += [view] if view is not None else []
         elif not table.is_transactional:
             _require_in_spark(env, reference, table)
@@ -91,17 +116,21 @@ def find_sources(env: Environment, references: References, parameters: Mapping[s
     return sources
 
 
-def _view_source(env: Environment, reference: TableReference, view: Table) -> ViewSource | None:
-    """A view with the ACID tables below it; None where there are none, so that it is Spark's to read."""
+def _view_source(
+    env: Environment, reference: TableReference, view: Table, inside: tuple[str, ...]
+) -> ViewSource | None:
+    """A view with the ACID tables below it; None where there are none and Spark knows the view itself."""
     text = view.view_text or ""
     try:
+        if view.full_name in inside:
+            cycle = " -> ".join([*inside[inside.index(view.full_name) :], view.full_name])
+            raise AnalysisError(f"Recursive view {view.full_name} detected (cycle: {cycle})")
         query = analyse_query(Span(text, 0, len(text)))
-        sources = tuple(find_sources(env, query, {}))
+        sources = tuple(find_sources(env, query, {}, (*inside, view.full_name)))
     except AcidError as e:
         span = reference.name.span
         raise at(span, UnsupportedError(f"View {view.full_name} cannot be read: {e.message}", hint=e.hint)) from e
-    if not sources:
-        _require_in_spark(env, reference, view)
+    if not sources and env.known_to_spark(reference.name):
         return None
     return ViewSource(reference, view, query, sources)
 
@@ -122,14 +151,18 @@ def _require_in_spark(env: Environment, reference: TableReference, table: Table)
 
 
 def _refuse_unread(table: Table, reference: TableReference, references: References) -> None:
-    problem = None
-    if table.is_insert_only:
-        problem = f"Table {table.full_name} is insert-only transactional: not read by this version"
-    elif references.uses_row_id and not references.exact:
-        problem = "ROW__ID cannot be used in this query: its scopes could not be taken apart"
+    if not references.uses_row_id:
+        return
+    problem: AcidError | None = None
+    if not references.exact:
+        problem = UnsupportedError("ROW__ID cannot be used in this query: its scopes could not be taken apart")
+    elif table.is_insert_only and len(references.tables) == 1:
+        problem = AnalysisError(
+            f"The rows of {table.full_name} have no ROW__ID: the table is insert-only transactional",
+            hint="Only full-ACID tables number their rows.",
+        )
     if problem is not None:
-        span = reference.name.span
-        raise at(span, UnsupportedError(problem))
+        raise at(reference.name.span, problem)
 
 
 def _partitions(
@@ -183,16 +216,32 @@ def _frame(
 ) -> DataFrame:
     """What a name stands for: a table's snapshot, or a view's answer with the view's own column names."""
     if isinstance(source, Source):
-        seen = snapshot.of(source.table, source.partitions)
+        seen = snapshot.of(source.table, source.partitions, source.version)
         return snapshot_frame(env.spark, seen, row_id=references.uses_row_id, search=source.search)
+    view = source.view
     try:
         frame = env.spark.sql(bind(env, source.query, source.sources, snapshot, views))
     except SparkAnalysisException as e:
-        raise UnsupportedError(
-            f"The query of view {source.view.full_name}, as Hive keeps it, is not one of Spark's: {e.getCondition()}",
-            hint="Hive's own names of columns (_c0) and its own functions are not known to Spark; give them names.",
-        ) from e
-    return frame.toDF(*[c.name for c in source.view.columns])
+        raise _unreadable(view, e) from e
+    if len(frame.columns) != len(view.columns):
+        raise AnalysisError(
+            f"The query of view {view.full_name} gives {len(frame.columns)} columns, the view has {len(view.columns)}:"
+            " a table below it was altered",
+            hint="CREATE OR REPLACE VIEW … AS … takes the columns of today.",
+        )
+    return frame.toDF(*[c.name for c in view.columns])
+
+
+def _unreadable(view: Table, error: SparkAnalysisException) -> AcidError:
+    """Why Spark does not take the query of a view."""
+    condition = error.getCondition()
+    if condition == "TABLE_OR_VIEW_NOT_FOUND":
+        missing = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
+        return TableNotFound(f"Table not found {missing} in definition of view {view.full_name}")
+    return UnsupportedError(
+        f"The query of view {view.full_name}, as the metastore keeps it, is not one of Spark's: {condition}",
+        hint="Hive's own names of columns (_c0) and its own functions are not known to Spark; give them names.",
+    )
 
 
 def read_locks(sources: Iterable[Source | ViewSource]) -> list[LockComponent]:

@@ -1,68 +1,240 @@
-"""DESCRIBE [FORMATTED] of an ACID table."""
+"""DESCRIBE of tables, views, partitions, columns and databases, in the layout of Hive (``TextDescTableFormatter``)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
-from acidsql.metastore.model import Column, Table
-from acidsql.sql.statements import Describe
+from acidsql.commands.partitions import shown, spec_values, whole_name
+from acidsql.commands.places import at
+from acidsql.commands.show import known_table
+from acidsql.errors import ColumnNotFound, DatabaseNotFound, PartitionNotFound
+from acidsql.metastore.model import Column, ColumnStatistics, Partition, Table
+from acidsql.sql.statements import Describe, DescribeDatabase, PartitionSpec
 
 Line = tuple[str, str | None, str | None]
 
+COLUMNS = ("col_name", "data_type", "comment")
+DATABASE_COLUMNS = (
+    "db_name",
+    "comment",
+    "location",
+    "managedLocation",
+    "owner_name",
+    "owner_type",
+    "connector_name",
+    "remote_dbname",
+)
 SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
 INPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
+VIEW_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
+VIEW_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_SUMMED = ("numFiles", "numRows", "totalSize")
+_BLANK: Line = ("", None, None)
 
 
-def _columns(columns: tuple[Column, ...]) -> Iterator[Line]:
+def describe(env: Environment, statement: Describe, parameters: Mapping[str, Any]) -> DataFrame:
+    """Columns and partition keys; FORMATTED or EXTENDED, all that the metastore knows of the table or partition."""
+    table = known_table(env, statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    partition = None
+    if statement.partition is not None:
+        partition = _partition(env, table, statement.partition, parameters)
+    if statement.column is not None:
+        return _describe_column(env, table, partition, statement)
+    lines = list(_columns(table.columns if statement.formatted else table.all_columns))
+    if table.partition_keys:
+        lines += [_BLANK, ("# Partition Information", None, None), ("# col_name", "data_type", "comment")]
+        lines += _columns(table.partition_keys)
+    if statement.formatted:
+        lines += _table_details(env, table) if partition is None else _partition_details(env, table, *partition)
+        lines += [_BLANK, ("# Storage Information", None, None), *_storage(table)]
+        lines += _view(table) if table.is_view else _constraints(table)
+    return env.strings(COLUMNS, lines)
+
+
+def _columns(columns: Iterable[Column]) -> Iterator[Line]:
     for column in columns:
         yield column.name, column.type, column.comment
 
 
-def _details(table: Table) -> Iterator[Line]:
-    yield "", None, None
+def _partition(
+    env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]
+) -> tuple[str, Partition]:
+    """The one partition that a clause means, with its name. Raises: AnalysisError, PartitionNotFound (10006)."""
+    values = spec_values(env, table, spec, parameters)
+    name = whole_name(table, spec, values)
+    found = env.metastore.list_partitions(table.database, table.name, [name])
+    if not found:
+        raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
+    return name, found[0]
+
+
+def java_date(seconds: int) -> str:
+    """A time as Java's ``Date.toString`` has it, in UTC: ``Sat Nov 21 04:25:53 UTC 2026``; UNKNOWN for 0."""
+    if not seconds:
+        return "UNKNOWN"
+    t = time.gmtime(seconds)
+    clock = time.strftime("%H:%M:%S", t)
+    return f"{_DAYS[t.tm_wday]} {_MONTHS[t.tm_mon - 1]} {t.tm_mday:02d} {clock} UTC {t.tm_year}"
+
+
+def _table_details(env: Environment, table: Table) -> Iterator[Line]:
+    yield _BLANK
     yield "# Detailed Table Information", None, None
-    yield "Database", table.database, None
-    yield "Table", table.name, None
-    yield "Owner", table.owner, None
-    yield "CreateTime", time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(table.created_at)) + " UTC", None
-    yield "Location", table.location, None
-    yield "Table Type", table.table_type, None
-    if table.comment:
-        yield "Comment", table.comment, None
-    constraints = [c for c in table.columns if c.not_null or c.default is not None]
-    for column in constraints:
-        rule = " ".join(p for p in ("NOT NULL" if column.not_null else "", _default(column)) if p)
-        yield "Constraint", column.name, rule
-    yield "Table Parameters", None, None
-    for name, value in sorted(table.parameters.items()):
+    yield "Database:", table.database, None
+    yield "OwnerType:", "USER", None
+    yield "Owner:", table.owner, None
+    yield "CreateTime:", java_date(table.created_at), None
+    yield "LastAccessTime:", "UNKNOWN", None
+    yield "Retention:", "0", None
+    if not table.is_view:
+        yield "Location:", table.location, None
+    yield "Table Type:", table.table_type, None
+    found = dict(table.parameters) | ({"comment": table.comment} if table.comment is not None else {})
+    if table.partition_keys and not table.is_view:
+        found |= _sums(env.metastore.partition_parameters(table.database, table.name))
+    yield from _parameters("Table Parameters:", found)
+
+
+def _sums(partitions: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """What is known of all partitions is known of the table, as Hive adds it up (``DescTableOperation``)."""
+    sums = {"numPartitions": str(len(partitions))}
+    for name in _SUMMED:
+        values = [parameters.get(name, "") for parameters in partitions.values()]
+        if values and all(v.isdecimal() for v in values):
+            sums[name] = str(sum(map(int, values)))
+    return sums
+
+
+def _partition_details(env: Environment, table: Table, name: str, partition: Partition) -> Iterator[Line]:
+    yield _BLANK
+    yield "# Detailed Partition Information", None, None
+    yield "Partition Value:", f"[{', '.join(partition.values)}]", None
+    yield "Database:", table.database, None
+    yield "Table:", table.name, None
+    yield "CreateTime:", "UNKNOWN", None
+    yield "LastAccessTime:", "UNKNOWN", None
+    yield "Location:", partition.location, None
+    found = env.metastore.partition_parameters(table.database, table.name, [name])
+    yield from _parameters("Partition Parameters:", found.get(name, {}))
+
+
+def _parameters(title: str, parameters: Mapping[str, str]) -> Iterator[Line]:
+    if parameters:
+        yield title, None, None
+    for name, value in sorted(parameters.items()):
         yield "", name, value
-    yield "", None, None
-    yield "# Storage Information", None, None
-    yield "SerDe Library", SERDE, None
-    yield "InputFormat", INPUT_FORMAT, None
-    yield "OutputFormat", OUTPUT_FORMAT, None
-    yield "Num Buckets", str(table.num_buckets), None
 
 
-def _default(column: Column) -> str:
-    return f"DEFAULT {column.default}" if column.default is not None else ""
+def _storage(table: Table) -> Iterator[Line]:
+    formats = (VIEW_INPUT_FORMAT, VIEW_OUTPUT_FORMAT) if table.is_view else (INPUT_FORMAT, OUTPUT_FORMAT)
+    yield "SerDe Library:", None if table.is_view else SERDE, None
+    yield "InputFormat:", formats[0], None
+    yield "OutputFormat:", formats[1], None
+    yield "Compressed:", "No", None
+    yield "Num Buckets:", str(table.num_buckets), None
+    yield "Bucket Columns:", f"[{', '.join(table.bucket_columns)}]", None
+    yield "Sort Columns:", "[]", None
 
 
-def describe(env: Environment, statement: Describe, parameters: Mapping[str, Any]) -> DataFrame:
-    """Columns, partition keys and, FORMATTED, all that the metastore knows of the table."""
-    table = env.find_table(statement.table)
-    if table is None:
-        return env.sql(statement.span.text, parameters)
-    lines: list[Line] = list(_columns(table.all_columns))
-    if table.partition_keys:
-        lines += [("# Partition Information", None, None), ("# col_name", "data_type", "comment")]
-        lines += _columns(table.partition_keys)
-    if statement.formatted:
-        lines += _details(table)
-    return env.strings(["col_name", "data_type", "comment"], lines)
+def _view(table: Table) -> Iterator[Line]:
+    yield _BLANK
+    yield "# View Information", None, None
+    yield "Original Query:", table.view_original or table.view_text, None
+    yield "Expanded Query:", table.view_text, None
+
+
+def _constraints(table: Table) -> Iterator[Line]:
+    """The constraints by kind. Hive also prints their names, which nobody gave."""
+    not_null = [c for c in table.columns if c.not_null]
+    defaults = [c for c in table.columns if c.default is not None]
+    if not_null or defaults or table.checks:
+        yield from (_BLANK, ("# Constraints", None, None))
+    if not_null:
+        yield from (_BLANK, ("# Not Null Constraints", None, None), ("Table:", table.full_name, None))
+        for column in not_null:
+            yield "Column Name:", column.name, None
+    if defaults:
+        yield from (_BLANK, ("# Default Constraints", None, None), ("Table:", table.full_name, None))
+        for column in defaults:
+            yield f"Column Name:{column.name}", f"Default Value:{column.default}", None
+    if table.checks:
+        yield from (_BLANK, ("# Check Constraints", None, None), ("Table:", table.full_name, None))
+        for condition in table.checks:
+            yield "Check Value:", condition, None
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _describe_column(
+    env: Environment, table: Table, partition: tuple[str, Partition] | None, statement: Describe
+) -> DataFrame:
+    assert statement.column is not None
+    name = statement.column.text.lower()
+    column = next((c for c in table.all_columns if c.name == name), None)
+    if column is None:
+        hint = f"The columns are {', '.join(c.name for c in table.all_columns)}."
+        error = ColumnNotFound(f"Invalid column reference {statement.column.text}", code=10002, hint=hint)
+        raise at(statement.column.span, error)
+    if not statement.formatted:
+        return env.strings(COLUMNS, _columns([column]))
+    place = partition[0] if partition is not None else None
+    found = [] if table.is_view else env.metastore.column_statistics(table, place)
+    parameters = table.parameters
+    if place is not None:
+        parameters = env.metastore.partition_parameters(table.database, table.name, [place]).get(place, {})
+    statistics = next((s for s in found if s.column == name), None)
+    return env.strings(["column_property", "value"], _column_lines(column, statistics, parameters))
+
+
+def _column_lines(
+    column: Column, found: ColumnStatistics | None, parameters: Mapping[str, str]
+) -> Iterator[tuple[str, str | None]]:
+    def shown(value: object | None) -> str:
+        return "" if value is None else str(value)
+
+    yield "col_name", column.name
+    yield "data_type", column.type
+    yield "min", shown(found and found.low)
+    yield "max", shown(found and found.high)
+    yield "num_nulls", shown(found and found.nulls)
+    yield "distinct_count", shown(found and found.distinct)
+    yield "avg_col_len", shown(found and found.average_length)
+    yield "max_col_len", shown(found and found.max_length)
+    yield "num_trues", shown(found and found.trues)
+    yield "num_falses", shown(found and found.falses)
+    yield "bit_vector", ""
+    yield "comment", shown(column.comment)
+    if "COLUMN_STATS_ACCURATE" in parameters:
+        yield "COLUMN_STATS_ACCURATE", parameters["COLUMN_STATS_ACCURATE"]
+
+
+# --- databases -------------------------------------------------------------------------------------------------------
+
+
+def describe_database(env: Environment, statement: DescribeDatabase, parameters: Mapping[str, Any]) -> DataFrame:
+    """DESCRIBE DATABASE [EXTENDED]: one row with Hive's columns. What only Spark knows is Spark's to tell."""
+    name = statement.name.text.lower()
+    if name not in env.metastore.list_databases():
+        if env.spark.catalog.databaseExists(name):
+            return env.sql(statement.span.text, parameters)
+        raise at(statement.name.span, DatabaseNotFound(f"Database does not exist: {name}"))
+    database = env.metastore.get_database(name)
+    row: list[str | None] = [name, database.comment or "", database.location, "", "", "", "", ""]
+    columns = list(DATABASE_COLUMNS)
+    if statement.extended:
+        columns.append("parameters")
+        pairs = ", ".join(f"{k}={v}" for k, v in sorted(database.parameters.items()))
+        row.append(f"{{{pairs}}}" if pairs else "")
+    return env.strings(columns, [row])

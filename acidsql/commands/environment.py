@@ -49,7 +49,7 @@ class Environment:
         """The table of any kind, or view, of the metastore under a name; a temporary view of Spark's goes first."""
         if name.catalog is not None and name.catalog.lower() != SPARK_CATALOG:
             return None
-        if name.database is None and self._is_temporary_view(name.table):
+        if name.database is None and self.is_temporary_view(name.table):
             return None
         return self.metastore.find_table(self.database_of(name), name.table.lower())
 
@@ -99,14 +99,15 @@ class Environment:
     def known_to_spark(self, name: TableName) -> bool:
         """Whether Spark itself has a table or view of that name."""
         parts = [p for p in (name.catalog, name.database or self._spark_database(name), name.table) if p]
-        if name.database is None and self._is_temporary_view(name.table):
+        if name.database is None and self.is_temporary_view(name.table):
             return True
         return bool(self.spark.catalog.tableExists(".".join(quote(p) for p in parts)))
 
     def _spark_database(self, name: TableName) -> str | None:
         return None if name.database is None else name.database
 
-    def _is_temporary_view(self, name: str) -> bool:
+    def is_temporary_view(self, name: str) -> bool:
+        """Whether Spark's session has a temporary view of that name."""
         catalog = self.spark._jsparkSession.sessionState().catalog()
         return bool(catalog.getTempView(name).isDefined())
 

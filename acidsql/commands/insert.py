@@ -10,14 +10,17 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, read_locks
 from acidsql.commands.environment import Environment
+from acidsql.commands.explained import Explained
+from acidsql.commands.merge_clauses import unknown_column
 from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
-from acidsql.commands.transaction import write_transaction
+from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Table
 from acidsql.partition_names import partition_name
+from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Target, Written
+from acidsql.plan.target import Change, Target, Written
 from acidsql.plan.values import NotStorable, key_text, literal, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
@@ -30,10 +33,6 @@ from acidsql.settings import (
 from acidsql.sql.references import References, analyse_query
 from acidsql.sql.statements import Default, Insert, Name, PartitionSpec, Span
 from acidsql.types import parse_type, to_spark
-
-SMALL_BYTES = 4 << 20
-"""A query that Spark estimates below this is fetched and written by the driver, unless it has too many rows."""
-
 
 @dataclass(frozen=True)
 class _Partitioning:
@@ -56,8 +55,12 @@ class InsertCommand:
     6. Publish by rename, register new partitions, commit, answer the counts.
     """
 
-    def __init__(self, env: Environment, statement: Insert, parameters: Mapping[str, Any], table: Table) -> None:
+    def __init__(
+        self, env: Environment, statement: Insert, parameters: Mapping[str, Any], table: Table, *, head: str = ""
+    ) -> None:
+        """``head`` is what stands before the query: FROM and its sources, in a statement of several INSERTs."""
         self.env = env
+        self.head = head
         self.statement = statement
         self.parameters = parameters
         self.table = table
@@ -107,9 +110,9 @@ class InsertCommand:
     def _body(self) -> Span:
         """The query with the WITH clause that stands before INSERT, as one text."""
         query, clause = self.statement.query, self.statement.with_clause
-        if clause is None:
+        if clause is None and not self.head:
             return query
-        text = f"{clause.text}\n{query.text}"
+        text = "\n".join(part for part in (clause.text if clause else "", self.head, query.text) if part)
         return Span(text, 0, len(text))
 
     def _columns(self) -> list[Column]:
@@ -122,7 +125,7 @@ class InsertCommand:
         for name in statement.columns:
             column = by_name.get(name.text.lower())
             if column is None or column.name in self.partitioning.static:
-                raise at(name.span, _unknown_column(name, table))
+                raise at(name.span, unknown_column(name, table))
             if column in chosen:
                 raise at(name.span, AnalysisError(f"Column {column.name} is named twice"))
             chosen.append(column)
@@ -138,23 +141,41 @@ class InsertCommand:
     def run(self) -> Written:
         """All phases from the resolved statement to the commit."""
         env = self.env
-        if self._exists_already():
-            return Written(0, 0)
+        if self.exists_already():
+            return Written()
         sources = find_sources(env, self.references, self.parameters)
-        with write_transaction(env, [*self._locks(), *read_locks(sources)]) as txn, Views(env.spark) as views:
+        with write_transaction(env, [*self.locks(), *read_locks(sources)]) as txn, Views(env.spark) as views:
             txn.confirm(self.table)
-            changes = self._changes(self._raw(Snapshot(env, txn.valid_txns) if sources else None, sources, views))
-            write_id = txn.allocate_write_id(self.table)
+            snapshot = Snapshot(env, txn.valid_txns) if sources else None
             staging = txn.stage(self.table)
-            target = Target(self.table, write_id, overwrite=self.statement.overwrite)
-            writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
-            written = writer.write(changes, deletes=False, inserts=True, small=self._small(changes))
-            self._hide_without_rows(writer, staging)
-            operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
-            txn.publish(self.table, staging, dynamic=operation if self.partitioning.dynamic else None)
+            written = self.write(self.changes(snapshot, sources, views), txn, staging)
+            self.publish(txn, staging)
         return written
 
-    def _exists_already(self) -> bool:
+    def changes(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
+        """The rows to insert as :mod:`acidsql.plan.write` describes them; ``snapshot`` where ACID tables are read."""
+        return self._changes(self._raw(snapshot, sources, views))
+
+    def write(self, changes: DataFrame, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> Written:
+        """Write rows into a staging area, as one statement of a transaction."""
+        target = Target(self.table, txn.allocate_write_id(self.table), statement_id, self.statement.overwrite)
+        writer = Writer(self.env.spark, target, staging, self.env.settings.value(DRIVER_WRITE_ROWS))
+        written = writer.write(changes, Change.INSERT, small=self._small(changes))
+        self._hide_without_rows(writer, staging)
+        return written
+
+    def publish(self, txn: WriteTransaction, staging: Staging) -> None:
+        """Move what was written to its place."""
+        operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
+        txn.publish(self.table, staging, dynamic=operation if self.partitioning.dynamic else None)
+
+    def explain(self, snapshot: Snapshot, views: Views) -> Explained:
+        """What :meth:`run` would do."""
+        sources = find_sources(self.env, self.references, self.parameters)
+        changes = self._changes(self._raw(snapshot if sources else None, sources, views))
+        return Explained(self.table, [*self.locks(), *read_locks(sources)], None, sources, changes)
+
+    def exists_already(self) -> bool:
         if not (self.statement.if_not_exists and self.statement.overwrite):
             return False
         if self.partitioning.dynamic:
@@ -165,7 +186,7 @@ class InsertCommand:
         keys = [k.name for k in self.table.partition_keys]
         return partition_name(keys, [self.partitioning.static[k] for k in keys])
 
-    def _locks(self) -> list[LockComponent]:
+    def locks(self) -> list[LockComponent]:
         """INSERT takes r, OVERWRITE e (Hive's ``AcidUtils.makeLockComponents``); dynamic partitions are named later."""
         kind, operation = LockType.SHARED_READ, Operation.INSERT
         if self.statement.overwrite:
@@ -261,8 +282,7 @@ class InsertCommand:
         return f"CAST(({column.default or 'NULL'}\n) AS {to_spark(parse_type(column.type), plain_strings=True)})"
 
     def _small(self, changes: DataFrame) -> bool | None:
-        size = int(changes._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
-        return None if size <= SMALL_BYTES else False
+        return None if estimated_bytes(changes) <= SMALL_BYTES else False
 
     def _hide_without_rows(self, writer: Writer, staging: Staging) -> None:
         """OVERWRITE hides what was there even where no row came: an empty base."""
@@ -274,14 +294,6 @@ class InsertCommand:
 
     def _at_table(self, error: AcidError) -> AcidError:
         return at(self.statement.table.span, error)
-
-
-def _unknown_column(name: Name, table: Table) -> AnalysisError:
-    return AnalysisError(
-        f"'{name.text}' in insert schema specification is not found among regular columns of {table.full_name}"
-        " nor dynamic partition columns",
-        hint=f"The columns are {', '.join(c.name for c in table.all_columns)}.",
-    )
 
 
 def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:

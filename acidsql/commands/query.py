@@ -11,14 +11,12 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot, bind, find_sources
 from acidsql.commands.environment import Environment
-from acidsql.commands.places import at
-from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import TxnType
 from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.views import Views
 from acidsql.settings import READ_LEASE
 from acidsql.sql.references import analyse_query
-from acidsql.sql.statements import CreateTempView, Explain, Query, Span, TableName
+from acidsql.sql.statements import CreateTempView, Query, Span, TableName
 
 
 class Pin:
@@ -45,7 +43,7 @@ class Pin:
 
 
 @contextmanager
-def _pinned(env: Environment) -> Iterator[Pin]:
+def pinned(env: Environment) -> Iterator[Pin]:
     """A pin that ends at once if the block fails."""
     pin = Pin(env)
     try:
@@ -63,7 +61,7 @@ def with_sources(
     sources = find_sources(env, references, parameters)
     if not sources:
         return env.sql(f"{head}{span.text}{tail}", parameters)
-    with _pinned(env) as pin, Views(env.spark) as views:
+    with pinned(env) as pin, Views(env.spark) as views:
         return pin.hold(env.sql(f"{head}{bind(env, references, sources, pin.snapshot, views)}{tail}", parameters))
 
 
@@ -76,14 +74,6 @@ def query(env: Environment, statement: Query, parameters: Mapping[str, Any]) -> 
     4. Keep the transaction alive until the DataFrame is garbage.
     """
     return with_sources(env, statement.span, parameters)
-
-
-def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any]) -> DataFrame:
-    """EXPLAIN of a query: Spark's own plan, over the snapshots."""
-    if not isinstance(statement.inner, Query):
-        span = statement.inner.span
-        raise at(span, UnsupportedError("EXPLAIN is there for queries only"))
-    return with_sources(env, statement.inner.span, parameters, head=f"EXPLAIN {statement.mode} ")
 
 
 def create_temp_view(env: Environment, statement: CreateTempView, parameters: Mapping[str, Any]) -> DataFrame:
@@ -119,6 +109,6 @@ def table_frame(env: Environment, name: TableName) -> DataFrame:
             env.get_table(name)
         text = f"SELECT * FROM {name.span.text}"
         return with_sources(env, Span(text, 0, len(text)), {})
-    with _pinned(env) as pin:
+    with pinned(env) as pin:
         partitions = env.metastore.list_partitions(table.database, table.name) if table.partition_keys else None
         return pin.hold(snapshot_frame(env.spark, pin.snapshot.of(table, partitions)))

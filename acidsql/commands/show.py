@@ -12,17 +12,19 @@ from pyspark.sql import DataFrame
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.errors import AnalysisError, PartitionNotFound
-from acidsql.metastore.model import Column, LockInfo, LockState, Table, TxnState
+from acidsql.metastore.model import LockInfo, LockState, Table, TxnState
 from acidsql.plan.snapshot import partition_names
-from acidsql.plan.values import literal, quote
 from acidsql.sql.statements import (
     PartitionSpec,
-    ShowCreateTable,
+    ShowColumns,
     ShowDatabases,
     ShowLocks,
     ShowPartitions,
+    ShowProperties,
     ShowTables,
     ShowTransactions,
+    ShowViews,
+    TableName,
 )
 
 TRANSACTION_COLUMNS = ("txnid", "state", "startedtime", "lastheartbeattime", "user", "host")
@@ -57,18 +59,40 @@ def show_databases(env: Environment, statement: ShowDatabases, parameters: Mappi
 
 
 def show_tables(env: Environment, statement: ShowTables, parameters: Mapping[str, Any]) -> DataFrame:
-    """ACID tables, and Spark's own tables and temporary views, of one database."""
+    """ACID tables and views over them, and Spark's own tables and temporary views, of one database."""
     database = statement.database.text.lower() if statement.database else env.database
+    rows = _relations(env, database, views_only=False)
+    return _relations_frame(env, "tableName", rows, statement.like)
+
+
+def show_views(env: Environment, statement: ShowViews, parameters: Mapping[str, Any]) -> DataFrame:
+    """Views of the metastore, and Spark's own and temporary ones, of one database."""
+    database = statement.database.text.lower() if statement.database else env.database
+    rows = _relations(env, database, views_only=True)
+    return _relations_frame(env, "viewName", rows, statement.like)
+
+
+def _relations(env: Environment, database: str, *, views_only: bool) -> dict[tuple[str, str], bool]:
+    """Whether a table or view is temporary, by its database (none for a temporary one) and name."""
     rows: dict[tuple[str, str], bool] = {}
+    ours = database in env.metastore.list_databases()
     if env.spark.catalog.databaseExists(database):
         for found in env.spark.catalog.listTables(database):
-            rows["" if found.isTemporary else database, found.name] = found.isTemporary
-    elif database not in env.metastore.list_databases():
+            if not views_only or found.isTemporary or found.tableType == "VIEW":
+                rows["" if found.isTemporary else database, found.name] = found.isTemporary
+    elif not ours:
         env.require_database(database)
-    if database in env.metastore.list_databases():
-        rows.update({(database, name): False for name in env.metastore.list_tables(database)})
-    kept = [(*key, temporary) for key, temporary in sorted(rows.items()) if _matches(key[1], statement.like)]
-    return env.frame({"namespace": pa.string(), "tableName": pa.string(), "isTemporary": pa.bool_()}, kept)
+    if ours:
+        listed = env.metastore.list_views if views_only else env.metastore.list_tables
+        rows.update({(database, name): False for name in listed(database)})
+    return rows
+
+
+def _relations_frame(
+    env: Environment, name: str, rows: Mapping[tuple[str, str], bool], pattern: str | None
+) -> DataFrame:
+    kept = [(*key, temporary) for key, temporary in sorted(rows.items()) if _matches(key[1], pattern)]
+    return env.frame({"namespace": pa.string(), name: pa.string(), "isTemporary": pa.bool_()}, kept)
 
 
 def show_partitions(env: Environment, statement: ShowPartitions, parameters: Mapping[str, Any]) -> DataFrame:
@@ -96,38 +120,37 @@ def _wanted_values(env: Environment, spec: PartitionSpec | None) -> dict[str, st
     return wanted
 
 
-def _column_text(column: Column) -> str:
-    parts = [f"  {quote(column.name)} {column.type}"]
-    if column.not_null:
-        parts.append("NOT NULL")
-    if column.default is not None:
-        parts.append(f"DEFAULT {column.default}")
-    if column.comment:
-        parts.append(f"COMMENT {literal(column.comment)}")
-    return " ".join(parts)
+def known_table(env: Environment, name: TableName) -> Table | None:
+    """The table or view that the metastore describes best; None where that is left to Spark.
+
+    ACID tables and views are ours; a table of a Hive Metastore that is not transactional is Spark's, if Spark knows it.
+    """
+    table = env.registered(name)
+    if table is None or table.is_transactional or table.is_view:
+        return table
+    return None if env.known_to_spark(name) else table
 
 
-def create_table_text(table: Table) -> str:
-    """The statement that makes a table like this one."""
-    lines = [f"CREATE TABLE {quote(table.database)}.{quote(table.name)} ("]
-    lines.append(",\n".join(_column_text(c) for c in table.columns) + ")")
-    if table.comment:
-        lines.append(f"COMMENT {literal(table.comment)}")
-    if table.partition_keys:
-        lines.append("PARTITIONED BY (\n" + ",\n".join(_column_text(k) for k in table.partition_keys) + ")")
-    lines.append("STORED AS ORC")
-    lines.append(f"LOCATION {literal(table.location)}")
-    properties = ",\n".join(f"  {literal(k)}={literal(v)}" for k, v in sorted(table.parameters.items()))
-    lines.append(f"TBLPROPERTIES (\n{properties})")
-    return "\n".join(lines)
-
-
-def show_create_table(env: Environment, statement: ShowCreateTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """SHOW CREATE TABLE."""
-    table = env.find_table(statement.table)
+def show_columns(env: Environment, statement: ShowColumns, parameters: Mapping[str, Any]) -> DataFrame:
+    """Names of a table's columns, partition keys last, under Hive's name for that column."""
+    table = known_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
-    return env.strings(["createtab_stmt"], [[create_table_text(table)]])
+    return env.strings(["field"], [[c.name] for c in table.all_columns])
+
+
+def show_properties(env: Environment, statement: ShowProperties, parameters: Mapping[str, Any]) -> DataFrame:
+    """A table's properties by name, or one of them; one that is not there is told in words, as Hive does."""
+    table = known_table(env, statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    found = dict(table.parameters) | ({"comment": table.comment} if table.comment is not None else {})
+    rows: list[list[str | None]] = [[k, v] for k, v in sorted(found.items())]
+    if statement.key is not None:
+        key = statement.key.value
+        missing = [f"Table {table.full_name} does not have property: {key}", None]
+        rows = [[key, found[key]] if key in found else missing]
+    return env.strings(["prpt_name", "prpt_value"], rows)
 
 
 def show_transactions(env: Environment, statement: ShowTransactions, parameters: Mapping[str, Any]) -> DataFrame:

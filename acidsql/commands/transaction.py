@@ -65,7 +65,7 @@ class WriteTransaction:
 
     def stage(self, table: Table) -> Staging:
         """A staging area, swept if the transaction does not commit."""
-        staging = Staging(table.location)
+        staging = Staging(table.location, events=table.is_full_acid)
         self.stagings.append(staging)
         return staging
 

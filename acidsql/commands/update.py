@@ -8,21 +8,23 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from acidsql.commands.assignments import assigned_columns
 from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, pruned_partitions, read_locks, search_of
 from acidsql.commands.environment import Environment
+from acidsql.commands.explained import Explained, TargetRead
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
-from acidsql.errors import AcidError, AnalysisError, ColumnNotFound
-from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
+from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.local import estimated_bytes
 from acidsql.plan.scan import RAW_KEY, ROW_ID, snapshot_frame
 from acidsql.plan.snapshot import partition_names
-from acidsql.plan.target import Target, Written
+from acidsql.plan.target import Change, Target, Written
 from acidsql.plan.values import NotStorable, quote, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, XLOCK_WRITE
 from acidsql.sql.references import References, analyse_expression
-from acidsql.sql.statements import Assignment, Default, Delete, Span, Update
+from acidsql.sql.statements import Default, Delete, Span, Update
 
 JOB_BYTES = 256 << 20
 """A statement without WHERE over more than this goes straight to a Spark job."""
@@ -57,14 +59,24 @@ class _RowChange(ABC):
         sources = {r: find_sources(env, r, self.parameters) for r in self._expressions()}
         partitions = self._partitions()
         if partitions is not None and not partitions:
-            return Written(0, 0)
+            return Written()
         locks = self._locks(partitions) + read_locks(s for found in sources.values() for s in found)
         with write_transaction(env, locks) as txn, Views(env.spark) as views:
             txn.confirm(table)
             changes = self._plan(Snapshot(env, txn.valid_txns), sources, partitions, views)
             if changes is None:
-                return Written(0, 0)
+                return Written()
             return self._write(txn, table, changes)
+
+    def explain(self, snapshot: Snapshot, views: Views) -> Explained:
+        """What :meth:`run` would do."""
+        sources = {r: find_sources(self.env, r, self.parameters) for r in self._expressions()}
+        read = [s for found in sources.values() for s in found]
+        partitions = self._partitions()
+        changes = None if partitions == () else self._plan(snapshot, sources, partitions, views)
+        search = search_of(self.table, self.where, None, self.alias or self.table.name, self.parameters)
+        locks = [*self._locks(partitions), *read_locks(read)]
+        return Explained(self.table, locks, TargetRead(partitions, search), read, changes)
 
     def _partitions(self) -> tuple[Partition, ...] | None:
         if not self.table.partition_keys:
@@ -118,9 +130,10 @@ class _RowChange(ABC):
         staging = txn.stage(table)
         writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
         small = None
-        if self.where is None and int(changes._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) > JOB_BYTES:
+        if self.where is None and estimated_bytes(changes) > JOB_BYTES:
             small = False
-        written = writer.write(changes, deletes=True, inserts=self.operation is Operation.UPDATE, small=small)
+        change = Change.UPDATE if self.operation is Operation.UPDATE else Change.DELETE
+        written = writer.write(changes, change, small=small)
         txn.publish(table, staging)
         return written
 
@@ -141,36 +154,10 @@ class UpdateCommand(_RowChange):
 
     def __init__(self, env: Environment, statement: Update, parameters: Mapping[str, Any]) -> None:
         super().__init__(env, statement, parameters)
-        self.assignments = {self._target_column(a).name: a for a in statement.assignments}
-        self._refuse_twice(statement.assignments)
+        self.assignments = assigned_columns(self.table, statement.assignments)
         self.expressions = {
             name: self._analyse(a.value) for name, a in self.assignments.items() if isinstance(a.value, Span)
         }
-
-    def _target_column(self, assignment: Assignment) -> Column:
-        name, span, table = assignment.column.text.lower(), assignment.column.span, self.table
-        problem: AcidError
-        if any(k.name == name for k in table.partition_keys):
-            problem = AnalysisError("Updating values of partition columns is not supported", code=10292)
-        else:
-            found = next((c for c in table.columns if c.name == name), None)
-            if found is not None:
-                return found
-            problem = ColumnNotFound(
-                f'Target column "{assignment.column.text}" of set clause is not found in table "{table.full_name}"',
-                code=10408,
-                hint=f"The columns are {', '.join(c.name for c in table.columns)}.",
-            )
-        raise at(span, problem)
-
-    @staticmethod
-    def _refuse_twice(assignments: Sequence[Assignment]) -> None:
-        seen: set[str] = set()
-        for assignment in assignments:
-            name, span = assignment.column.text.lower(), assignment.column.span
-            if name in seen:
-                raise at(span, AnalysisError(f"Column {name} is set twice"))
-            seen.add(name)
 
     def _expressions(self) -> list[References]:
         return [*super()._expressions(), *self.expressions.values()]
@@ -207,7 +194,7 @@ class DeleteCommand(_RowChange):
 
 def update(env: Environment, statement: Update, parameters: Mapping[str, Any]) -> DataFrame:
     """Run UPDATE; the row of counts."""
-    return env.counts(updated=UpdateCommand(env, statement, parameters).run().inserted)
+    return env.counts(updated=UpdateCommand(env, statement, parameters).run().updated)
 
 
 def delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> DataFrame:

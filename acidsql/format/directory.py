@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from acidsql.errors import CorruptFile, SnapshotTooOld
@@ -26,8 +26,9 @@ class AcidFile:
         path: Full path.
         name: Last component of the path.
         bucket_id: The bucket number in its name, -1 where the name has none.
-        length: Size in bytes.
+        length: Size in bytes; of a streamed file that is still being written, as far as it is finished.
         modified_ns: Time of last modification, nanoseconds since 1970.
+        is_prefix: Whether more (or, on HDFS, seemingly less) than ``length`` bytes are there: a writer is at work.
     """
 
     path: str
@@ -35,6 +36,7 @@ class AcidFile:
     bucket_id: int
     length: int
     modified_ns: int
+    is_prefix: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ class AcidDirectory:
         path: Full path.
         files: Its data files by path: bucket files, and files without ACID columns as LOAD DATA leaves them. Those in
             directories below it (union all, export) count as its own.
+        has_version_file: Whether ``_orc_acid_version`` is in it: since Hive 3 there are no update events then.
     """
 
     name: BaseName | DeltaName
     path: str
     files: tuple[AcidFile, ...]
+    has_version_file: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,16 @@ class AcidState:
         return tuple(d for d in self.deltas if not _is_delete(d.name))
 
     @property
+    def data_directories(self) -> tuple[AcidDirectory, ...]:
+        """The base and the deltas that hold rows."""
+        return (*([self.base] if self.base else []), *self.insert_deltas)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read rows from."""
+        return not self.originals and not any(d.files for d in self.data_directories)
+
+    @property
     def delete_deltas(self) -> tuple[AcidDirectory, ...]:
         """The deltas that hold delete events."""
         return tuple(d for d in self.deltas if _is_delete(d.name))
@@ -100,7 +114,14 @@ class DirectorySummary(NamedTuple):
     max_visibility_txn: int
 
 
-def acid_state(fs: FileSystem, path: str, valid_write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> AcidState:
+def acid_state(
+    fs: FileSystem,
+    path: str,
+    valid_write_ids: ValidWriteIdList,
+    valid_txns: ValidTxnList,
+    *,
+    any_file_name: bool = False,
+) -> AcidState:
     """The state of a table (or partition) directory for a snapshot; empty where the directory is not there.
 
     Args:
@@ -108,12 +129,14 @@ def acid_state(fs: FileSystem, path: str, valid_write_ids: ValidWriteIdList, val
         path: The directory that holds bases, deltas and original files.
         valid_write_ids: The write ids of the table that the snapshot sees.
         valid_txns: The transactions that it sees; compacted directories of others (``_v<txn>``) are passed over.
+        any_file_name: Whether files of any name count, as in an insert-only table; in another one only those with a
+            bucket number in their names are data.
 
     Raises:
         SnapshotTooOld: When the files that the snapshot needs were compacted away (Hive 10327).
-        CorruptFile: When a directory name or ``_metadata_acid`` cannot be understood.
+        CorruptFile: When a directory name, ``_metadata_acid`` or a side file cannot be understood.
     """
-    return _Selection(fs, path, valid_write_ids, valid_txns).state()
+    return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name).state()
 
 
 def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) -> bool:
@@ -167,9 +190,17 @@ class _Delta:
 class _Selection:
     """One run of ``getAcidState``: gathers candidates, then picks."""
 
-    def __init__(self, fs: FileSystem, path: str, valid_write_ids: ValidWriteIdList, valid_txns: ValidTxnList) -> None:
+    def __init__(
+        self,
+        fs: FileSystem,
+        path: str,
+        valid_write_ids: ValidWriteIdList,
+        valid_txns: ValidTxnList,
+        any_file_name: bool,
+    ) -> None:
         self._fs = fs
         self._path = path
+        self._any_file_name = any_file_name
         self._write_ids = valid_write_ids
         self._txns = valid_txns
         self._obsolete: list[str] = []
@@ -199,8 +230,8 @@ class _Selection:
         kept = self._choose_deltas(self._with_valid_ids(deltas), base)
         return AcidState(
             path=self._path,
-            base=None if base is None else AcidDirectory(base.name, base.path, self._files(base.path)),
-            deltas=tuple(AcidDirectory(d.name, d.path, self._files(d.path)) for d in kept),
+            base=None if base is None else self._directory(base),
+            deltas=tuple(self._directory(d) for d in kept),
             originals=tuple(originals),
             obsolete=tuple(self._obsolete),
             aborted=tuple(self._aborted),
@@ -299,10 +330,16 @@ class _Selection:
 
     # --- files ---
 
-    def _files(self, path: str) -> tuple[AcidFile, ...]:
-        """The data files of a base or delta."""
-        found = (_acid_file(f) for f in _walk(self._fs, path) if not names.is_side_file(f.name))
-        return tuple(sorted((f for f in found if f.bucket_id >= 0), key=lambda f: f.path))
+    def _directory(self, found: _Base | _Delta) -> AcidDirectory:
+        """A base or delta with its data files."""
+        listed = self._fs.list(found.path)
+        below = list(_walk(self._fs, listed))
+        sides = {f.path for f in below if names.is_side_file(f.name)} if _may_be_streamed(found.name) else set()
+        files = (_acid_file(f) for f in below if not names.is_side_file(f.name))
+        chosen = [f for f in files if self._any_file_name or f.bucket_id >= 0]
+        written = (_written(self._fs, f) if names.side_file(f.path) in sides else f for f in chosen)
+        has_version_file = any(entry.name == names.ACID_VERSION_FILE for entry in listed)
+        return AcidDirectory(found.name, found.path, tuple(sorted(written, key=lambda f: f.path)), has_version_file)
 
     def _originals(self, entry: FileStatus) -> Iterator[AcidFile]:
         if not entry.is_dir:
@@ -333,13 +370,43 @@ def _visible(fs: FileSystem, path: str) -> Iterator[FileStatus]:
     return (entry for entry in fs.list(path) if not names.is_hidden(entry.name))
 
 
-def _walk(fs: FileSystem, path: str) -> Iterator[FileStatus]:
-    """All files below a directory."""
-    for entry in _visible(fs, path):
+def _walk(fs: FileSystem, entries: Iterable[FileStatus]) -> Iterator[FileStatus]:
+    """All files among some entries, and below them."""
+    for entry in entries:
+        if names.is_hidden(entry.name):
+            continue
         if entry.is_dir:
-            yield from _walk(fs, entry.path)
+            yield from _walk(fs, fs.list(entry.path))
         else:
             yield entry
+
+
+def _may_be_streamed(name: BaseName | DeltaName) -> bool:
+    """Whether side files count in a directory (``ParsedDeltaLight.mayContainSideFile``)."""
+    return (
+        isinstance(name, DeltaName)
+        and not name.is_delete
+        and name.min_write_id != name.max_write_id
+        and not name.visibility_txn
+    )
+
+
+def _written(fs: FileSystem, file: AcidFile) -> AcidFile:
+    """A streamed file as far as its side file says that it is written (``AcidUtils.getLogicalLength``).
+
+    Raises:
+        CorruptFile: When the side file says nothing: whatever is read then may be less than what was committed.
+    """
+    side = names.side_file(file.path)
+    try:
+        content = fs.read_bytes(side)
+    except FileNotFoundError:  # the writer has closed the file since the listing
+        return file
+    whole = len(content) // 8 * 8
+    if not whole:
+        raise CorruptFile(f"{side} is there, but says no length", hint="Run the statement again in a while.")
+    length = int.from_bytes(content[whole - 8 : whole], "big", signed=True)
+    return file if length == file.length > 0 else replace(file, length=length, is_prefix=True)
 
 
 def _acid_file(entry: FileStatus) -> AcidFile:

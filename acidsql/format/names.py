@@ -115,6 +115,11 @@ def bucket_file(bucket_id: int) -> str:
     return f"{BUCKET_PREFIX}{bucket_id:05d}"
 
 
+def original_file(bucket_id: int) -> str:
+    """The name of a file without ACID columns, as Hive's tasks name theirs."""
+    return f"{bucket_id:06d}_0"
+
+
 def parse_bucket_file(name: str) -> BucketFile | None:
     """What the name of a data file in a base or delta says, None where it is not one."""
     m = _BUCKET.fullmatch(name)

@@ -44,6 +44,7 @@ __all__ = [
     "write_deletes",
     "write_empty",
     "write_inserts",
+    "write_rows",
 ]
 
 STRIPE_BYTES = 64 * 1024 * 1024
@@ -135,17 +136,14 @@ def write_inserts(
     stripes = _Stripes(count, rows.nbytes)
 
     def events(start: int, stop: int) -> Iterable[tuple[Any, ...]]:
-        part = rows.slice(start, stop - start)
-        columns = [
-            to_stored(_one_chunk(column), t) for column, (_, t) in zip(part.columns, row_type.fields, strict=True)
-        ]
+        columns = _stored_columns(rows, row_type, start, stop)
         ids = range(first_row_id + start, first_row_id + stop)
         insert, same = repeat(int(Operation.INSERT)), repeat(write_id)
         return zip(insert, same, repeat(bucket), ids, same, zip(*columns, strict=True))
 
     last_keys = [RecordKey(write_id, bucket, first_row_id + end - 1) for end in stripes.ends]
     metadata = acid_metadata(AcidStats(inserts=count), last_keys)
-    _write(fs, path, row_type, (events(*span) for span in stripes.spans), stripes, metadata, compression)
+    _write(fs, path, event_type(row_type), (events(*span) for span in stripes.spans), stripes, metadata, compression)
     return count
 
 
@@ -179,17 +177,40 @@ def write_deletes(
         return ((int(Operation.DELETE), *key, write_id, None) for key in events[start:stop])
 
     metadata = acid_metadata(AcidStats(deletes=len(events)), [RecordKey(*events[end - 1]) for end in stripes.ends])
-    _write(fs, path, row_type, (deletes(*span) for span in stripes.spans), stripes, metadata, compression)
+    _write(fs, path, event_type(row_type), (deletes(*span) for span in stripes.spans), stripes, metadata, compression)
     return len(events)
 
 
-def write_empty(fs: FileSystem, path: str, row_type: Struct, *, compression: str = "zlib") -> None:
-    """Write a file of events that holds none. A base without any file would hide nothing from some readers (Trino).
+def write_rows(fs: FileSystem, path: str, row_type: Struct, rows: pa.Table, *, compression: str = "zlib") -> int:
+    """Write a file of bare rows, without events, as tables that only grow have them (``insert_only``).
+
+    Args and errors are those of :func:`write_inserts`.
+
+    Returns:
+        The number of rows.
+    """
+    count = int(rows.num_rows)
+    stripes = _Stripes(count, rows.nbytes)
+    parts = (zip(*_stored_columns(rows, row_type, *span), strict=True) for span in stripes.spans)
+    _write(fs, path, row_type, parts, stripes, {}, compression)
+    return count
+
+
+def write_empty(fs: FileSystem, path: str, row_type: Struct, *, events: bool = True, compression: str = "zlib") -> None:
+    """Write a file that holds no events, or no rows. A base without any file would hide nothing from some readers
+    (Trino).
 
     Raises:
         UnsupportedError: When the compression is not known.
     """
-    _write(fs, path, row_type, (), _Stripes(0, 0), acid_metadata(AcidStats(), ()), compression)
+    metadata = acid_metadata(AcidStats(), ()) if events else {}
+    _write(fs, path, event_type(row_type) if events else row_type, (), _Stripes(0, 0), metadata, compression)
+
+
+def _stored_columns(rows: pa.Table, row_type: Struct, start: int, stop: int) -> list[Sequence[Any]]:
+    """Some of the rows, column by column as pyorc stores them."""
+    part = rows.slice(start, stop - start)
+    return [to_stored(_one_chunk(column), t) for column, (_, t) in zip(part.columns, row_type.fields, strict=True)]
 
 
 def _check_keys(path: str, keys: Sequence[tuple[int, int, int]]) -> None:
@@ -226,7 +247,7 @@ class _Stripes:
 def _write(
     fs: FileSystem,
     path: str,
-    row_type: Struct,
+    schema: Struct,
     parts: Iterable[Iterable[tuple[Any, ...]]],
     stripes: _Stripes,
     metadata: dict[str, bytes],
@@ -237,7 +258,7 @@ def _write(
     with fs.open_write(path) as file:
         writer = pyorc.Writer(
             file,
-            _pyorc_type(event_type(row_type)),
+            _pyorc_type(schema),
             batch_size=stripes.batch_rows,
             stripe_size=_NEVER,
             compression=_COMPRESSIONS[compression],

@@ -73,6 +73,15 @@ class AcidStats:
         return b"%d,%d,%d" % (self.inserts, self.updates, self.deletes)
 
 
+def parse_stats(value: bytes) -> AcidStats | None:
+    """How many events of each kind the value of :data:`STATS_KEY` tells of; None where it cannot be understood."""
+    try:
+        inserts, updates, deletes = map(int, value.decode().split(","))
+    except ValueError:
+        return None
+    return AcidStats(inserts, updates, deletes)
+
+
 def event_type(row_type: Struct) -> Struct:
     """The type of the events of a table whose data columns are ``row_type``."""
     bigint, integer = Primitive("bigint"), Primitive("int")

@@ -81,8 +81,13 @@ class OrcFooter:
         return self.acid_schema is not AcidSchema.NONE
 
 
-def read_footer(fs: FileSystem, path: str) -> OrcFooter:
+def read_footer(fs: FileSystem, path: str, length: int | None = None) -> OrcFooter:
     """Read the footer of an ORC file.
+
+    Args:
+        fs: The file system of ``path``.
+        path: The file.
+        length: Where the file ends, if not at its physical end: a streamed file has a footer after each commit.
 
     Raises:
         CorruptFile: When it is not an ORC file, or not a whole one.
@@ -91,15 +96,19 @@ def read_footer(fs: FileSystem, path: str) -> OrcFooter:
     """
     with fs.open_read(path) as file:
         try:
-            return _read(file)
+            return _read(file, length)
         except (ValueError, IndexError, KeyError, zlib.error, pa.ArrowInvalid, OSError) as e:
             raise CorruptFile(f"{path} is not an ORC file, or not a whole one") from e
         except UnsupportedError as e:
             raise UnsupportedError(f"{path}: {e.message}", hint=e.hint) from e
 
 
-def _read(file: BinaryIO) -> OrcFooter:
+def _read(file: BinaryIO, length: int | None) -> OrcFooter:
     size = file.seek(0, 2)
+    if length is not None:
+        if length > size:
+            raise ValueError(f"it has {size} bytes, not {length}")
+        size = length
     if size < 2 * len(MAGIC):
         raise ValueError(f"it has {size} bytes")
     tail = _last(file, size, _FIRST_READ)
@@ -119,8 +128,9 @@ def _read(file: BinaryIO) -> OrcFooter:
 
 
 def _last(file: BinaryIO, size: int, count: int) -> bytes:
-    file.seek(max(0, size - count))
-    return file.read(count)
+    start = max(0, size - count)
+    file.seek(start)
+    return file.read(size - start)
 
 
 def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -> OrcFooter:

@@ -51,6 +51,8 @@ class Table:
     """Seconds since 1970."""
     view_text: str | None = None
     """The query of a view (``table_type`` VIRTUAL_VIEW), its names complete."""
+    view_original: str | None = None
+    """The query of a view as the user wrote it."""
     checks: tuple[str, ...] = ()
     """Conditions of the enabled CHECK constraints, as SQL text."""
 
@@ -63,6 +65,10 @@ class Table:
     def all_columns(self) -> tuple[Column, ...]:
         """Data columns, then partition keys: the order of ``SELECT *``."""
         return self.columns + self.partition_keys
+
+    @property
+    def is_view(self) -> bool:
+        return self.view_text is not None
 
     @property
     def is_transactional(self) -> bool:
@@ -85,6 +91,43 @@ class Partition:
     table: str
     values: tuple[str, ...]
     location: str
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """What ANALYZE … FOR COLUMNS found of a column; None for what does not apply to its type.
+
+    Attributes:
+        low, high: The least and the greatest value, as text.
+        distinct: How many values there are, approximately.
+        average_length, max_length: Of strings in characters, of binary values in bytes.
+    """
+
+    column: str
+    type: str
+    nulls: int
+    distinct: int | None = None
+    low: str | None = None
+    high: str | None = None
+    average_length: float | None = None
+    max_length: int | None = None
+    trues: int | None = None
+    falses: int | None = None
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What ANALYZE found of a table, or of one partition.
+
+    Attributes:
+        parameters: ``numRows``, ``numFiles``, ``totalSize``: those that were found out.
+        columns: Statistics of columns.
+        exact: Whether the number of rows is that of the snapshot, counted.
+    """
+
+    parameters: Mapping[str, str]
+    columns: tuple[ColumnStatistics, ...] = ()
+    exact: bool = False
 
 
 @dataclass(frozen=True)

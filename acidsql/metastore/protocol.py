@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from acidsql.metastore.model import (
+    ColumnStatistics,
     CompactionFilter,
     CompactionInfo,
     CompactionRequest,
@@ -22,6 +23,7 @@ from acidsql.metastore.model import (
     Operation,
     Partition,
     RowChange,
+    Statistics,
     Table,
     TxnInfo,
     TxnType,
@@ -72,10 +74,14 @@ class Catalog(Protocol):
         """Raises: DatabaseNotFound."""
         ...
 
+    def list_views(self, database: str) -> list[str]:
+        """Those of :meth:`list_tables` that are views. Raises: DatabaseNotFound."""
+        ...
+
     def alter_table(
         self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
     ) -> None:
-        """Replace columns, parameters, comment and location of a table of the same name.
+        """Replace columns, parameters, comment and location of a table of the same name, or the query of a view.
 
         Args:
             table: The table as it is to be.
@@ -104,6 +110,33 @@ class Catalog(Protocol):
         """
         ...
 
+    def set_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
+    ) -> None:
+        """Keep what ANALYZE found, in the place of what is there.
+
+        Args:
+            table: The table.
+            write_id: The write id of the transaction that analysed it; an ANALYZE of Hive's takes one too.
+            write_ids: What that transaction saw. Statistics are not kept as exact where rows that it did not see are
+                on their way.
+            found: By the name of a partition; by the empty name for the table as a whole.
+
+        Raises:
+            UnsupportedError: When the store has no place for statistics of columns.
+        """
+        ...
+
+    def partition_parameters(
+        self, database: str, table: str, names: Sequence[str] | None = None
+    ) -> dict[str, Mapping[str, str]]:
+        """Parameters of partitions by name; only of ``names`` where given. Raises: TableNotFound."""
+        ...
+
+    def column_statistics(self, table: Table, partition: str | None = None) -> list[ColumnStatistics]:
+        """Statistics of columns of a table as a whole, or of one partition by its name; empty where there are none."""
+        ...
+
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         """Forget a table with its partitions, write ids, completed components and write sets.
 
@@ -125,6 +158,53 @@ class Catalog(Protocol):
 
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         """Partitions ordered by name; only those of ``names`` (``p=1/q=even``) where given. Raises: TableNotFound."""
+        ...
+
+    def rename_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        write_id: int | None = None,
+        write_ids: ValidWriteIdList | None = None,
+    ) -> None:
+        """Give a table another name, also in another database; all that is known of the old one follows.
+
+        That is its partitions, its write ids, locks, components and write sets (Hive's ``TxnHandler.onRename``).
+
+        Args:
+            database: Where it is.
+            name: What it is called.
+            table: How it is to be described. A Hive Metastore moves the files of a table that is at its usual place,
+                and chooses the new place by itself; the embedded store takes the location that it is given, moves
+                places of partitions along, and never touches files.
+            write_id: The write id, in the old name, of the transaction that renames it.
+            write_ids: What that transaction sees.
+
+        Raises:
+            TableNotFound, DatabaseNotFound, AlreadyExists.
+        """
+        ...
+
+    def rename_partition(
+        self, database: str, table: str, name: str, partition: Partition, *, write_ids: ValidWriteIdList | None = None
+    ) -> None:
+        """Give a partition other values. Files and location as for :meth:`rename_table`.
+
+        Args:
+            database, table: Where it is.
+            name: What it is called (``p=1/q=even``).
+            partition: Its new values and location.
+            write_ids: What the transaction sees that renames it.
+
+        Raises:
+            TableNotFound, PartitionNotFound, AlreadyExists.
+        """
+        ...
+
+    def alter_partition(self, partition: Partition) -> None:
+        """Give a partition another location. Raises: TableNotFound, PartitionNotFound."""
         ...
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Spark's view of event files: the one place that hands paths to Spark's ORC reader."""
+"""Spark's view of data files: the one place that hands paths to Spark's ORC reader."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from acidsql import fs
 from acidsql.format.schema import EVENT_COLUMNS
+from acidsql.metastore.model import Column
 from acidsql.plan.values import quote
 from acidsql.types import Decimal, HiveType, Primitive, parse_type, to_spark
 
@@ -73,6 +74,31 @@ def event_frame(
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
 
 
+def plain_options(paths: Sequence[str], columns: Sequence[Column], width: int) -> tuple[str, dict[str, str], list[str]]:
+    """What Spark's ORC reader needs for files without event columns: schema, options, and the paths as it takes them.
+
+    Columns are found by their position and called ``c0…``, whatever their names are in each of the files; those that a
+    file does not have are NULL.
+
+    Args:
+        paths: The files.
+        columns: The columns of the table.
+        width: The number of columns of the widest file: Spark wants to know of all of them.
+    """
+    types = [to_spark(parse_type(c.type), plain_strings=True) for c in columns]
+    types += ["tinyint"] * (width - len(types))
+    globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
+    options = {"__globPaths__": globbing, "orc.force.positional.evolution": "true"}
+    return ", ".join(f"c{i} {t}" for i, t in enumerate(types)), options, literal
+
+
+def plain_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
+    """The rows of files without event columns; arguments as for :func:`plain_options`."""
+    schema, options, literal = plain_options(paths, columns, width)
+    with _listing_on_the_driver(spark):
+        return spark.read.schema(schema).options(**options).orc(literal)
+
+
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 """The characters by which Spark takes a path for a pattern (``SparkHadoopUtil.isGlobPath``)."""
 
@@ -126,7 +152,7 @@ def with_file_values(
     rows = []
     for url in files:
         known = values[fs.absolute(unquote(url))]
-        rows += [[spelling, *known] for spelling in _spellings(url)]
+        rows += [[spelling, *known] for spelling in spellings(url)]
     key = f"{path}_of"
     arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate([pa.string(), *columns.values()])]
     table = spark.createDataFrame(pa.table(arrays, names=[key, *columns]))
@@ -135,7 +161,7 @@ def with_file_values(
     return joined.filter(f"CASE WHEN {key} IS NULL THEN raise_error('{message}') ELSE true END")
 
 
-def _spellings(url: str) -> list[str]:
+def spellings(url: str) -> list[str]:
     """Spark writes the root of a local URI with one slash or with three, depending on who asks."""
     if not url.startswith("file:"):
         return [url]

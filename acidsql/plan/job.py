@@ -7,42 +7,53 @@ bucket names. What the frames of changes hold is told in :mod:`acidsql.plan.writ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
+from acidsql.errors import CardinalityViolation
 from acidsql.format.bucket import encode
+from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import read_footer
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Target, Written
-from acidsql.plan.values import literal, to_orc_job, zones_of
+from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.values import literal, quote, to_orc_job, zones_of
 from acidsql.types import to_spark
 
 _ROW_NUMBER = (1 << 33) - 1
 """``monotonically_increasing_id`` keeps the task's number above these bits, and a row number in the task in them."""
-_WRITER_BITS = 0x0FFF0000
+_WRITER = "CASE WHEN shiftright(bucketId, 29) = 0 THEN bucketId ELSE (bucketId & 0x0FFF0000) >> 16 END".replace(
+    "0x0FFF0000", str(0x0FFF0000)
+)
+_KEY, _SINK, _NUMBER = "__acid_k", "__acid_sink", "__acid_writer"
+"""Directories of the job's output: the partition keys, which directory of events, and which bucket file in it."""
+_DELETES, _VERSIONS, _INSERTS = 0, 1, 2
+_TWICE = re.compile(r"acidsql: matched twice: (-?\d+), (-?\d+), (-?\d+)")
 
 
 def write_by_job(
-    spark: SparkSession, target: Target, staging: Staging, changes: DataFrame, *, deletes: bool, inserts: bool
+    spark: SparkSession, target: Target, staging: Staging, changes: DataFrame, change: Change | None
 ) -> Written:
     """Write all changes with one job.
 
     Raises:
         AcidError: When more than 4096 tasks would each write a bucket file (``BucketCodec`` numbers no more).
+        CardinalityViolation: When a row is named twice in changes of several kinds.
     """
-    keys = [f"k{i}" for i in range(len(target.table.partition_keys))]
-    row = _row(spark, target)
-    if deletes:
-        events, by = _change_events(target, changes, keys, row if inserts else None), [*keys, "kind", "writer"]
+    keys = [f"{_KEY}{i}" for i in range(len(target.table.partition_keys))]
+    changes = changes.withColumnsRenamed({f"k{i}": name for i, name in enumerate(keys)})
+    shuffled = change is not Change.INSERT or "b" in changes.columns
+    if shuffled:
+        events, by = _placed_events(spark, target, changes, keys, change), [*keys, _SINK, _NUMBER]
     else:
-        events, by = _insert_events(target, changes, keys, row), keys
+        events, by = _task_events(spark, target, changes, keys), keys
     output = fs.join(staging.path, "job")
     write = events.write.option("compression", target.compression).option("maxRecordsPerFile", "0")
     try:
@@ -50,32 +61,56 @@ def write_by_job(
     except Py4JJavaError as e:  # neither an error of Spark's own nor of a task: the driver could not write
         with java_errors("write", output):
             raise e from None
-    return _collect(target, staging, output, deletes)
+    except PySparkException as e:
+        found = _TWICE.search(str(e))
+        if found is None:
+            raise
+        raise matched_twice(*map(int, found.groups())) from None
+    return _collect(target, staging, output, change, shuffled)
+
+
+def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolation:
+    """The error of a row that is named twice."""
+    return CardinalityViolation(
+        "Cardinality Violation in Merge statement: several rows of the source match the row"
+        f' {{"writeid":{write_id},"bucketid":{bucket},"rowid":{row_id}}} of the target',
+        hint="Make the source's rows unique by what ON compares.",
+    )
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+def _values(spark: SparkSession, target: Target) -> list[tuple[str, str]]:
+    """Name and expression of each column as Spark's ORC writer stores it."""
+    zones = zones_of(spark)
+    return [(n, to_orc_job(f"c{i}", t, zones)) for i, (n, t) in enumerate(row_type_of(target.table).fields)]
 
 
 def _row(spark: SparkSession, target: Target) -> str:
-    zones = zones_of(spark)
-    fields = row_type_of(target.table).fields
-    values = ", ".join(f"{literal(n)}, {to_orc_job(f'c{i}', t, zones)}" for i, (n, t) in enumerate(fields))
-    return f"named_struct({values})"
+    return f"named_struct({', '.join(f'{literal(n)}, {value}' for n, value in _values(spark, target))})"
 
 
-def _insert_events(target: Target, changes: DataFrame, keys: list[str], row: str) -> DataFrame:
+def _task_events(spark: SparkSession, target: Target, changes: DataFrame, keys: list[str]) -> DataFrame:
     """One file per task and partition, the task's number is the writer's: no shuffle is needed."""
     numbered = changes.selectExpr("*", "monotonically_increasing_id() AS id")
+    above = _directory_keys(keys, "id")
+    if not target.table.is_full_acid:
+        rows = [f"{value} AS {quote(n)}" for n, value in _values(spark, target)]
+        return numbered.selectExpr(*rows, *above).sortWithinPartitions(*keys) if keys else numbered.selectExpr(*rows)
     events = numbered.selectExpr(
         "0 AS operation",
         f"{target.write_id}L AS originalTransaction",
         f"{encode(0, target.statement_id)} | (CAST(id >> 33 AS int) << 16) AS bucket",
         f"id & {_ROW_NUMBER}L AS rowId",
         f"{target.write_id}L AS currentTransaction",
-        f"{row} AS row",
-        *_directory_keys(keys, "id"),
+        f"{_row(spark, target)} AS row",
+        *above,
     )
     return events.sortWithinPartitions(*keys, "rowId") if keys else events
 
 
-def _directory_keys(keys: list[str], number: str) -> list[str]:
+def _directory_keys(keys: Sequence[str], number: str) -> list[str]:
     """The keys as texts that Spark neither takes for constants nor for NULL.
 
     Of a constant, and of a string that can be NULL, Spark's writer sorts by its directories anew (``V1Writes``), and
@@ -85,55 +120,104 @@ def _directory_keys(keys: list[str], number: str) -> list[str]:
     return [f"CASE WHEN {number} < 0 THEN '' ELSE coalesce({k}, {literal(DEFAULT_PARTITION)}) END AS {k}" for k in keys]
 
 
-def _change_events(target: Target, changes: DataFrame, keys: list[str], row: str | None) -> DataFrame:
-    """Both directories of an UPDATE in one job: a delete event and, unless it is a DELETE, an insert event per row.
+def _placed_events(
+    spark: SparkSession, target: Target, changes: DataFrame, keys: list[str], change: Change | None
+) -> DataFrame:
+    """All directories of a statement in one job: of each change its delete event, its insert event, or both.
 
     All rows of a bucket meet in one task (one file a bucket), sorted as readers need them.
     """
+    placed = _numbered(_placed(spark, changes, keys, change), keys, change)
+    if not target.table.is_full_acid:
+        rows = [f"{value} AS {quote(n)}" for n, value in _values(spark, target)]
+        above = [*keys, f"CAST(if(number < 0, 0, {_INSERTS}) AS int) AS {_SINK}", _NUMBER]
+        return placed.selectExpr(*rows, *above).sortWithinPartitions(*keys, _SINK, _NUMBER)
+    events = placed.selectExpr(*keys, _NUMBER, f"explode({_events(spark, target, change)}) AS e")
+    flat = events.selectExpr(*keys, f"e.sink AS {_SINK}", _NUMBER, *[f"e.{n} AS {n}" for n in EVENT_COLUMNS])
+    return flat.sortWithinPartitions(*keys, _SINK, _NUMBER, "originalTransaction", "bucket", "rowId")
+
+
+def _placed(spark: SparkSession, changes: DataFrame, keys: list[str], change: Change | None) -> DataFrame:
+    """The changes with the number of the bucket file that each one's events go to, all of one number in one task."""
+    new = "b" if "b" in changes.columns else f"spark_partition_id() % {max(1, spark.sparkContext.defaultParallelism)}"
+    if change is None:
+        number = f"CASE WHEN rowId IS NULL THEN {new} ELSE {_WRITER} END"
+    else:
+        number = new if change is Change.INSERT else _WRITER
+    positive = "0" if change is Change.INSERT else "coalesce(rowId, 0L)"
+    kept = [quote(c) for c in changes.columns if c not in keys and c != "b"]
+    made = [*kept, *_directory_keys(keys, positive), f"CAST({number} AS int) AS {_NUMBER}"]
+    return changes.selectExpr(*made).repartition(*keys, _NUMBER)
+
+
+def _numbered(placed: DataFrame, keys: list[str], change: Change | None) -> DataFrame:
+    """The changes with a number that is unique in their task; where they are of several kinds, each row only once."""
+    numbered = placed.selectExpr("*", f"monotonically_increasing_id() & {_ROW_NUMBER}L AS number")
+    if change is not None:
+        return numbered
+    # rows that are inserted have no identity: each one is a group of its own
+    group = ", ".join([*keys, _NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
+    checked = numbered.selectExpr("*", f"count(*) OVER (PARTITION BY {group}) AS times")
+    message = "concat('acidsql: matched twice: ', concat_ws(', ', writeId, bucketId, rowId))"
+    once = f"CASE WHEN times > 1 THEN raise_error({message}) ELSE kind <> {int(Change.NOTHING)} END"
+    return checked.filter(once)
+
+
+def _events(spark: SparkSession, target: Target, change: Change | None) -> str:
+    """An array of the events of a change, each with the directory that it goes to."""
+    if change is not None:
+        return _events_of(spark, target, change, target)
+    kinds = (Change.INSERT, Change.UPDATE, Change.DELETE)
+    cases = [f"WHEN {int(k)} THEN {_events_of(spark, target, k, target.next)}" for k in kinds]
+    return f"CASE kind {' '.join(cases)} END"
+
+
+def _events_of(spark: SparkSession, target: Target, change: Change, inserts: Target) -> str:
+    events = []
+    if change is not Change.INSERT:
+        events.append(_event(target, _DELETES, 2, "writeId", "bucketId", "rowId", None))
+    if change is not Change.DELETE:
+        sink, into = (_INSERTS, inserts) if change is Change.INSERT else (_VERSIONS, target)
+        bucket = f"{encode(0, into.statement_id)} | ({_NUMBER} << 16)"
+        events.append(_event(target, sink, 0, f"{target.write_id}L", bucket, "number", _row(spark, target)))
+    return f"array({', '.join(events)})"
+
+
+def _event(target: Target, sink: int, operation: int, original: str, bucket: str, row_id: str, row: str | None) -> str:
     ddl = to_spark(row_type_of(target.table), plain_strings=True)
-    write_id = target.write_id
-    kept = [c for c in changes.columns if c not in keys]
-    placed = (
-        changes.selectExpr(*kept, *_directory_keys(keys, "rowId"), f"(bucketId & {_WRITER_BITS}) >> 16 AS writer")
-        .repartition(*keys, "writer")
-        .selectExpr("*", f"monotonically_increasing_id() & {_ROW_NUMBER}L AS number")
+    return (
+        f"named_struct('sink', {sink}, 'operation', {operation}, 'originalTransaction', {original},"
+        f" 'bucket', {bucket}, 'rowId', {row_id}, 'currentTransaction', {target.write_id}L,"
+        f" 'row', CAST({row or 'NULL'} AS {ddl}))"
     )
-    pairs = [
-        "named_struct('kind', 0, 'operation', 2,"
-        " 'originalTransaction', writeId, 'bucket', bucketId, 'rowId', rowId,"
-        f" 'currentTransaction', {write_id}L, 'row', CAST(NULL AS {ddl}))"
-    ]
-    if row is not None:
-        pairs.append(
-            "named_struct('kind', 1, 'operation', 0,"
-            f" 'originalTransaction', {write_id}L, 'bucket', {encode(0, target.statement_id)} | (writer << 16),"
-            f" 'rowId', number, 'currentTransaction', {write_id}L, 'row', CAST({row} AS {ddl}))"
-        )
-    events = placed.selectExpr(*keys, "writer", f"explode(array({', '.join(pairs)})) AS e")
-    flat = events.selectExpr(*keys, "e.kind AS kind", "writer", *[f"e.{n} AS {n}" for n in EVENT_COLUMNS])
-    return flat.sortWithinPartitions(*keys, "kind", "writer", "originalTransaction", "bucket", "rowId")
 
 
-def _collect(target: Target, staging: Staging, output: str, deletes: bool) -> Written:
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _collect(target: Target, staging: Staging, output: str, change: Change | None, shuffled: bool) -> Written:
     """Move the job's part files into the staged directories, under their bucket names."""
-    inserted = deleted = 0
+    sinks: dict[int, BaseName | DeltaName] = {_DELETES: target.deletes, _VERSIONS: target.inserts}
+    sinks[_INSERTS] = target.inserts if change is not None else target.next.inserts
+    rows_of = dict.fromkeys(sinks, 0)
     for path, above in _part_files(output, staging.fs):
         values = dict(name.partition("=")[::2] for name in above)
         # Spark escapes the values of partition directories as Hive does (it took the code over from there)
         keys = enumerate(target.table.partition_keys)
-        partition = "/".join(f"{key.name}={values[f'k{i}']}" for i, key in keys)
-        is_delete = deletes and values["kind"] == "0"
-        number = int(values["writer"]) if deletes else _task_number(path)
+        partition = "/".join(f"{key.name}={values[f'{_KEY}{i}']}" for i, key in keys)
+        sink = int(values[_SINK]) if shuffled else _INSERTS
+        number = int(values[_NUMBER]) if shuffled else _task_number(path)
         encode(number, target.statement_id)  # refuses a number that the bucket property cannot hold
         rows = read_footer(staging.fs, path).row_count
         if not rows:
             continue
-        directory = staging.directory(partition, target.deletes if is_delete else target.inserts)
+        directory = staging.directory(partition, sinks[sink])
         staging.fs.rename(path, directory.bucket(number))
         staging.wrote(directory, rows)
-        deleted, inserted = deleted + rows * is_delete, inserted + rows * (not is_delete)
+        rows_of[sink] += rows
     staging.fs.delete(output)
-    return Written(inserted, deleted)
+    updated = rows_of[_VERSIONS]
+    return Written(rows_of[_INSERTS], updated, rows_of[_DELETES] - updated)
 
 
 def _part_files(output: str, filesystem: fs.FileSystem) -> Iterator[tuple[str, list[str]]]:

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql import fs
-from acidsql.errors import CorruptFile
-from acidsql.format.directory import AcidDirectory, AcidFile
 from acidsql.format.names import DeltaName
-from acidsql.format.orc import read_footer
-from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Table
-from acidsql.partition_names import DEFAULT_PARTITION
-from acidsql.plan.cache import FileCache
 from acidsql.plan.deletes import PART, hide_deleted
-from acidsql.plan.files import PATH, event_frame, with_file_values
+from acidsql.plan.files import PATH, event_frame, plain_frame, with_file_values
+from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
+from acidsql.plan.originals import original_frame
 from acidsql.plan.search import MIN_BYTES, Search, reader_options
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.values import Zones, from_key_text, from_orc, literal, quote, with_char_types, zones_of
-from acidsql.types import parse_type, to_spark
+from acidsql.plan.versions import MERGE_COLUMNS, STATEMENT, newest
+from acidsql.types import Varchar, parse_type, to_spark
 
 ROW_ID = "ROW__ID"
 RAW_KEY = "__acid_key_"
 """Prefix of the columns that carry a row's partition as the text of its path, for whoever writes events back."""
 
 _PATH = "__acid_path"
-_footers = FileCache[tuple[tuple[str, ...], bool]](capacity=20000)
+_IDENTITY = ("originalTransaction", "bucket", "rowId")
 
 
 def snapshot_frame(
@@ -45,148 +40,152 @@ def snapshot_frame(
     Args:
         spark: The session.
         snapshot: What to read.
-        row_id: Whether a column ``ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>`` comes first.
+        row_id: Whether a column ``ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>`` comes first; the rows of
+            an insert-only table have none.
         raw_keys: Whether columns ``__acid_key_0…`` with the partition's path values come last.
         search: Conditions that the rows are going to be filtered by; parts of files that they rule out are skipped.
 
     Returns:
         A lazy frame: data columns, then partition keys, named and typed as the table declares them.
     """
-    table, zones = snapshot.table, zones_of(spark)
-    groups = _by_column_names(snapshot)
-    if not groups:
+    table = snapshot.table
+    scan = _Scan(spark, snapshot, zones_of(spark))
+    parts = scan.plain() if table.is_insert_only else scan.events(search)
+    row_id = row_id and not table.is_insert_only
+    if not parts:
         return _empty(spark, table, row_id, raw_keys)
-    hide = hide_deleted(spark, snapshot)
     answer = _answer(table, row_id, raw_keys)
-    parts = []
-    for group in groups:
-        options = _search_options(spark, snapshot, group, search)
-        parts.append(hide(_group_frame(spark, snapshot, group, zones, options)).selectExpr(*answer))
-    merged = parts[0]
-    for part in parts[1:]:
-        merged = merged.union(part)
+    merged = reduce(DataFrame.union, [part.selectExpr(*answer) for part in parts])
     return with_char_types(merged, table.all_columns)
 
 
-def _search_options(
-    spark: SparkSession, snapshot: TableSnapshot, group: _Group, search: Search | None
-) -> dict[str, str]:
-    """Only where the files have the table's names and orc-core takes them for ACID ones: there the rule is known."""
-    small = sum(f.length for f in group.files) < MIN_BYTES
-    if search is None or not search.conjuncts or small or not (group.own_names and group.exact):
-        return {}
-    return reader_options(spark, snapshot.table, search, group.files[0].path)
+class _Scan:
+    """The frames of a snapshot's rows, one for each way of reading files.
 
-
-def _group_frame(
-    spark: SparkSession, snapshot: TableSnapshot, group: _Group, zones: Zones, options: dict[str, str]
-) -> DataFrame:
-    """Visible insert events of one group of files: identity, columns ``c0…``, and the partition that they are of."""
-    table = snapshot.table
-    columns = group.columns(table)
-    events = event_frame(spark, [f.path for f in group.files], columns, group.present, options)
-    visible = events.filter(_visible_events(snapshot))
-    flat = ["originalTransaction", "bucket", "rowId", *_values(table, columns, zones)]
-    if not table.partition_keys:
-        return visible.selectExpr(*flat, f"0 AS {PART}")
-    raw = {PART: pa.int32(), **{f"{RAW_KEY}{i}": pa.string() for i in range(len(table.partition_keys))}}
-    return with_file_values(
-        spark, visible.selectExpr(*flat, f"{PATH} AS {_PATH}"), _PATH, events.inputFiles(), group.values, raw
-    )
-
-
-def _data_directories(snapshot: TableSnapshot) -> Iterator[tuple[int, AcidDirectory]]:
-    """The directories that are read for rows, each with the number of its partition in the snapshot."""
-    for number, part in enumerate(snapshot.partitions):
-        if part.state.base is not None:
-            yield number, part.state.base
-        for delta in part.state.insert_deltas:
-            yield number, delta
-
-
-@dataclass
-class _Group:
-    """Files whose columns have the same names.
-
-    Attributes:
-        names: Those names.
-        files: The files.
-        present: How many of the columns every one of them has.
-        own_names: Whether they are the table's own.
-        exact: Whether orc-core takes all of them for ACID files (the six names letter by letter).
-        values: The number of each file's partition, and its key values as path text.
+    All have the identity (but those of an insert-only table), the values ``c0…`` as the user sees them, and the place:
+    :data:`PART` and the partition's keys as text.
     """
 
-    names: tuple[str, ...]
-    files: list[AcidFile]
-    present: int
-    own_names: bool
-    exact: bool
-    values: dict[str, tuple[int | str | None, ...]]
+    def __init__(self, spark: SparkSession, snapshot: TableSnapshot, zones: Zones) -> None:
+        self._spark = spark
+        self._snapshot = snapshot
+        self._table = snapshot.table
+        self._zones = zones
+        keys = {f"{RAW_KEY}{i}": pa.string() for i in range(len(snapshot.table.partition_keys))}
+        self._place: dict[str, pa.DataType] = {PART: pa.int32(), **keys}
 
-    def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
-        """Name in the files and type of each column of the table."""
-        own = self.names
-        return tuple((own[i] if i < len(own) else c.name, c.type) for i, c in enumerate(table.columns))
+    def plain(self) -> list[DataFrame]:
+        """Rows of an insert-only table: what stands in its files."""
+        found = plain_layout(self._snapshot)
+        if not found.files:
+            return []
+        paths = [f.path for f in found.files]
+        read = plain_frame(self._spark, paths, self._table.columns, found.width)
+        rows = read.selectExpr(*self._plain_values(), f"{PATH} AS {_PATH}")
+        return [with_file_values(self._spark, rows, _PATH, read.inputFiles(), found.places, self._place)]
+
+    def events(self, search: Search | None) -> list[DataFrame]:
+        """Rows of a full-ACID table that no delete event hides."""
+        found = layout(self._spark, self._snapshot)
+        rows = [self._inserts(group, search) for group in found.events if not group.is_merged]
+        if found.originals.files:
+            rows.append(self._originals(found.originals))
+        versions = [self._versions(group) for group in found.events if group.is_merged]
+        if versions:
+            if found.merged_originals.files:
+                versions.append(self._original_versions(found.merged_originals))
+            rows.append(newest(versions, PART))
+        if not rows:
+            return []
+        hide = hide_deleted(self._spark, self._snapshot)
+        return [hide(frame) for frame in rows]
+
+    def _inserts(self, group: EventFiles, search: Search | None) -> DataFrame:
+        """Visible insert events: each one is a row."""
+        columns = group.columns(self._table)
+        options = self._search_options(group, search)
+        events = event_frame(self._spark, [f.path for f in group.files], columns, group.present, options)
+        visible = events.filter(_visible_inserts(self._snapshot))
+        flat = [*_IDENTITY, *self._values(group)]
+        if not self._table.partition_keys:
+            return visible.selectExpr(*flat, f"0 AS {PART}")
+        rows = visible.selectExpr(*flat, f"{PATH} AS {_PATH}")
+        return with_file_values(self._spark, rows, _PATH, events.inputFiles(), group.places, self._place)
+
+    def _versions(self, group: EventFiles) -> DataFrame:
+        """Visible events of all kinds, still to be merged."""
+        events = event_frame(self._spark, [f.path for f in group.files], group.columns(self._table), group.present)
+        visible = events.filter(_visible_write_ids(self._snapshot) or "true")
+        flat = [*_IDENTITY, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
+        values = {path: (group.statements[path], *place) for path, place in group.places.items()}
+        names = {STATEMENT: pa.int32(), **self._place}
+        rows = with_file_values(self._spark, visible.selectExpr(*flat), _PATH, events.inputFiles(), values, names)
+        return rows.select(*self._version_columns())
+
+    def _originals(self, files: OriginalFiles) -> DataFrame:
+        read = original_frame(self._spark, self._table, files, self._place)
+        return read.selectExpr(*_IDENTITY, *self._plain_values(), *self._place)
+
+    def _original_versions(self, files: OriginalFiles) -> DataFrame:
+        """Rows of original files as the insert events that later events may replace."""
+        made = ("0 AS operation", "originalTransaction AS currentTransaction", f"0 AS {STATEMENT}")
+        return self._originals(files).selectExpr("*", *made).select(*self._version_columns())
+
+    def _version_columns(self) -> list[str]:
+        values = [f"c{i}" for i in range(len(self._table.columns))]
+        return [*_IDENTITY, *values, *MERGE_COLUMNS, *self._place]
+
+    def _search_options(self, group: EventFiles, search: Search | None) -> dict[str, str]:
+        """Only where the files have the table's names and orc-core takes them for ACID ones: the rule is known there."""
+        small = sum(f.length for f in group.files) < MIN_BYTES
+        if search is None or not search.conjuncts or small or not (group.own_names and group.exact):
+            return {}
+        return reader_options(self._spark, self._table, search, group.files[0].path)
+
+    def _values(self, group: EventFiles) -> list[str]:
+        """The data columns of events, named by their position: a table may call a column ``bucket``."""
+        made = []
+        shadowed = any(c.name == "row" for c in self._table.columns)
+        for i, (name, _) in enumerate(group.columns(self._table)):
+            field = f"row.{quote(name)}"
+            if shadowed:  # a pushed predicate on `row.x` would be looked up in the table's own column `row`
+                field = f"CASE WHEN operation < 2 THEN {field} END"
+            made.append(self._value(i, field, cut=i in group.unbounded))
+        return made
+
+    def _plain_values(self) -> list[str]:
+        """The data columns of files without events; what they were declared as is known of one file at most."""
+        return [self._value(i, f"c{i}", cut=True) for i in range(len(self._table.columns))]
+
+    def _value(self, position: int, field: str, *, cut: bool) -> str:
+        """One value as the user sees it; ``cut`` where it may be longer than its ``varchar`` allows now."""
+        type = parse_type(self._table.columns[position].type)
+        if cut and isinstance(type, Varchar):
+            field = f"substring({field}, 1, {type.length})"
+        return f"{from_orc(field, type, self._zones)} AS c{position}"
 
 
-def _by_column_names(snapshot: TableSnapshot) -> list[_Group]:
-    """Files grouped by the names of their columns.
+def _visible_inserts(snapshot: TableSnapshot) -> str:
+    """The predicate that keeps the insert events which the snapshot sees, where each one is a row.
 
-    Hive finds a column by its position (a renamed column keeps its values), Spark by its name: files with other names
-    are read under those. Missing columns at the end are NULL, wider types are the ORC reader's work. All files of a
-    directory come from one statement or one compaction, so one footer tells for all.
+    An event of another kind means that the file's footer did not tell the truth: to go on would give wrong rows.
     """
-    wanted = tuple(c.name for c in snapshot.table.columns)
-    groups: dict[tuple[str, ...], _Group] = {}
-    for number, directory in _data_directories(snapshot):
-        files = directory.files
-        if not files:
-            continue
-        empty = next((f for f in files if not f.length), None)
-        if empty is not None:  # Spark would pass over it as if it held no rows
-            raise CorruptFile(f"{empty.path} is empty: not an ORC file")
-        found, exact = _column_names(files[0])
-        names = found[: len(wanted)]
-        same = tuple(n.lower() for n in names) == wanted[: len(names)]
-        key = wanted if same else names
-        group = groups.setdefault(key, _Group(key, [], len(names), same, True, {}))
-        group.exact = group.exact and exact
-        group.files.extend(files)
-        group.values.update({f.path: (number, *_key_values(snapshot, number)) for f in files})
-        group.present = min(group.present, len(names))
-    return list(groups.values())
+    message = literal(f"Table {snapshot.table.full_name} holds events of ACID version 1 in a file that denies it")
+    terms = [f"CASE operation WHEN 0 THEN true ELSE raise_error({message}) END"]
+    hidden = _visible_write_ids(snapshot)
+    return " AND ".join([*terms, hidden] if hidden else terms)
 
 
-def _key_values(snapshot: TableSnapshot, number: int) -> list[str | None]:
-    partition = snapshot.partitions[number].partition
-    values = partition.values if partition is not None else ()
-    return [None if v == DEFAULT_PARTITION else v for v in values]
-
-
-def _column_names(file: AcidFile) -> tuple[tuple[str, ...], bool]:
-    """Names of a file's columns, and whether its event columns have exactly the names that orc-core knows."""
-
-    def read() -> tuple[tuple[str, ...], bool]:
-        filesystem, path = fs.resolve(file.path)
-        footer = read_footer(filesystem, path)
-        return tuple(name for name, _ in footer.row_type.fields), footer.acid_schema is AcidSchema.EXACT
-
-    return _footers.get(file, read)
-
-
-def _visible_events(snapshot: TableSnapshot) -> str:
-    """The predicate that keeps the insert events which the snapshot sees."""
-    message = literal(f"Table {snapshot.table.full_name} holds update events of ACID version 1, which are not read yet")
-    terms = [f"CASE operation WHEN 0 THEN true WHEN 2 THEN false ELSE raise_error({message}) END"]
+def _visible_write_ids(snapshot: TableSnapshot) -> str | None:
+    """The predicate that keeps the events of write ids which the snapshot sees; None where there are no others."""
     exceptions = _exceptions_inside(snapshot)
-    if exceptions is not None:
-        # inside CASE it cannot be pushed to orc-core, which would look the name up among the table's own columns
-        hidden = f"currentTransaction > {snapshot.write_ids.high_watermark}L"
-        if exceptions:
-            hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in exceptions)})"
-        terms.append(f"CASE WHEN {hidden} THEN false ELSE true END")
-    return " AND ".join(terms)
+    if exceptions is None:
+        return None
+    hidden = f"currentTransaction > {snapshot.write_ids.high_watermark}L"
+    if exceptions:
+        hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in exceptions)})"
+    # inside CASE it cannot be pushed to orc-core, which would look the name up among the table's own columns
+    return f"CASE WHEN {hidden} THEN false ELSE true END"
 
 
 def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
@@ -194,27 +193,12 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
 
     A directory of one write id is seen or not as a whole; a compacted or streamed one may hold events of several.
     """
-    wide = [
-        d.name
-        for _, d in _data_directories(snapshot)
-        if isinstance(d.name, DeltaName) and d.name.min_write_id != d.name.max_write_id
-    ]
+    directories = (d.name for part in snapshot.partitions for d in part.state.data_directories)
+    wide = [n for n in directories if isinstance(n, DeltaName) and n.min_write_id != n.max_write_id]
     valid = snapshot.write_ids
     inside = [w for w in valid.exceptions if any(n.min_write_id <= w <= n.max_write_id for n in wide)]
     beyond = any(n.max_write_id > valid.high_watermark for n in wide)
     return inside if inside or beyond else None
-
-
-def _values(table: Table, columns: tuple[tuple[str, str], ...], zones: Zones) -> list[str]:
-    """The data columns as the user sees them, named by their position: a table may call a column ``bucket``."""
-    made = []
-    shadowed = any(c.name == "row" for c in table.columns)
-    for i, ((name, _), column) in enumerate(zip(columns, table.columns, strict=True)):
-        field = f"row.{quote(name)}"
-        if shadowed:  # a pushed predicate on `row.x` would be looked up in the table's own column `row`
-            field = f"CASE WHEN operation = 0 THEN {field} END"
-        made.append(f"{from_orc(field, parse_type(column.type), zones)} AS c{i}")
-    return made
 
 
 def _answer(table: Table, row_id: bool, raw_keys: bool) -> list[str]:

@@ -12,18 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from acidsql import fs
 from acidsql.metastore.model import Table
-from acidsql.plan.values import quote
+from acidsql.plan.values import literal, quote
 from acidsql.plan.views import Views
 from acidsql.types import parse_type, to_hive, to_spark
 
 MIN_BYTES = 4 << 20
 """Planning a search costs tens of milliseconds: smaller snapshots are read whole."""
 
+_KEYS = ("tinyint", "smallint", "int", "bigint", "string", "date")
+"""Types of join keys by whose values a search can be made."""
 _SEARCHABLE = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date")
 """Types whose ORC statistics and Spark's literals surely mean the same: no zones, no padding, no NaN, no scale."""
 
@@ -46,6 +50,51 @@ class Search:
 def searchable_columns(table: Table) -> frozenset[str]:
     """The columns that a search may use."""
     return frozenset(c.name for c in table.columns if to_hive(parse_type(c.type)) in _SEARCHABLE)
+
+
+MOST_KEYS = 1000
+"""So many key values are listed for a search; of more, the range is taken."""
+
+
+def key_conditions(
+    table: Table, name: str, keys: Mapping[str, tuple[pa.ChunkedArray, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Conditions that each row of a table meets which is equal to some row in some columns.
+
+    Args:
+        table: The table.
+        name: Its name in the conditions, back-quoted.
+        keys: By column: the values that it must be equal to, and their type as Spark names it.
+
+    Returns:
+        Pairs of a column and a condition over it alone. Only columns whose values surely compare as the other side's.
+    """
+    made = []
+    for column in table.all_columns:
+        if column.name not in keys:
+            continue
+        values, type = keys[column.name]
+        hive = parse_type(column.type)
+        if to_hive(hive) in _KEYS and to_spark(hive, plain_strings=True) == type:
+            made.append((column.name, _key_condition(f"{name}.{quote(column.name)}", values, type)))
+    return tuple(made)
+
+
+def _key_condition(column: str, values: pa.ChunkedArray, type: str) -> str:
+    distinct = pc.drop_null(pc.unique(values))
+    if not len(distinct):
+        return "false"
+    as_sql = f"CAST('{{}}' AS {type})"
+    if pa.types.is_date32(distinct.type):  # as days: Python's calendar is shorter
+        distinct, as_sql = distinct.cast(pa.int32()), "date_from_unix_date({})"
+
+    def text(value: int | str) -> str:
+        return literal(value) if isinstance(value, str) else as_sql.format(value)
+
+    if len(distinct) <= MOST_KEYS:
+        return f"{column} IN ({', '.join(text(v) for v in distinct.to_pylist())})"
+    bounds = pc.min_max(distinct).as_py()
+    return f"{column} BETWEEN {text(bounds['min'])} AND {text(bounds['max'])}"
 
 
 def reader_options(spark: SparkSession, table: Table, search: Search, path: str) -> dict[str, str]:

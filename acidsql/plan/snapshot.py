@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
-from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import parse_partition_name, partition_name
@@ -63,12 +62,9 @@ def take_snapshot(
 
     Raises:
         SnapshotTooOld: When the files of this snapshot were compacted away and cleaned.
-        UnsupportedError: When a directory holds files that this version does not read.
+        CorruptFile: When the name of a directory or a side file cannot be understood.
     """
-    states = tuple(_states(table, write_ids, txns, partitions))
-    for part in states:
-        _refuse_unread(table, part.state)
-    return TableSnapshot(table, write_ids, states)
+    return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions)))
 
 
 def _states(
@@ -76,20 +72,9 @@ def _states(
 ) -> Iterable[PartitionState]:
     if partitions is None:
         filesystem, path = fs.resolve(table.location)
-        yield PartitionState(None, acid_state(filesystem, path, write_ids, txns))
+        yield PartitionState(None, acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only))
         return
     for partition in partitions:
         filesystem, path = fs.resolve(partition.location)
-        yield PartitionState(partition, acid_state(filesystem, path, write_ids, txns))
-
-
-def _refuse_unread(table: Table, state: AcidState) -> None:
-    """Original files (no event columns) need synthetic row ids; reading past them would lose rows, so refuse."""
-    directories = [*([state.base] if state.base else []), *state.insert_deltas]
-    original = next((f for d in directories for f in d.files if not f.name.startswith("bucket_")), None)
-    found = state.originals[0] if state.originals else original
-    if found is not None:
-        raise UnsupportedError(
-            f"Table {table.full_name} holds a file without ACID columns, {found.path}: not read by this version",
-            hint="A major compaction in Hive rewrites such files.",
-        )
+        state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
+        yield PartitionState(partition, state)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError, UnsupportedError
-from acidsql.format.names import BaseName, DeltaName, bucket_file
+from acidsql.format.names import BaseName, DeltaName, bucket_file, original_file
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
 from acidsql.metastore.model import RowChange
 
@@ -37,17 +37,25 @@ class StagedDirectory:
     partition: str
     name: BaseName | DeltaName
     path: str
+    events: bool = True
+    """Whether its files hold events; bare rows otherwise, as those of insert-only tables."""
 
     def bucket(self, number: int) -> str:
         """Path of a bucket's file in it."""
-        return fs.join(self.path, bucket_file(number))
+        return fs.join(self.path, bucket_file(number) if self.events else original_file(number))
 
 
 class Staging:
-    """The directories that one statement writes to one table."""
+    """The directories that the statements of one transaction write to one table.
 
-    def __init__(self, location: str) -> None:
+    Args:
+        location: The table's directory.
+        events: Whether it is a full-ACID table; one that is insert-only has bare rows in its files.
+    """
+
+    def __init__(self, location: str, *, events: bool = True) -> None:
         self.fs, self._root = fs.resolve(location)
+        self._events = events
         self.path = fs.join(self._root, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
         self._published: list[str] = []
@@ -82,8 +90,11 @@ class Staging:
         if key not in self._directories:
             below = [partition] if partition else []
             path = fs.join(self.path, *below, str(name))
-            self.fs.write_bytes(fs.join(path, VERSION_FILE), VERSION_FILE_CONTENT)
-            self._directories[key] = StagedDirectory(partition, name, path)
+            if self._events:
+                self.fs.write_bytes(fs.join(path, VERSION_FILE), VERSION_FILE_CONTENT)
+            else:
+                self.fs.mkdirs(path)
+            self._directories[key] = StagedDirectory(partition, name, path, self._events)
         return self._directories[key]
 
     def publish(self, locations: Mapping[str, str] | None = None) -> None:

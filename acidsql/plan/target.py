@@ -1,14 +1,25 @@
-"""Where a statement's events go, and how many of them there were."""
+"""Where a statement's events go, what kinds of changes there are, and how many of them there were."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import IntEnum
 
 from acidsql.errors import UnsupportedError
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.metastore.model import Table
 
 CODECS = {"ZLIB": "zlib", "SNAPPY": "snappy", "ZSTD": "zstd", "LZ4": "lz4", "NONE": "none"}
+
+
+class Change(IntEnum):
+    """What happens to a row; the values of the column ``kind`` in a frame of changes of several kinds."""
+
+    INSERT = 0
+    UPDATE = 1
+    DELETE = 2
+    NOTHING = 3
+    """A row that MERGE has matched and leaves as it is: it only counts in the check that no row is matched twice."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +30,11 @@ class Target:
     write_id: int
     statement_id: int = 0
     overwrite: bool = False
+
+    @property
+    def next(self) -> Target:
+        """The next statement of the same transaction: where MERGE inserts, as Hive numbers its branches."""
+        return replace(self, statement_id=self.statement_id + 1)
 
     @property
     def inserts(self) -> BaseName | DeltaName:
@@ -46,7 +62,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Written:
-    """How many insert and delete events were written."""
+    """How many rows came, changed and went."""
 
-    inserted: int
-    deleted: int
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)

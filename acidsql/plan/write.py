@@ -3,9 +3,13 @@
 What is to be written arrives as a frame of *changes*: for each row the values to store (already of the table's types),
 the partition it belongs to as path values, and, for rows that replace or delete another, that row's identity. Names:
 
-* ``c0…``: the values, in the order of the table's data columns (absent for DELETE);
+* ``c0…``: the values, in the order of the table's data columns (absent where all rows are deleted);
 * ``k0…``: the partition's values as path text, NULL for the default partition;
-* ``writeId``, ``bucketId``, ``rowId``: identity of the row that is replaced or deleted (absent for INSERT).
+* ``writeId``, ``bucketId``, ``rowId``: identity of the row that is replaced or deleted (absent where all are inserted,
+  NULL in rows that are inserted);
+* ``kind``: what happens to the row, a :class:`~acidsql.plan.target.Change`; absent where it is the same for all.
+
+A frame with kinds must not name a row twice: that is an error, before anything is published (MERGE).
 """
 
 from __future__ import annotations
@@ -18,16 +22,21 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.format.bucket import encode
-from acidsql.format.orc import write_deletes, write_empty, write_inserts
+from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
 from acidsql.partition_names import partition_name
 from acidsql.plan.arrow import arrow_type, rows_to_table
-from acidsql.plan.job import write_by_job
+from acidsql.plan.bucketing import bucket_number
+from acidsql.plan.job import matched_twice, write_by_job
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Target, Written
+from acidsql.plan.target import Change, Target, Written
 from acidsql.plan.values import quote, to_orc_driver
 
 _IDENTITY = ("writeId", "bucketId", "rowId")
+_INTS, _LONGS = ("bucketId", "kind", "b"), ("writeId", "rowId", "n")
+_FIXED = {**dict.fromkeys(_INTS, pa.int32()), **dict.fromkeys(_LONGS, pa.int64())}
+_V0_BITS = 29
+_WRITER_BITS = 0x0FFF0000
 
 
 class Writer:
@@ -41,79 +50,100 @@ class Writer:
         self._row_type = row_type_of(target.table)
         self._key_count = len(target.table.partition_keys)
 
-    def write(self, changes: DataFrame, *, deletes: bool, inserts: bool, small: bool | None = None) -> Written:
+    def write(self, changes: DataFrame, change: Change | None, *, small: bool | None = None) -> Written:
         """Write all changes.
 
         Args:
             changes: The changes, as the module's text describes them.
-            deletes: Whether each one deletes the row of its identity.
-            inserts: Whether each one inserts a row.
+            change: What happens to all rows; None where the column ``kind`` tells it.
             small: True or False where the caller knows that the result is, or is not, for the driver to write; None to
                 find out: at most ``driver_rows`` rows are fetched, and only when there are more is a job started.
+
+        Raises:
+            CardinalityViolation: When a row is named twice.
         """
-        if small is False:
-            return self._job(changes, deletes, inserts)
-        finished = self._for_driver(changes, inserts)
+        fetched = None if small is False else self.fetch(changes, change, all_rows=bool(small))
+        if fetched is not None:
+            return self.write_fetched(fetched, change)
+        changes = self._with_buckets(changes, change)
+        return write_by_job(self._spark, self._target, self._staging, changes, change)
+
+    def fetch(self, changes: DataFrame, change: Change | None, *, all_rows: bool = False) -> pa.Table | None:
+        """The changes as the driver writes them; None when there are more than it should.
+
+        Args:
+            changes: The changes; columns beside those that the module's text lists are kept.
+            change: As for :meth:`write`.
+            all_rows: Fetch them all, however many there are.
+        """
+        finished = self._for_driver(self._with_buckets(changes, change))
         if _is_local(finished):
             rows = finished.collect()
             names = list(finished.columns)
-            return self._driver(rows_to_table(rows, names, self._arrow_types(names)), deletes, inserts)
-        if small:
-            return self._driver(finished.toArrow(), deletes, inserts)
+            return rows_to_table(rows, names, self._arrow_types(names))
+        if all_rows:
+            return finished.toArrow()
         fetched = finished.limit(self._driver_rows + 1).toArrow()
-        if fetched.num_rows <= self._driver_rows:
-            return self._driver(fetched, deletes, inserts)
-        return self._job(changes, deletes, inserts)
+        return fetched if fetched.num_rows <= self._driver_rows else None
 
-    def _job(self, changes: DataFrame, deletes: bool, inserts: bool) -> Written:
-        return write_by_job(self._spark, self._target, self._staging, changes, deletes=deletes, inserts=inserts)
+    def _with_buckets(self, changes: DataFrame, change: Change | None) -> DataFrame:
+        table = self._target.table
+        if not table.bucket_columns or change in (Change.UPDATE, Change.DELETE):
+            return changes
+        return changes.withColumn("b", bucket_number(self._spark, table, changes))
 
     def write_nothing(self, partition: str) -> None:
         """A base without rows: one empty ORC file, because a base that holds no file hides nothing from Trino."""
         directory = self._staging.directory(partition, self._target.inserts)
-        write_empty(self._staging.fs, directory.bucket(0), self._row_type)
+        full_acid = self._target.table.is_full_acid
+        write_empty(self._staging.fs, directory.bucket(0), self._row_type, events=full_acid)
 
     # --- by the driver -----------------------------------------------------------------------------------------------
 
-    def _for_driver(self, changes: DataFrame, inserts: bool) -> DataFrame:
-        values = []
-        if inserts:
-            for i, (_, type) in enumerate(self._row_type.fields):
-                values.append(f"{to_orc_driver(f'c{i}', type)} AS c{i}")
-        rest = [c for c in changes.columns if not re.fullmatch(r"c\d+", c)]
-        return changes.selectExpr(*values, *[quote(c) for c in rest])
+    def write_fetched(self, changes: pa.Table, change: Change | None) -> Written:
+        """Write changes that :meth:`fetch` has given. Raises as :meth:`write`."""
+        written = Written()
+        for partition, part in self._by_partition(changes):
+            if change is None:
+                _refuse_twice(part)
+            new = _of_kind(part, change, Change.INSERT)
+            written += self._replace(partition, part, change)
+            if new.num_rows:
+                target = self._target.next if change is None else self._target
+                for number, rows in _by_number(new, new["b"] if "b" in new.column_names else None):
+                    self._write_values(target, partition, rows, number)
+                written += Written(inserted=new.num_rows)
+        return written
+
+    def _for_driver(self, changes: DataFrame) -> DataFrame:
+        made = []
+        for name in changes.columns:
+            value = re.fullmatch(r"c(\d+)", name)
+            made.append(
+                f"{to_orc_driver(name, self._row_type.fields[int(value[1])][1])} AS {name}" if value else quote(name)
+            )
+        return changes.selectExpr(*made)
 
     def _arrow_types(self, names: Sequence[str]) -> list[pa.DataType]:
-        fixed = {"writeId": pa.int64(), "bucketId": pa.int32(), "rowId": pa.int64()}
         fields = self._row_type.fields
         return [
-            fixed[n] if n in fixed else pa.string() if n.startswith("k") else arrow_type(fields[int(n[1:])][1])
+            _FIXED[n] if n in _FIXED else pa.string() if n.startswith("k") else arrow_type(fields[int(n[1:])][1])
             for n in names
         ]
 
-    def _driver(self, changes: pa.Table, deletes: bool, inserts: bool) -> Written:
-        for partition, part in self._by_partition(changes):
-            if deletes:
-                self._driver_changes(partition, part, inserts)
-            elif inserts:
-                self._write_inserts(partition, part, 0)
-        rows = changes.num_rows
-        return Written(rows if inserts else 0, rows if deletes else 0)
-
-    def _driver_changes(self, partition: str, part: pa.Table, inserts: bool) -> None:
+    def _replace(self, partition: str, part: pa.Table, change: Change | None) -> Written:
         """Delete events, and new versions, in the file of the writer that each old row came from."""
-        part = part.sort_by([(name, "ascending") for name in _IDENTITY])
-        writers = pc.shift_right(
-            pc.bit_wise_and(part["bucketId"], pa.scalar(0x0FFF0000, pa.int32())), pa.scalar(16, pa.int32())
-        )
-        for number in sorted(pc.unique(writers).to_pylist()):
-            rows = part.filter(pc.equal(writers, number))
+        target = self._target
+        old = _of_kind(part, change, Change.UPDATE, Change.DELETE)
+        if not old.num_rows:
+            return Written()
+        updated = 0
+        for number, rows in _by_number(old, _writers(old)):
             keys = pa.table(
                 {"originalTransaction": rows["writeId"], "bucket": rows["bucketId"], "rowId": rows["rowId"]}
             )
-            target = self._target
             directory = self._staging.directory(partition, target.deletes)
-            written = write_deletes(
+            events = write_deletes(
                 self._staging.fs,
                 directory.bucket(number),
                 self._row_type,
@@ -121,22 +151,31 @@ class Writer:
                 write_id=target.write_id,
                 compression=target.compression,
             )
-            self._staging.wrote(directory, written)
-            if inserts:
-                self._write_inserts(partition, rows, number)
+            self._staging.wrote(directory, events)
+            versions = _of_kind(rows, change, Change.UPDATE)
+            if versions.num_rows:
+                order = [(name, "ascending") for name in _IDENTITY]
+                self._write_values(target, partition, versions.sort_by(order), number)
+                updated += versions.num_rows
+        return Written(updated=updated, deleted=old.num_rows - updated)
 
-    def _write_inserts(self, partition: str, rows: pa.Table, number: int) -> None:
-        names = [f"c{i}" for i in range(len(self._row_type.fields))]
-        directory = self._staging.directory(partition, self._target.inserts)
-        written = write_inserts(
-            self._staging.fs,
-            directory.bucket(number),
-            self._row_type,
-            rows.select(names),
-            write_id=self._target.write_id,
-            bucket=encode(number, self._target.statement_id),
-            compression=self._target.compression,
-        )
+    def _write_values(self, target: Target, partition: str, rows: pa.Table, number: int) -> None:
+        """One bucket file of insert events, or of bare rows for an insert-only table."""
+        values = rows.select([f"c{i}" for i in range(len(self._row_type.fields))])
+        directory = self._staging.directory(partition, target.inserts)
+        path, compression = directory.bucket(number), target.compression
+        if target.table.is_full_acid:
+            written = write_inserts(
+                self._staging.fs,
+                path,
+                self._row_type,
+                values,
+                write_id=target.write_id,
+                bucket=encode(number, target.statement_id),
+                compression=compression,
+            )
+        else:
+            written = write_rows(self._staging.fs, path, self._row_type, values, compression=compression)
         self._staging.wrote(directory, written)
 
     def _by_partition(self, changes: pa.Table) -> Iterator[tuple[str, pa.Table]]:
@@ -151,6 +190,39 @@ class Writer:
 
     def _partition_of(self, values: Sequence[str | None]) -> str:
         return partition_name([k.name for k in self._target.table.partition_keys], values)
+
+
+def _of_kind(changes: pa.Table, change: Change | None, *wanted: Change) -> pa.Table:
+    """The rows to which one of these things happens."""
+    if change is not None:
+        return changes if change in wanted else changes.slice(0, 0)
+    return changes.filter(pc.is_in(changes["kind"], pa.array([int(w) for w in wanted], pa.int32())))
+
+
+def _writers(old: pa.Table) -> pa.ChunkedArray:
+    """The number of the writer of each row: the bucket file that its delete event belongs to."""
+    bits = old["bucketId"]
+    number = pc.shift_right(pc.bit_wise_and(bits, pa.scalar(_WRITER_BITS, pa.int32())), pa.scalar(16, pa.int32()))
+    is_v0 = pc.equal(pc.shift_right(bits, pa.scalar(_V0_BITS, pa.int32())), pa.scalar(0, pa.int32()))
+    return pc.if_else(is_v0, bits, number)
+
+
+def _by_number(rows: pa.Table, numbers: pa.ChunkedArray | None) -> Iterator[tuple[int, pa.Table]]:
+    """Rows by the number of their bucket file."""
+    if numbers is None:
+        yield 0, rows
+        return
+    for number in sorted(pc.unique(numbers).to_pylist()):
+        yield number, rows.filter(pc.equal(numbers, number))
+
+
+def _refuse_twice(part: pa.Table) -> None:
+    """Raises: CardinalityViolation when a row of the table stands in the changes twice."""
+    old = part.filter(pc.is_valid(part["rowId"])).select(list(_IDENTITY))
+    counts = old.group_by(list(_IDENTITY), use_threads=False).aggregate([([], "count_all")])
+    twice = counts.filter(pc.greater(counts["count_all"], 1))
+    if twice.num_rows:
+        raise matched_twice(*(twice[name][0].as_py() for name in _IDENTITY))
 
 
 def _is_local(frame: DataFrame) -> bool:

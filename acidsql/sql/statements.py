@@ -374,9 +374,10 @@ class ShowCreateTable(Statement):
 
 @dataclass(frozen=True)
 class ShowColumns(Statement):
-    """``SHOW COLUMNS (IN | FROM) t [(IN | FROM) db]``."""
+    """``SHOW COLUMNS (IN | FROM) t [(IN | FROM) db] [[LIKE] 'pattern']``."""
 
     table: TableName
+    like: str | None = None
 
 
 @dataclass(frozen=True)

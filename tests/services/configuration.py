@@ -55,7 +55,6 @@ def java_arguments(
         *(f"-Xmx{heap}", *BRISK, *OPENS),
         *("-Duser.timezone=UTC", f"-Djava.io.tmpdir={temporary}"),
         *(f"-Dlog4j.configurationFile={logging}", f"-Dlog.file={home / 'log' / f'{name}.log'}"),
-        f"-Dderby.stream.error.file={home / 'log' / f'{name}-derby.log'}",
         *options,
         *("-cp", ":".join(map(str, [conf, *class_path]))),
         *main,
@@ -72,17 +71,18 @@ def hadoop_settings(home: Path) -> dict[str, str]:
     return {"fs.defaultFS": "file:///", "hadoop.tmp.dir": f"{home}/tmp/hadoop"}
 
 
-def hive_settings(home: Path, *, metastore: int, derby: int, hiveserver2: int) -> dict[str, str]:
+def hive_settings(home: Path, *, metastore: int, hiveserver2: int, database: Mapping[str, str]) -> dict[str, str]:
     """The settings that the processes of a Hive 4.0 share. Nothing compacts; whoever shall do so is told on his own.
 
     Args:
         home: The run's home.
         metastore: The metastore's port.
-        derby: The port that the metastore's database is served at.
         hiveserver2: HiveServer2's port.
+        database: The settings that name the metastore's database.
     """
     return (
-        _metastore(home, metastore, derby)
+        _metastore(home, metastore)
+        | dict(database)
         | _transactions()
         | _hiveserver2(home, hiveserver2)
         | _queries(home)
@@ -90,7 +90,7 @@ def hive_settings(home: Path, *, metastore: int, derby: int, hiveserver2: int) -
     )
 
 
-def _metastore(home: Path, port: int, derby: int) -> dict[str, str]:
+def _metastore(home: Path, port: int) -> dict[str, str]:
     return {
         "hive.metastore.uris": f"thrift://127.0.0.1:{port}",
         "metastore.thrift.bind.host": "127.0.0.1",
@@ -98,8 +98,6 @@ def _metastore(home: Path, port: int, derby: int) -> dict[str, str]:
         "hive.metastore.connect.retries": "120",
         "hive.metastore.client.connect.retry.delay": "1s",
         "hive.metastore.client.socket.timeout": "600s",
-        "javax.jdo.option.ConnectionURL": f"jdbc:derby://127.0.0.1:{derby}/{home}/metastore",
-        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.ClientDriver",
         "hive.metastore.warehouse.dir": f"file://{home}/warehouse",
         "hive.metastore.warehouse.external.dir": f"file://{home}/external",
         "hive.metastore.event.db.notification.api.auth": "false",

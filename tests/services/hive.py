@@ -1,4 +1,4 @@
-"""A real Apache Hive 4.0.1 for tests: metastore, HiveServer2, and a compaction worker on demand.
+"""A real Apache Hive 4.0.1 for tests: metastore, on PostgreSQL, HiveServer2, and a compaction worker on demand.
 
 It is installed from Maven Central, needs Java 17 and some 4 GB of memory, listens on the loopback address alone and
 asks for no log-in. Every start has a fresh home: an empty metastore and an empty warehouse, which are gone afterwards.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -27,8 +26,9 @@ from tests.services.configuration import (
 )
 from tests.services.hiveserver2 import Hive, HiveError
 from tests.services.java import NoJavaError, find_java
+from tests.services.postgres import PostgresServer, postgres_is_possible
 from tests.services.runs import Run, ServiceError
-from tests.services.schema import empty_metastore, unpacked
+from tests.services.schema import database_settings, empty_metastore, template_of, unpacked
 
 VERSION = "4.0.1"
 LOCK = Path(__file__).with_name(f"hive-{VERSION}.lock")
@@ -51,7 +51,7 @@ def hive_is_possible() -> str | None:
         runs.check_home(_root(None).resolve())
     except (NoJavaError, ServiceError, maven.DownloadError) as e:
         return str(e)
-    return None
+    return postgres_is_possible()
 
 
 class HiveServer:
@@ -89,7 +89,7 @@ class HiveServer:
         """Download what is not there yet, and make the empty metastore that every run begins with.
 
         Returns:
-            That metastore's database.
+            The template of that metastore's database.
 
         Raises:
             DownloadError: When a jar cannot be had.
@@ -98,12 +98,12 @@ class HiveServer:
         """
         cache = self._cache or maven.default_cache()
         archive, *self._class_path = maven.jars(LOCK, cache / "jars")
-        empty = cache / f"empty-metastore-{VERSION}"
-        if not empty.exists():
+        template = template_of(VERSION, cache)
+        if not template.exists():
             with tempfile.TemporaryDirectory(dir=cache) as scratch:
                 distribution = unpacked(archive, Path(scratch, "distribution"))
-                empty_metastore(distribution, _SCHEMA_TOOL, self._class_path, empty)
-        return empty
+                empty_metastore(distribution, _SCHEMA_TOOL, self._class_path, template, cache)
+        return template
 
     def start(self, *, compactor: bool = False, standing: bool = False) -> None:
         """Start the metastore and HiveServer2, and see that an ACID table comes back from them.
@@ -117,11 +117,11 @@ class HiveServer:
             NoJavaError: When there is no Java for it.
             ServiceError: When one of them does not come up, or Hive loses rows.
         """
-        empty = self.install()
-        ports = dict(zip(("metastore", "hiveserver2", "derby", "compactor"), runs.free_ports(4), strict=True))
+        template = self.install()
+        ports = dict(zip(("metastore", "hiveserver2", "compactor"), runs.free_ports(3), strict=True))
         self._adopt(Run.new(_KIND, _root(self._cache), standing=standing), ports)
         try:
-            self._launch(empty)
+            self._launch(template)
             if compactor:
                 self.start_compactor()
             self._check()
@@ -157,8 +157,6 @@ class HiveServer:
             "hive.compactor.crud.query.based": str(query_based).lower(),
             # The worker looks so often (in milliseconds) whether its job is done.
             "mapreduce.client.completion.pollinterval": "200",
-            # Derby's client has no savepoints enough for the metastore's own SQL.
-            "metastore.try.direct.sql": "false",
         }
         self._launch_metastore("compactor", "2g", settings)
         self._wait("compactor")
@@ -203,30 +201,30 @@ class HiveServer:
             raise ServiceError("Hive does not run: start it first")
         return self._run
 
-    def _launch(self, empty: Path) -> None:
+    def _launch(self, template: Path) -> None:
         home, ports = self.home, self._ports
-        shutil.copytree(empty, home / "metastore")
+        database = PostgresServer(run=self._running(), template=template, cache=self._cache)
+        database.start()
         write_settings(home / "conf" / "core-site.xml", hadoop_settings(home))
-        hive = hive_settings(home, metastore=ports["metastore"], derby=ports["derby"], hiveserver2=ports["hiveserver2"])
+        hive = hive_settings(
+            home,
+            metastore=ports["metastore"],
+            hiveserver2=ports["hiveserver2"],
+            database=database_settings(database),
+        )
         write_settings(home / "conf" / "hive-site.xml", hive | self._settings)
-        # The database lives in the metastore's process, which serves it to that of the compactor.
-        served = {"startNetworkServer": "true", "host": "127.0.0.1", "portNumber": str(ports["derby"])}
-        embedded = {
-            "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore",
-            "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
-        }
-        self._launch_metastore("metastore", "1g", embedded, [f"-Dderby.drda.{k}={v}" for k, v in served.items()])
+        self._launch_metastore("metastore", "1g")
         self._java("hiveserver2", "2g", [_HIVESERVER2])
         self._wait("metastore")
         self._wait("hiveserver2")
 
-    def _launch_metastore(self, name: str, heap: str, settings: Mapping[str, str], options: Sequence[str] = ()) -> None:
-        given = [part for setting in settings.items() for part in ("--hiveconf", "=".join(setting))]
-        self._java(name, heap, [_METASTORE, "-p", str(self._ports[name]), *given], options)
+    def _launch_metastore(self, name: str, heap: str, settings: Mapping[str, str] | None = None) -> None:
+        given = [part for setting in (settings or {}).items() for part in ("--hiveconf", "=".join(setting))]
+        self._java(name, heap, [_METASTORE, "-p", str(self._ports[name]), *given])
 
-    def _java(self, name: str, heap: str, main: Sequence[str], options: Sequence[str] = ()) -> None:
+    def _java(self, name: str, heap: str, main: Sequence[str]) -> None:
         class_path = self._class_path or maven.jars(LOCK, (self._cache or maven.default_cache()) / "jars")[1:]
-        arguments = java_arguments(self.home, name, heap, class_path, main, options)
+        arguments = java_arguments(self.home, name, heap, class_path, main)
         self._running().launch(name, find_java(), arguments, runs.environment(**environment_of(self.home)))
 
     def _wait(self, name: str) -> None:

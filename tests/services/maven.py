@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -114,14 +115,27 @@ def jars(lock: Path, cache: Path | None = None) -> list[Path]:
         DownloadError: When one cannot be downloaded, or its checksum is another.
         NoJavaError: When there is no Java that could fetch them.
     """
-    root = cache if cache is not None else default_cache() / "jars"
-    artifacts = read_lock(lock)
+    return fetched(read_lock(lock), cache if cache is not None else default_cache() / "jars")
+
+
+def fetched(artifacts: Sequence[Artifact], root: Path) -> list[Path]:
+    """The files of artifacts, in their order; as :func:`jars`."""
     missing = [a for a in artifacts if not (root / a.path).exists()]  # it gets there once its checksum is right
     if missing:
         root.mkdir(parents=True, exist_ok=True)
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             list(threads.map(lambda some: _fetch(some, root), _shares(missing)))
     return [root / artifact.path for artifact in artifacts]
+
+
+def publish(made: Path, target: Path) -> None:
+    """Give a finished directory of the cache its name, unless somebody else was faster."""
+    try:
+        os.rename(made, target)
+    except OSError:
+        if not target.exists():
+            raise
+        shutil.rmtree(made)
 
 
 def _shares(artifacts: Sequence[Artifact]) -> list[Sequence[Artifact]]:

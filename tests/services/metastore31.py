@@ -1,4 +1,4 @@
-"""A real Hive metastore 3.1.3 for tests: the stand-alone one, without an engine.
+"""A real Hive metastore 3.1.3 for tests: the stand-alone one, on PostgreSQL, without an engine.
 
 It listens on the loopback address alone and asks for no log-in. Every start has a fresh home: an empty metastore and
 an empty warehouse, which are gone afterwards. Nothing in it compacts: requests stay in the queue.
@@ -6,7 +6,6 @@ an empty warehouse, which are gone afterwards. Nothing in it compacts: requests 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any
 from tests.services import maven, runs
 from tests.services.configuration import environment_of, hadoop_settings, java_arguments, write_settings
 from tests.services.java import NoJavaError, find_java
+from tests.services.postgres import PostgresServer, postgres_is_possible
 from tests.services.runs import Run, ServiceError
-from tests.services.schema import empty_metastore, unpacked
+from tests.services.schema import database_settings, empty_metastore, template_of, unpacked
 
 VERSION = "3.1.3"
 LOCK = Path(__file__).with_name(f"hive-metastore-{VERSION}.lock")
@@ -45,7 +45,7 @@ def metastore31_is_possible() -> str | None:
         maven.default_cache()
     except (NoJavaError, maven.DownloadError) as e:
         return str(e)
-    return None
+    return postgres_is_possible()
 
 
 class Metastore31:
@@ -82,7 +82,7 @@ class Metastore31:
         """Download what is not there yet, and make the empty metastore that every run begins with.
 
         Returns:
-            That metastore's database.
+            The template of that metastore's database.
 
         Raises:
             DownloadError: When a jar cannot be had.
@@ -91,9 +91,12 @@ class Metastore31:
         """
         cache = self._cache or maven.default_cache()
         archive, *rest, self._agent = maven.jars(LOCK, cache / "jars")
-        distribution = unpacked(archive, cache / f"standalone-metastore-{VERSION}")
+        distribution = unpacked(archive, cache / f"metastore-{VERSION}")
         self._class_path = [*sorted((distribution / "lib").glob("*.jar")), *rest]
-        return empty_metastore(distribution, _SCHEMA_TOOL, rest, cache / f"empty-metastore-{VERSION}")
+        template = template_of(VERSION, cache)
+        if not template.exists():
+            empty_metastore(distribution, _SCHEMA_TOOL, rest, template, cache)
+        return template
 
     def start(self) -> None:
         """Start the metastore, and see that it has a transaction to give.
@@ -103,15 +106,16 @@ class Metastore31:
             NoJavaError: When there is no Java for it.
             ServiceError: When it does not come up.
         """
-        empty = self.install()
+        template = self.install()
         run = self._run = Run.new("metastore31", (self._cache or maven.default_cache()) / "runs")
         (self.port,) = runs.free_ports(1)
         self.home, self.warehouse = run.home, run.home / "warehouse"
         self.metastore_uri = f"thrift://127.0.0.1:{self.port}"
         try:
-            shutil.copytree(empty, run.home / "metastore")
+            database = PostgresServer(run=run, template=template, cache=self._cache)
+            database.start()
             write_settings(run.home / "conf" / "core-site.xml", hadoop_settings(run.home))
-            write_settings(run.home / "conf" / "metastore-site.xml", _settings(run.home) | self._settings)
+            write_settings(run.home / "conf" / "metastore-site.xml", _settings(run.home, database) | self._settings)
             rules = run.home / "conf" / "loopback.btm"
             rules.write_text(_LOOPBACK, encoding="utf-8")
             arguments = java_arguments(
@@ -170,10 +174,8 @@ class Metastore31:
             raise ServiceError(f"The metastore answers, but counts wrongly: {write}")
 
 
-def _settings(home: Path) -> dict[str, str]:
-    return {
-        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore",
-        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+def _settings(home: Path, database: PostgresServer) -> dict[str, str]:
+    return database_settings(database) | {
         "metastore.warehouse.dir": f"file://{home}/warehouse",
         "metastore.event.db.notification.api.auth": "false",
         "metastore.compactor.initiator.on": "false",

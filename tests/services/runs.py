@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import pwd
 import random
 import re
 import secrets
@@ -27,6 +28,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 _STANDING = "standing"
 _NAME = re.compile(rf"(?P<kind>[a-z0-9]+)-(?P<owner>\d+|{_STANDING})-[0-9a-f]+")
@@ -88,24 +90,50 @@ class Run:
         return self.home.name.partition("-")[0]
 
     def launch(self, name: str, java: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start a Java process in the home.
+        """Start a Java process in the home: as :meth:`start`, with the process's arguments in the file."""
+        self.start(name, java, "@", "".join(f"{_quoted(argument)}\n" for argument in arguments), environment)
 
-        Its arguments stand in a file whose name is all that the command line shows: so it is short, and tells whose
+    def start(
+        self,
+        name: str,
+        program: Path,
+        option: str,
+        settings: str,
+        environment: Mapping[str, str],
+        *,
+        user: str | None = None,
+        ended_by: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """Start a process in the home.
+
+        What it is told stands in a file whose name is all that the command line shows: so it is short, and tells whose
         process this is.
+
+        Args:
+            name: The process's name.
+            program: The executable.
+            option: Its option that takes the name of a file, up to that name.
+            settings: The file's text.
+            environment: The process's environment.
+            user: Who the process runs as, if not the user of this one.
+            ended_by: The signal that asks the process to end.
         """
         file = self._arguments(name)
-        file.write_text("".join(f"{_quoted(argument)}\n" for argument in arguments), encoding="utf-8")
+        file.write_text(settings, encoding="utf-8")
+        if user is not None:
+            shutil.chown(file, user)
         with (self.home / "log" / f"{name}.out").open("wb") as output:
             process = subprocess.Popen(
-                [java, f"@{file}"],
+                [program, f"{option}{file}"],
                 cwd=self.home,
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                **as_user(user),
             )
-        self._pid_file(name).write_text(str(process.pid), encoding="utf-8")
+        self._pid_file(name).write_text(f"{process.pid} {ended_by.name}", encoding="utf-8")
         self._children[name] = process
 
     def names(self) -> list[str]:
@@ -118,10 +146,10 @@ class Run:
             # Asking also takes note of its end: until then it is a zombie.
             return child.pid if child.poll() is None else None
         try:
-            pid = int(self._pid_file(name).read_text(encoding="utf-8"))
+            pid = int(self._pid_file(name).read_text(encoding="utf-8").partition(" ")[0])
         except (OSError, ValueError):
             return None
-        return pid if f"@{self._arguments(name)}" in command_line(pid) else None
+        return pid if str(self._arguments(name)) in command_line(pid) else None
 
     def wait(self, name: str, done: Callable[[], bool], seconds: float, what: str) -> None:
         """Wait until something holds that a process of this run brings about.
@@ -145,11 +173,13 @@ class Run:
 
     def end(self, *names: str) -> None:
         """End processes of this run, and wait until they are gone; those that live too long are killed."""
-        self._signal(names, signal.SIGTERM)
+        for name in names:
+            self._signal(name, self._ended_by(name))
         end = time.monotonic() + _PATIENCE
         while any(self.pid(name) for name in names) and time.monotonic() < end:
             time.sleep(0.05)
-        self._signal(names, signal.SIGKILL)
+        for name in names:
+            self._signal(name, signal.SIGKILL)
         while any(self.pid(name) for name in names):
             time.sleep(0.05)
         for name in names:
@@ -167,11 +197,15 @@ class Run:
             self._guard = None
         atexit.unregister(self.stop)
 
-    def _signal(self, names: Sequence[str], number: signal.Signals) -> None:
-        for name in names:
-            if pid := self.pid(name):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        if pid := self.pid(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def _ended_by(self, name: str) -> signal.Signals:
+        with contextlib.suppress(OSError, KeyError):
+            return signal.Signals[self._pid_file(name).read_text(encoding="utf-8").partition(" ")[2]]
+        return signal.SIGTERM
 
     def _pid_file(self, name: str) -> Path:
         return self.home / "run" / f"{name}.pid"
@@ -271,6 +305,13 @@ def environment(**settings: str) -> dict[str, str]:
     """This process's environment for a server: without what Hadoop's, Hive's and Spark's own scripts would set."""
     foreign = re.compile(r"(HADOOP|HIVE|METASTORE|YARN|TEZ|SPARK)_|CLASSPATH$|(JDK_JAVA|JAVA_TOOL|_JAVA)_OPTIONS$")
     return {name: value for name, value in os.environ.items() if not foreign.match(name)} | settings
+
+
+def as_user(user: str | None) -> dict[str, Any]:
+    """What :mod:`subprocess` is told for a process to run as another user, in that user's group and no other."""
+    if user is None:
+        return {}
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
 
 
 def _quoted(argument: str) -> str:

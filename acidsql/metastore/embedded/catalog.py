@@ -141,6 +141,8 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         table_type=row.TBL_TYPE,
         owner=row.OWNER,
         created_at=row.CREATE_TIME,
+        view_text=row.VIEW_EXPANDED_TEXT,
+        view_original=row.VIEW_ORIGINAL_TEXT,
     )
 
 
@@ -152,17 +154,17 @@ def get_table(db: Connection, database: str, name: str) -> Table:
     return table
 
 
-def list_tables(db: Connection, database: str) -> list[str]:
-    """Names, in their order. Raises: DatabaseNotFound."""
-    database_id = _database_id(db, database)
-    return list(
-        db.execute(select(TBLS.c.TBL_NAME).where(TBLS.c.DB_ID == database_id).order_by(TBLS.c.TBL_NAME)).scalars()
-    )
+def list_tables(db: Connection, database: str, *, views_only: bool = False) -> list[str]:
+    """Names of tables and views, in their order. Raises: DatabaseNotFound."""
+    query = select(TBLS.c.TBL_NAME).where(TBLS.c.DB_ID == _database_id(db, database)).order_by(TBLS.c.TBL_NAME)
+    if views_only:
+        query = query.where(TBLS.c.VIEW_EXPANDED_TEXT.is_not(None))
+    return list(db.execute(query).scalars())
 
 
 def alter_table(db: Connection, table: Table) -> None:
     """Put a description in the place of the one of the same name. Raises: TableNotFound."""
-    table_id = _table_id(db, table.database, table.name)
+    table_id = table_id_of(db, table.database, table.name)
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
     _delete_parts(db, table_id)
     _insert_parts(db, table_id, table)
@@ -170,9 +172,10 @@ def alter_table(db: Connection, table: Table) -> None:
 
 def drop_table(db: Connection, database: str, name: str) -> None:
     """Forget a table and whatever the transaction tables know of it; locks stay. Raises: TableNotFound."""
-    table_id = _table_id(db, database, name)
+    table_id = table_id_of(db, database, name)
     _delete_parts(db, table_id)
-    db.execute(delete(PARTITIONS).where(PARTITIONS.c.TBL_ID == table_id))
+    for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
+        db.execute(delete(part).where(part.c.TBL_ID == table_id))
     db.execute(delete(TBLS).where(TBLS.c.TBL_ID == table_id))
     for table, of_database, of_table in (
         (schema.TXN_COMPONENTS, "TC_DATABASE", "TC_TABLE"),
@@ -184,7 +187,8 @@ def drop_table(db: Connection, database: str, name: str) -> None:
         db.execute(delete(table).where(table.c[of_database] == database, table.c[of_table] == name))
 
 
-def _table_id(db: Connection, database: str, name: str) -> int:
+def table_id_of(db: Connection, database: str, name: str) -> int:
+    """The number of a table in the catalog. Raises: TableNotFound."""
     found = db.execute(_TABLE_ID, {"database": database, "table": name}).scalar()
     if found is None:
         raise TableNotFound(f"Table not found {database}.{name}")
@@ -199,6 +203,8 @@ def _table_row(table: Table) -> dict[str, object]:
         "LOCATION": table.location,
         "NUM_BUCKETS": table.num_buckets,
         "COMMENT": table.comment,
+        "VIEW_ORIGINAL_TEXT": table.view_original,
+        "VIEW_EXPANDED_TEXT": table.view_text,
     }
 
 
@@ -265,7 +271,7 @@ def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
     for partition in partitions:
         by_table.setdefault((partition.database, partition.table), []).append(partition)
     for (database, name), added in by_table.items():
-        table_id = _table_id(db, database, name)
+        table_id = table_id_of(db, database, name)
         keys = [c.name for c in get_table(db, database, name).partition_keys]
         named = {partition_name(keys, p.values): p for p in reversed(added)}
         known = {p[0] for p in _partition_rows(db, table_id, list(named))}
@@ -277,7 +283,7 @@ def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
 
 def list_partitions(db: Connection, database: str, table: str, names: Sequence[str] | None) -> list[Partition]:
     """Partitions ordered by name; only those named, where names are given. Raises: TableNotFound."""
-    rows = _partition_rows(db, _table_id(db, database, table), names)
+    rows = _partition_rows(db, table_id_of(db, database, table), names)
     return [
         Partition(database, table, tuple(value for _, value in parse_partition_name(name)), location)
         for name, location in rows
@@ -289,14 +295,15 @@ def drop_partitions(db: Connection, database: str, table: str, names: Sequence[s
 
     Components of aborted transactions stay: the directories are still there, and might be registered again.
     """
-    table_id = _table_id(db, database, table)
+    table_id = table_id_of(db, database, table)
     known = {p[0] for p in _partition_rows(db, table_id, names)}
     missing = [n for n in names if n not in known]
     if missing:
         raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
-    p, c = PARTITIONS.c, schema.COMPLETED_TXN_COMPONENTS.c
+    c = schema.COMPLETED_TXN_COMPONENTS.c
     for some in batches(names):
-        db.execute(delete(PARTITIONS).where(p.TBL_ID == table_id, p.PART_NAME.in_(some)))
+        for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
+            db.execute(delete(part).where(part.c.TBL_ID == table_id, part.c.PART_NAME.in_(some)))
         db.execute(
             delete(schema.COMPLETED_TXN_COMPONENTS).where(
                 c.CTC_DATABASE == database, c.CTC_TABLE == table, c.CTC_PARTITION.in_(some)

@@ -6,9 +6,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from acidsql.errors import UnsupportedError
-from acidsql.metastore.embedded import catalog, commit, components, locks, sqlite, timeouts, txns, write_ids
+from acidsql.metastore.embedded import (
+    catalog,
+    commit,
+    components,
+    locks,
+    renames,
+    sqlite,
+    statistics,
+    timeouts,
+    txns,
+    write_ids,
+)
 from acidsql.metastore.embedded.store import Store
 from acidsql.metastore.model import (
+    ColumnStatistics,
     CompactionFilter,
     CompactionInfo,
     CompactionRequest,
@@ -20,6 +32,7 @@ from acidsql.metastore.model import (
     Operation,
     Partition,
     RowChange,
+    Statistics,
     Table,
     TxnInfo,
     TxnType,
@@ -111,6 +124,10 @@ class EmbeddedMetastore:
         with self._store.read() as db:
             return catalog.list_tables(db, database)
 
+    def list_views(self, database: str) -> list[str]:
+        with self._store.read() as db:
+            return catalog.list_tables(db, database, views_only=True)
+
     def alter_table(
         self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
     ) -> None:
@@ -120,7 +137,28 @@ class EmbeddedMetastore:
     def update_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
     ) -> None:
-        """There are none."""
+        """The number of rows is carried on where ANALYZE has counted it; nothing is exact any longer."""
+        with self._store.read() as db:
+            if not statistics.there_are(db, table, changes):
+                return
+        with self._store.write(durable=False) as db:
+            statistics.count_on(db, table, changes)
+
+    def set_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
+    ) -> None:
+        with self._store.write() as db:
+            statistics.keep(db, table, found)
+
+    def partition_parameters(
+        self, database: str, table: str, names: Sequence[str] | None = None
+    ) -> dict[str, Mapping[str, str]]:
+        with self._store.read() as db:
+            return statistics.partition_parameters(db, database, table, names)
+
+    def column_statistics(self, table: Table, partition: str | None = None) -> list[ColumnStatistics]:
+        with self._store.read() as db:
+            return statistics.of_columns(db, table, partition or "")
 
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         """Forget a table and all that belongs to it.
@@ -139,6 +177,30 @@ class EmbeddedMetastore:
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         with self._store.read() as db:
             return catalog.list_partitions(db, database, table, names)
+
+    def rename_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        write_id: int | None = None,
+        write_ids: ValidWriteIdList | None = None,
+    ) -> None:
+        """Rename a table. Its files stay where they are: who calls moves them to the location that ``table`` has."""
+        with self._store.write() as db:
+            renames.rename_table(db, database, name, table)
+
+    def rename_partition(
+        self, database: str, table: str, name: str, partition: Partition, *, write_ids: ValidWriteIdList | None = None
+    ) -> None:
+        """Rename a partition. Its files stay where they are: who calls moves them."""
+        with self._store.write() as db:
+            renames.rename_partition(db, database, table, name, partition)
+
+    def alter_partition(self, partition: Partition) -> None:
+        with self._store.write() as db:
+            renames.alter_partition(db, partition)
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         with self._store.write() as db:

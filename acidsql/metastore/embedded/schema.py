@@ -13,6 +13,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     DateTime,
+    Float,
     Index,
     Integer,
     MetaData,
@@ -23,8 +24,11 @@ from sqlalchemy import (
     func,
 )
 
-SCHEMA_VERSION = 1
-"""Version of these tables; a store of a newer version is refused."""
+SCHEMA_VERSION = 2
+"""Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
+
+2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns.
+"""
 
 metadata = MetaData()
 
@@ -71,6 +75,8 @@ TBLS = Table(
     Column("LOCATION", Text, nullable=False),
     Column("NUM_BUCKETS", Integer, nullable=False),
     Column("COMMENT", Text),
+    Column("VIEW_ORIGINAL_TEXT", Text),
+    Column("VIEW_EXPANDED_TEXT", Text),
     UniqueConstraint("DB_ID", "TBL_NAME", name="UNIQUETABLE"),
 )
 
@@ -111,6 +117,32 @@ PARTITIONS = Table(
     Column("PART_NAME", _PARTITION, nullable=False),
     Column("LOCATION", Text, nullable=False),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
+)
+
+PARTITION_PARAMS = Table(
+    "PARTITION_PARAMS",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("PART_NAME", _PARTITION, primary_key=True),
+    Column("PARAM_KEY", _NAME, primary_key=True),
+    Column("PARAM_VALUE", Text, nullable=False),
+)
+
+TAB_COL_STATS = Table(
+    "TAB_COL_STATS",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("PART_NAME", _PARTITION, primary_key=True),  # empty for the table as a whole
+    Column("COLUMN_NAME", String(767), primary_key=True),
+    Column("COLUMN_TYPE", Text, nullable=False),
+    Column("NUM_NULLS", BigInteger, nullable=False),
+    Column("NUM_DISTINCTS", BigInteger),
+    Column("LOW_VALUE", Text),
+    Column("HIGH_VALUE", Text),
+    Column("AVG_COL_LEN", Float),
+    Column("MAX_COL_LEN", BigInteger),
+    Column("NUM_TRUES", BigInteger),
+    Column("NUM_FALSES", BigInteger),
 )
 
 # --- transactions ----------------------------------------------------------------------------------------------------

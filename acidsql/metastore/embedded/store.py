@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
-from sqlalchemy import URL, Connection, Engine, insert, inspect, select
+from sqlalchemy import URL, Connection, Engine, insert, inspect, select, text, update
 
 from acidsql.errors import MetastoreError
 from acidsql.metastore.embedded import forks, schema, sqlite
@@ -129,28 +129,31 @@ class Store:
     def _make_tables(self, warehouse: str) -> None:
         sqlite.enable_write_ahead_log(self._opened.readers, self._busy_timeout)
         with self.read() as connection:  # a store that is only read is not written to here
-            made = self._has_tables(connection)
-        if not made:
+            version = self._version(connection)
+        if version != schema.SCHEMA_VERSION:
             with self.write() as connection:
-                if not self._has_tables(connection):
+                version = self._version(connection)  # another process may have been first
+                if version == 0:
                     _create(connection, warehouse)
+                elif version < schema.SCHEMA_VERSION:
+                    _upgrade(connection)
 
-    def _has_tables(self, connection: Connection) -> bool:
-        """Whether the tables are there, in the version that this code knows."""
+    def _version(self, connection: Connection) -> int:
+        """The version of the tables, 0 where there are none."""
         names = inspect(connection).get_table_names()
         if not names:
-            return False
+            return 0
         if schema.VERSION.name not in names or schema.TXNS.name not in names:
             raise MetastoreError(f"Metastore {self.path}: a database, but not one of acidsql")
         version = connection.execute(select(schema.VERSION.c.SCHEMA_VERSION)).scalar()
-        if version != schema.SCHEMA_VERSION:
+        if not isinstance(version, int) or not 1 <= version <= schema.SCHEMA_VERSION:
             newer = isinstance(version, int) and version > schema.SCHEMA_VERSION
             raise MetastoreError(
                 f"Metastore {self.path}: made by {'a newer' if newer else 'another'} acidsql"
                 f" (schema version {version}; this one knows version {schema.SCHEMA_VERSION})",
                 hint="Upgrade acidsql." if newer else None,
             )
-        return True
+        return version
 
 
 def _create(connection: Connection, warehouse: str) -> None:
@@ -177,6 +180,20 @@ def _create(connection: Connection, warehouse: str) -> None:
         },
     )
     connection.execute(insert(schema.NEXT_LOCK_ID), {"NL_NEXT": 1})
+
+
+def _upgrade(connection: Connection) -> None:
+    """Bring the tables of an older version up to date: what is new is a table, or a column that may be NULL."""
+    schema.metadata.create_all(connection)
+    found = inspect(connection)
+    quoted = connection.dialect.identifier_preparer.quote_identifier
+    for table in schema.metadata.sorted_tables:
+        known = {column["name"] for column in found.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                type = column.type.compile(connection.dialect)
+                connection.execute(text(f"ALTER TABLE {quoted(table.name)} ADD COLUMN {quoted(column.name)} {type}"))
+    connection.execute(update(schema.VERSION).values(SCHEMA_VERSION=schema.SCHEMA_VERSION))
 
 
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()

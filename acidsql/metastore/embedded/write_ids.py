@@ -36,6 +36,7 @@ _OF_TXNS = _BY_TXN.where(_W.T2W_TXNID.in_(bindparam("txns", expanding=True)))
 _COUNT_TO = select(func.count()).select_from(
     select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_WRITEID <= bindparam("high")).limit(bindparam("most")).subquery()
 )
+_ANY = select(_W.T2W_WRITEID).where(_OF_TABLE).limit(1)
 _OWN = select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
 _GIVE_BACK = delete(TXN_TO_WRITE_ID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
 _NEXT = select(_N.NWI_NEXT).where(_NEXT_OF_TABLE)
@@ -120,9 +121,14 @@ def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
         TransactionError: When the table has write ids already.
     """
     database, _, table = valid.table.partition(".")
-    if db.execute(_NEXT, {"database": database, "table": table}).first() is not None:
+    key: dict[str, object] = {"database": database, "table": table}
+    following = db.execute(_NEXT, key).scalar()
+    if following is not None and db.execute(_ANY, key).first() is not None:
         raise TransactionError(f"Table {valid.table} has write ids already")
-    _start_at(db, database, table, valid.high_watermark + 1)
+    if following is None:
+        _start_at(db, database, table, valid.high_watermark + 1)
+    else:  # of a table that was renamed (renames.rename_table)
+        db.execute(_SET_NEXT, {**key, "next": max(valid.high_watermark + 1, int(following))})
     seen = next((w for w in range(valid.high_watermark, 0, -1) if valid.is_valid(w)), None)
     if seen is not None:
         _add(db, database, table, {SEEDED_TXN: seen})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import methodcaller
@@ -15,14 +16,17 @@ from acidsql.errors import (
     MetastoreError,
     PartitionNotFound,
     TableNotFound,
+    UnsupportedError,
 )
 from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.client import CAPABILITIES, PROCESSOR, HiveClient
 from acidsql.metastore.model import (
     DEFAULT_DATABASE,
+    ColumnStatistics,
     Database,
     Partition,
     RowChange,
+    Statistics,
     Table,
 )
 from acidsql.partition_names import partition_name
@@ -32,6 +36,7 @@ _ALL = -1
 _EXACT = "COLUMN_STATS_ACCURATE"
 """The property that says which statistics Hive may answer queries from."""
 _ROWS = "numRows"
+_VIEW = "VIRTUAL_VIEW"
 _NO_NEW_STATISTICS = "DO_NOT_UPDATE_STATS"
 """Tells the server not to list the table's files at an ALTER."""
 
@@ -51,6 +56,21 @@ def _count_on(place: Any, change: RowChange) -> None:
     if change.overwrites or rows.isdecimal():
         parameters[_ROWS] = str(change.applied(int(rows or 0)))
     place.parameters = parameters
+
+
+def _set_statistics(place: Any, found: Statistics, *, flag: bool) -> None:
+    """Put numbers into a Thrift table or partition; ``flag``: say so where they are exact."""
+    parameters = {**(place.parameters or {}), **found.parameters}
+    if found.exact and flag:
+        accurate = json.loads(parameters.get(_EXACT) or "{}")
+        parameters[_EXACT] = json.dumps({**accurate, "BASIC_STATS": "true"}, separators=(",", ":"))
+    elif found.exact:
+        parameters.pop(_EXACT, None)
+    place.parameters = parameters
+
+
+def _no_new_statistics() -> Any:
+    return ttypes.EnvironmentContext(properties={_NO_NEW_STATISTICS: "true"})
 
 
 class HiveCatalog(HiveClient):
@@ -117,7 +137,7 @@ class HiveCatalog(HiveClient):
 
     def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
         self.get_database(table.database)
-        made = _counted(translate.table_to_thrift(table), holds_rows)
+        made = _counted(translate.table_to_thrift(table), holds_rows or table.is_view)
         not_null, defaults = translate.not_null_constraints(table), translate.default_constraints(table)
 
         def create(client: Any) -> None:
@@ -180,15 +200,9 @@ class HiveCatalog(HiveClient):
             self.get_database(database)
         return names
 
-    def alter_table(
-        self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
-    ) -> None:
-        made = translate.altered_table(self._raw_table(table.database, table.name), table)
-        if not self._is_hive4:
-            missing = f"Table not found {table.full_name}"
-            self._call(lambda c: c.alter_table(table.database, table.name, made), name=missing)
-            return
-        self._alter(made, write_id, write_ids)
+    def list_views(self, database: str) -> list[str]:
+        self.get_database(database)
+        return sorted(self._call(lambda c: c.get_tables_by_type(database, "*", _VIEW)))
 
     def _alter(self, made: Any, write_id: int | None, write_ids: ValidWriteIdList | None, context: Any = None) -> None:
         request = ttypes.AlterTableRequest(
@@ -218,27 +232,82 @@ class HiveCatalog(HiveClient):
         """
         if not self._is_hive4:
             return
-        context = ttypes.EnvironmentContext(properties={_NO_NEW_STATISTICS: "true"})
         if table.partition_keys:
-            names = list(changes)
-            found = self._call(lambda c: c.get_partitions_by_names(table.database, table.name, names))
-            keys = [k.name for k in table.partition_keys]
-            for partition in found:
-                _count_on(partition, changes[partition_name(keys, partition.values)])
-            request = ttypes.AlterPartitionsRequest(
-                catName=translate.CATALOG,
-                dbName=table.database,
-                tableName=table.name,
-                partitions=found,
-                environmentContext=context,
-                writeId=write_id,
-                validWriteIdList=write_ids.to_text(),
-            )
-            self._call(lambda c: c.alter_partitions_req(request))
+            found = self._named_partitions(table, list(changes))
+            for name, partition in found.items():
+                _count_on(partition, changes[name])
+            self._alter_partitions(table, list(found.values()), write_id, write_ids)
         else:
             raw = self._raw_table(table.database, table.name)
             _count_on(raw, changes[""])
-            self._alter(raw, write_id, write_ids, context)
+            self._alter(raw, write_id, write_ids, _no_new_statistics())
+
+    def _named_partitions(self, table: Table, names: Sequence[str]) -> dict[str, Any]:
+        """Thrift partitions by name."""
+        found = self._call(lambda c: c.get_partitions_by_names(table.database, table.name, list(names)))
+        keys = [k.name for k in table.partition_keys]
+        return {partition_name(keys, partition.values): partition for partition in found}
+
+    def _alter_partitions(
+        self, table: Table, partitions: list[Any], write_id: int, write_ids: ValidWriteIdList
+    ) -> None:
+        context, database, name = _no_new_statistics(), table.database, table.name
+        if not self._is_hive4:
+            self._call(lambda c: c.alter_partitions_with_environment_context(database, name, partitions, context))
+            return
+        request = ttypes.AlterPartitionsRequest(
+            catName=translate.CATALOG,
+            dbName=database,
+            tableName=name,
+            partitions=partitions,
+            environmentContext=context,
+            writeId=write_id,
+            validWriteIdList=write_ids.to_text(),
+        )
+        self._call(lambda c: c.alter_partitions_req(request))
+
+    def set_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
+    ) -> None:
+        """As Hive's ``BasicStatsTask`` ends an ANALYZE.
+
+        Hive 4 takes the flag away again where the write id that the last writer left is not one that ``write_ids`` sees
+        (``ObjectStore``), and every later writer takes it away; so what is flagged is what is counted. To Hive 3.1
+        nothing is said to be exact: it has no such rule.
+        """
+        if any(one.columns for one in found.values()):
+            raise UnsupportedError(
+                "Statistics of columns are not written to a Hive Metastore by this version",
+                hint="ANALYZE TABLE … COMPUTE STATISTICS counts the rows; Hive itself gathers statistics of columns.",
+            )
+        partitions = self._named_partitions(table, [n for n in found if n]) if table.partition_keys else {}
+        for name, partition in partitions.items():
+            _set_statistics(partition, found[name], flag=self._is_hive4)
+        if partitions:
+            self._alter_partitions(table, list(partitions.values()), write_id, write_ids)
+        if "" in found:
+            raw = self._raw_table(table.database, table.name)
+            _set_statistics(raw, found[""], flag=self._is_hive4)
+            if self._is_hive4:
+                self._alter(raw, write_id, write_ids, _no_new_statistics())
+            else:
+                context, place = _no_new_statistics(), (table.database, table.name)
+                self._call(lambda c: c.alter_table_with_environment_context(*place, raw, context))
+
+    def partition_parameters(
+        self, database: str, table: str, names: Sequence[str] | None = None
+    ) -> dict[str, Mapping[str, str]]:
+        raw = self._raw_table(database, table)
+        keys = [k.name for k in raw.partitionKeys or ()]
+        if names is None:
+            listed = self._call(lambda c: c.get_partitions(database, table, _ALL))
+        else:
+            listed = self._call(lambda c: c.get_partitions_by_names(database, table, list(names)))
+        return {partition_name(keys, one.values): dict(one.parameters or {}) for one in listed}
+
+    def column_statistics(self, table: Table, partition: str | None = None) -> list[ColumnStatistics]:
+        """Those of Hive are shown by Hive."""
+        return []
 
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         self._gone_once(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from acidsql.metastore.hive.catalog import HiveCatalog
+from acidsql.metastore.hive.alterations import HiveAlterations
 from acidsql.metastore.hive.compactions import HiveCompactions
 from acidsql.metastore.hive.transactions import HiveTransactions
 
 
-class HiveMetastore(HiveCatalog, HiveTransactions, HiveCompactions):
+class HiveMetastore(HiveAlterations, HiveTransactions, HiveCompactions):
     """:class:`~acidsql.metastore.protocol.Metastore` of a running Hive Metastore, version 3.1 or 4.
 
     What a method does and raises stands in the protocol. Besides that, each raises MetastoreError where no server

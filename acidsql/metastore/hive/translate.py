@@ -39,6 +39,8 @@ CATALOG = "hive"
 ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
 ORC_INPUT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ORC_OUTPUT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
+TEXT_INPUT = "org.apache.hadoop.mapred.TextInputFormat"
+TEXT_OUTPUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
 
 _OPERATIONS = {
     Operation.SELECT: ttypes.DataOperationType.SELECT,
@@ -111,6 +113,7 @@ def table_from_thrift(found: Any, constraints: Any = None) -> Table:
         owner=found.owner or "",
         created_at=found.createTime or 0,
         view_text=found.viewExpandedText or found.viewOriginalText or None,
+        view_original=found.viewOriginalText or None,
         checks=checks,
     )
 
@@ -133,14 +136,19 @@ def table_to_thrift(table: Table) -> Any:
         partitionKeys=_fields(table.partition_keys),
         parameters=parameters,
         tableType=table.table_type,
+        viewOriginalText=table.view_original,
+        viewExpandedText=table.view_text,
     )
 
 
 def altered_table(found: Any, table: Table) -> Any:
-    """A registered table with the columns, properties, comment and location of another description."""
+    """A registered table with the columns, properties, comment and location of another description; or a view."""
     made = deepcopy(found)
     made.sd.cols = _fields(table.columns)
-    made.sd.location = qualified(table.location)
+    made.viewOriginalText, made.viewExpandedText = table.view_original, table.view_text
+    if not table.is_view:
+        made.sd.location = qualified(table.location)
+    made.tableType = table.table_type
     made.partitionKeys = _fields(table.partition_keys)
     made.parameters = dict(table.parameters)
     if table.comment is not None:
@@ -149,6 +157,18 @@ def altered_table(found: Any, table: Table) -> Any:
 
 
 def _storage(table: Table) -> Any:
+    if table.is_view:  # as Hive's CreateViewOperation leaves it: no serde, the formats of a text file
+        return ttypes.StorageDescriptor(
+            cols=_fields(table.columns),
+            inputFormat=TEXT_INPUT,
+            outputFormat=TEXT_OUTPUT,
+            compressed=False,
+            numBuckets=-1,
+            serdeInfo=ttypes.SerDeInfo(parameters={}),
+            bucketCols=[],
+            sortCols=[],
+            parameters={},
+        )
     return ttypes.StorageDescriptor(
         cols=_fields(table.columns),
         location=qualified(table.location),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acidsql.errors import ParseError
-from acidsql.sql.parser import abort, alter, ddl, dml, passthrough, session, show
+from acidsql.sql.parser import abort, alter, data, ddl, dml, merge, passthrough, queries, session, show
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.parser.script import ScriptStatement, split_script, substitute
 from acidsql.sql.statements import Statement, TableName
@@ -59,7 +59,7 @@ def _one_statement(text: str) -> list[Token]:
 
 
 def _statement(cursor: Cursor) -> Statement:
-    parse = dml.query if cursor.word == "(" else STATEMENTS.get(cursor.word, passthrough.passthrough)
+    parse = queries.query if cursor.word == "(" else STATEMENTS.get(cursor.word, passthrough.passthrough)
     try:
         return parse(cursor)
     except LeftToSpark:
@@ -67,13 +67,13 @@ def _statement(cursor: Cursor) -> Statement:
 
 
 STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
-    "SELECT": dml.query,
-    "FROM": dml.query,
-    "VALUES": dml.query,
-    "TABLE": dml.query,
-    "MAP": dml.query,
-    "REDUCE": dml.query,
-    "WITH": dml.with_statement,
+    "SELECT": queries.query,
+    "FROM": queries.query,
+    "VALUES": queries.query,
+    "TABLE": queries.query,
+    "MAP": queries.query,
+    "REDUCE": queries.query,
+    "WITH": queries.with_statement,
     "INSERT": dml.insert,
     "UPDATE": dml.update,
     "DELETE": dml.delete,
@@ -88,8 +88,10 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "SHOW": show.show,
     "DESC": show.describe,
     "DESCRIBE": show.describe,
-    "MERGE": passthrough.merge,
-    "TRUNCATE": passthrough.truncate,
+    "MERGE": merge.merge,
+    "TRUNCATE": data.truncate,
+    "LOAD": data.load_data,
+    "ANALYZE": data.analyze,
     "ABORT": abort.abort,
     "BEGIN": passthrough.begin,
     "START": passthrough.unsupported,

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acidsql.errors import AcidError
-from acidsql.sql.parser.columns import column
+from acidsql.sql.parser.alter_columns import COLUMN_FORMS
+from acidsql.sql.parser.alter_partitions import PARTITION_FORMS, partition_values
 from acidsql.sql.parser.cursor import Cursor
 from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import (
-    AddColumns,
-    AddPartitions,
-    ColumnDef,
     Compact,
-    DropPartitions,
     Name,
-    NewPartition,
     PartitionSpec,
+    RenamePartition,
+    RenameTable,
+    SetLocation,
     SetProperties,
     Span,
     Statement,
@@ -35,16 +33,33 @@ def alter(cursor: Cursor) -> Statement:
         return passthrough(cursor)
     table = cursor.expect_table()
     partition = cursor.partition_spec()
+    first = cursor.at
+    found = _of_table(cursor, table) if partition is None else _of_partition(cursor, table, partition)
+    return found or _left_to_spark(cursor, first)
+
+
+def _of_table(cursor: Cursor, table: TableName) -> Statement | None:
+    for words, parse in _FORMS.items():
+        if cursor.accept(*words.split()):
+            return parse(cursor, table)
+    return None
+
+
+def _of_partition(cursor: Cursor, table: TableName, partition: PartitionSpec) -> Statement | None:
+    """What stands behind ``ALTER TABLE t PARTITION (…)``."""
     if cursor.accept("COMPACT"):
         return _compact(cursor, table, partition)
-    first = cursor.at
-    for words, parse in _FORMS.items():
-        if partition is None and cursor.accept(*words.split()):
-            found = parse(cursor, table)
-            if found is not None:
-                return found
-            break
-    return _left_to_spark(cursor, first)
+    if cursor.accept("SET", "LOCATION"):
+        return _location(cursor, table, partition)
+    if cursor.accept("RENAME", "TO", "PARTITION"):
+        for key, value in partition.keys:
+            if value is None:
+                place = next(t for t in cursor.tokens if t.start == key.span.start)
+                raise cursor.error("Expected a value for each partition key", place)
+        new = partition_values(cursor)
+        cursor.expect_end()
+        return RenamePartition(cursor.statement_span(), table, partition, new)
+    return None
 
 
 def _left_to_spark(cursor: Cursor, first: int) -> Statement:
@@ -56,7 +71,30 @@ def _left_to_spark(cursor: Cursor, first: int) -> Statement:
     return passthrough(cursor, later if words[0] else None)
 
 
+# --- names and places ------------------------------------------------------------------------------------------------
+
+
+def _rename(cursor: Cursor, table: TableName) -> Statement:
+    new_name = cursor.expect_table()
+    cursor.expect_end()
+    return RenameTable(cursor.statement_span(), table, new_name)
+
+
+def _set_location(cursor: Cursor, table: TableName) -> Statement:
+    return _location(cursor, table, None)
+
+
+def _location(cursor: Cursor, table: TableName, partition: PartitionSpec | None) -> Statement:
+    location = cursor.expect_text("a location")
+    cursor.expect_end()
+    return SetLocation(cursor.statement_span(), table, location, partition)
+
+
 # --- COMPACT ---------------------------------------------------------------------------------------------------------
+
+
+def _compact_table(cursor: Cursor, table: TableName) -> Statement:
+    return _compact(cursor, table, None)
 
 
 def _compact(cursor: Cursor, table: TableName, partition: PartitionSpec | None) -> Compact:
@@ -110,99 +148,12 @@ def _unset_properties(cursor: Cursor, table: TableName) -> Statement:
     return UnsetProperties(cursor.statement_span(), table, keys, if_exists)
 
 
-# --- columns ---------------------------------------------------------------------------------------------------------
-
-_COLUMN_ENDS = (",", ")", "FIRST", "AFTER", "CASCADE", "RESTRICT")
-
-
-def _add_columns(cursor: Cursor, table: TableName) -> Statement | None:
-    """Columns at the end, in brackets (Hive) or without (Spark); None for a place, a field, or a constraint."""
-    refused: list[AcidError] = []
-    found: list[ColumnDef] = []
-    in_brackets = cursor.accept("(")
-    while not found or cursor.accept(","):
-        if cursor.peek().word == ".":
-            return None
-        found.append(column(cursor, refused, "a column name", _COLUMN_ENDS))
-        if cursor.word in ("FIRST", "AFTER") or refused:
-            return None
-    if in_brackets:
-        if cursor.word != ")":
-            raise cursor.error("Expected , or )")
-        cursor.advance()
-    cursor.accept_one_of("CASCADE", "RESTRICT")
-    cursor.expect_end()
-    return AddColumns(cursor.statement_span(), table, tuple(found))
-
-
-# --- partitions ------------------------------------------------------------------------------------------------------
-
-
-def _add_partitions(cursor: Cursor, table: TableName) -> Statement:
-    return _new_partitions(cursor, table, False)
-
-
-def _add_missing_partitions(cursor: Cursor, table: TableName) -> Statement:
-    return _new_partitions(cursor, table, True)
-
-
-def _new_partitions(cursor: Cursor, table: TableName, if_not_exists: bool) -> AddPartitions:
-    found = [_new_partition(cursor)]
-    while cursor.accept("PARTITION"):
-        found.append(_new_partition(cursor))
-    cursor.expect_end()
-    return AddPartitions(cursor.statement_span(), table, tuple(found), if_not_exists)
-
-
-def _new_partition(cursor: Cursor) -> NewPartition:
-    spec = _whole_spec(cursor)
-    return NewPartition(spec, cursor.expect_text("a location") if cursor.accept("LOCATION") else None)
-
-
-def _drop_partitions(cursor: Cursor, table: TableName) -> Statement:
-    return _gone_partitions(cursor, table, False)
-
-
-def _drop_known_partitions(cursor: Cursor, table: TableName) -> Statement:
-    return _gone_partitions(cursor, table, True)
-
-
-def _gone_partitions(cursor: Cursor, table: TableName, if_exists: bool) -> DropPartitions:
-    specs = [_whole_spec(cursor)]
-    while cursor.accept(","):
-        cursor.expect("PARTITION")
-        specs.append(_whole_spec(cursor))
-    purge = cursor.accept("PURGE")
-    cursor.expect_end()
-    return DropPartitions(cursor.statement_span(), table, tuple(specs), if_exists, purge)
-
-
-_COMPARISONS = ("<", "<=", ">", ">=", "<>", "!=", "<=>", "LIKE", "BETWEEN", "IN")
-
-
-def _whole_spec(cursor: Cursor) -> PartitionSpec:
-    """``(p = 1, q = 'a')`` behind PARTITION: every key with a value."""
-    first = cursor.at - 1
-
-    def one() -> tuple[Name, Span | None]:
-        key = cursor.expect_name("a partition key")
-        if cursor.word in _COMPARISONS:
-            raise cursor.unsupported(f"Partitions are chosen by = in this version, not by {cursor.word}")
-        if not cursor.accept_equals():
-            raise cursor.error("Expected = and a value")
-        return key, cursor.expect_expression((), "a value")
-
-    keys = cursor.list_in_parentheses(one)
-    return PartitionSpec(keys, cursor.span(first))
-
-
 _FORMS: dict[str, Callable[[Cursor, TableName], Statement | None]] = {
+    "COMPACT": _compact_table,
     "SET TBLPROPERTIES": _set_properties,
     "UNSET TBLPROPERTIES": _unset_properties,
-    "ADD COLUMNS": _add_columns,
-    "ADD COLUMN": _add_columns,
-    "ADD PARTITION": _add_partitions,
-    "ADD IF NOT EXISTS PARTITION": _add_missing_partitions,
-    "DROP PARTITION": _drop_partitions,
-    "DROP IF EXISTS PARTITION": _drop_known_partitions,
+    "SET LOCATION": _set_location,
+    "RENAME TO": _rename,
+    **PARTITION_FORMS,
+    **COLUMN_FORMS,
 }

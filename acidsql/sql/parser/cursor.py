@@ -281,30 +281,62 @@ class Cursor:
             self.skip_angles()
 
     def expect_expression(self, stops: Collection[str], what: str = "an expression") -> Span:
-        """An expression up to ``,``, a closing bracket, the end, or one of the words that may follow it here."""
+        """An expression up to ``,``, a closing bracket, the end, or one of the phrases that may follow it here.
+
+        A phrase is a word or several, ``WHEN MATCHED``; inside of ``CASE … END`` none ends the expression.
+        """
         first, cast_end = self.at, -1
         while not self.at_end() and self.word != "," and self.word not in _CLOSED:
-            if self.word in stops and (self.at == cast_end or self._ends_expression(first)):
+            if self.at_phrase(stops) and (self.at == cast_end or self._ends_expression(first)):
                 break
             if self.word in _CLOSING:
                 self.skip_brackets()
             elif self.word == "::" and self.peek().is_name:
                 self._skip_cast()
                 cast_end = self.at
-            else:
+            elif not (stops and self._skip_case()):
                 self.at += 1
         if self.at == first:
             raise self.error(f"Expected {what}")
-        if self.at != cast_end and _wants_operand(self.tokens[self.at - 1]):
+        if self.at != cast_end and self._wants_operand(self.at - 1):
             raise self.error("Expected the rest of the expression")
         return self.span(first)
+
+    def at_phrase(self, phrases: Collection[str]) -> bool:
+        """Whether one of these phrases stands here."""
+        word = self.word
+        return any(word == p or (p.startswith(f"{word} ") and self.sees(*p.split())) for p in phrases)
 
     def _ends_expression(self, first: int) -> bool:
         """Whether the stop word that stands here is one, and not a column of that name."""
         before, after = self.tokens[self.at - 1], self.peek()
         if self.at > first:
-            return before.word != "." and not _wants_operand(before)
+            return before.word != "." and not self._wants_operand(self.at - 1)
         return not (after.kind is Kind.SYMBOL and after.word not in "([{")
+
+    def _skip_case(self) -> bool:
+        """Read ``CASE … END``, if it stands here; a column that is called ``case`` has no END."""
+        if self.word != "CASE" or self.tokens[self.at - 1].word == ".":
+            return False
+        first, depth = self.at, 0
+        while not self.at_end() and self.word not in _CLOSED:
+            if self.word in _CLOSING:
+                self.skip_brackets()
+                continue
+            if self.tokens[self.at - 1].word != ".":
+                depth += (self.word == "CASE") - (self.word == "END")
+            self.at += 1
+            if depth == 0:
+                return True
+        self.at = first
+        return False
+
+    def _wants_operand(self, index: int) -> bool:
+        """Whether an operand must follow the token at this index."""
+        token = self.tokens[index]
+        if token.kind is Kind.SYMBOL:
+            return token.word not in _CLOSED and token.word != "?"
+        return token.word in _BEFORE_OPERANDS and self.tokens[index - 1].word != "."
 
     def partition_spec(self) -> PartitionSpec | None:
         """``PARTITION (p = 1, q)``, None where there is none."""
@@ -352,13 +384,6 @@ class Cursor:
         outer, self.begin = self.begin, self.at
         yield
         self.begin = outer
-
-
-def _wants_operand(token: Token) -> bool:
-    """Whether an operand must follow this token."""
-    if token.kind is Kind.SYMBOL:
-        return token.word not in _CLOSED and token.word != "?"
-    return token.word in _BEFORE_OPERANDS
 
 
 def _shown(token: Token) -> str:

@@ -1,13 +1,13 @@
-"""CREATE and DROP of databases and tables, MSCK, and temporary views."""
+"""CREATE and DROP of databases, tables and views, and MSCK."""
 
 from __future__ import annotations
 
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.parser.tables import at_table, create_table
+from acidsql.sql.parser.views import create_temp_view, create_view, drop_view
 from acidsql.sql.statements import (
     CreateDatabase,
-    CreateTempView,
     DropDatabase,
     DropTable,
     Name,
@@ -19,7 +19,7 @@ DATABASE_WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
 
 
 def create(cursor: Cursor) -> Statement:
-    """CREATE DATABASE, TABLE or TEMPORARY VIEW; every other CREATE is Spark's."""
+    """CREATE DATABASE, TABLE or [TEMPORARY] VIEW; every other CREATE is Spark's."""
     cursor.expect("CREATE")
     if cursor.word in DATABASE_WORDS:
         return _create_database(cursor)
@@ -28,12 +28,14 @@ def create(cursor: Cursor) -> Statement:
     or_replace = cursor.accept("OR", "REPLACE")
     is_global = cursor.accept("GLOBAL")
     if cursor.accept_one_of("TEMP", "TEMPORARY") and cursor.accept("VIEW"):
-        return _create_temp_view(cursor, or_replace, is_global)
+        return create_temp_view(cursor, or_replace, is_global)
+    if not is_global and cursor.accept("VIEW"):
+        return create_view(cursor, or_replace)
     return passthrough(cursor)
 
 
 def drop(cursor: Cursor) -> Statement:
-    """DROP DATABASE or TABLE; every other DROP is Spark's."""
+    """DROP DATABASE, TABLE or VIEW; every other DROP is Spark's."""
     cursor.expect("DROP")
     if cursor.accept_one_of(*DATABASE_WORDS):
         if_exists = cursor.if_exists()
@@ -47,6 +49,8 @@ def drop(cursor: Cursor) -> Statement:
         purge = cursor.accept("PURGE")
         cursor.expect_end()
         return DropTable(cursor.statement_span(), table, if_exists, purge)
+    if cursor.accept("VIEW"):
+        return drop_view(cursor)
     return passthrough(cursor)
 
 
@@ -98,45 +102,3 @@ def _create_database(cursor: Cursor) -> CreateDatabase:
         else:
             raise cursor.error("Expected COMMENT, LOCATION, WITH DBPROPERTIES or the end of the statement")
     return CreateDatabase(cursor.statement_span(), name, if_not_exists, comment, location, properties)
-
-
-# --- views -----------------------------------------------------------------------------------------------------------
-
-
-def _create_temp_view(cursor: Cursor, or_replace: bool, is_global: bool) -> CreateTempView:
-    """A view over a query; a view over a data source, and what Spark refuses itself, are left to Spark."""
-    if cursor.sees("IF", "NOT", "EXISTS") or cursor.sees("IDENTIFIER", "("):
-        raise LeftToSpark
-    name = cursor.expect_name("a view name")
-    if is_global and name.text.lower() == "global_temp" and cursor.accept("."):
-        name = cursor.expect_name("a view name")
-    if cursor.word == "." or _uses_source(cursor):
-        raise LeftToSpark
-    columns = cursor.list_in_parentheses(lambda: _view_column(cursor)) if cursor.word == "(" else None
-    while not cursor.accept("AS"):
-        if cursor.accept("COMMENT"):
-            cursor.expect_string("a comment")
-        elif cursor.accept("TBLPROPERTIES"):
-            cursor.properties()
-        elif cursor.sees("DEFAULT", "COLLATION"):
-            raise LeftToSpark
-        else:
-            raise cursor.error("Expected AS and a query")
-    query = cursor.query()
-    return CreateTempView(cursor.statement_span(), name, query, columns, or_replace, is_global)
-
-
-def _uses_source(cursor: Cursor) -> bool:
-    here = cursor.at
-    if cursor.word == "(":
-        cursor.skip_brackets()
-    found = cursor.word == "USING"
-    cursor.at = here
-    return found
-
-
-def _view_column(cursor: Cursor) -> Name:
-    name = cursor.expect_name("a column name")
-    if cursor.accept("COMMENT"):
-        cursor.expect_string("a comment")
-    return name

@@ -1,16 +1,18 @@
-"""INSERT, UPDATE and DELETE, and the WITH clause that may stand before them."""
+"""INSERT, UPDATE and DELETE, and the pieces of them that MERGE has too."""
 
 from __future__ import annotations
 
-from acidsql.sql.parser.cursor import QUERY_WORDS, Cursor
-from acidsql.sql.parser.passthrough import passthrough
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acidsql.sql.parser.cursor import QUERY_WORDS, Cursor, LeftToSpark
 from acidsql.sql.statements import (
     Assignment,
     Default,
     Delete,
     Insert,
     Name,
-    Query,
+    PartitionSpec,
     Span,
     Statement,
     TableName,
@@ -21,23 +23,38 @@ from acidsql.sql.tokens import Kind
 Row = tuple["Span | Default", ...]
 
 
+@dataclass(frozen=True)
+class InsertHead:
+    """An INSERT up to its rows."""
+
+    table: TableName
+    overwrite: bool
+    partition: PartitionSpec | None
+    if_not_exists: bool
+    columns: tuple[Name, ...] | None
+    by_name: bool
+
+    def with_body(
+        self, span: Span, query: Span, rows: tuple[Row, ...] | None = None, with_clause: Span | None = None
+    ) -> Insert:
+        """The statement with these rows."""
+        return Insert(
+            span,
+            self.table,
+            query,
+            overwrite=self.overwrite,
+            partition=self.partition,
+            if_not_exists=self.if_not_exists,
+            columns=self.columns,
+            by_name=self.by_name,
+            rows=rows,
+            with_clause=with_clause,
+        )
+
+
 def insert(cursor: Cursor, with_clause: Span | None = None) -> Statement:
     """``INSERT INTO|OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [BY NAME | (columns)] VALUES … | query``."""
-    cursor.expect("INSERT")
-    overwrite = cursor.expect_one_of("INTO", "OVERWRITE") == "OVERWRITE"
-    if overwrite and _at_directory(cursor):
-        return passthrough(cursor)
-    if _at_table_word(cursor):
-        cursor.advance()
-    table = cursor.expect_table()
-    if cursor.sees("REPLACE", "WHERE"):
-        return passthrough(cursor)
-    partition = cursor.partition_spec()
-    if_not_exists = cursor.if_not_exists()
-    by_name = cursor.accept("BY", "NAME")
-    columns = None
-    if not by_name and cursor.word == "(" and not _at_query_in_parentheses(cursor):
-        columns = cursor.names_in_parentheses("a column name")
+    head = insert_head(cursor)
     first = cursor.at
     rows = _rows(cursor) if cursor.word == "VALUES" else None
     if rows is None:
@@ -45,18 +62,27 @@ def insert(cursor: Cursor, with_clause: Span | None = None) -> Statement:
         query = cursor.query("VALUES, SELECT or another query")
     else:
         query = cursor.span(first)
-    return Insert(
-        cursor.statement_span(),
-        table,
-        query,
-        overwrite=overwrite,
-        partition=partition,
-        if_not_exists=if_not_exists,
-        columns=columns,
-        by_name=by_name,
-        rows=rows,
-        with_clause=with_clause,
-    )
+    return head.with_body(cursor.statement_span(), query, rows, with_clause)
+
+
+def insert_head(cursor: Cursor) -> InsertHead:
+    """An INSERT up to VALUES or its query; INSERT into a directory, and REPLACE WHERE, are left to Spark."""
+    cursor.expect("INSERT")
+    overwrite = cursor.expect_one_of("INTO", "OVERWRITE") == "OVERWRITE"
+    if overwrite and _at_directory(cursor):
+        raise LeftToSpark
+    if _at_table_word(cursor):
+        cursor.advance()
+    table = cursor.expect_table()
+    if cursor.sees("REPLACE", "WHERE"):
+        raise LeftToSpark
+    partition = cursor.partition_spec()
+    if_not_exists = cursor.if_not_exists()
+    by_name = cursor.accept("BY", "NAME")
+    columns = None
+    if not by_name and cursor.word == "(" and not _at_query_in_parentheses(cursor):
+        columns = cursor.names_in_parentheses("a column name")
+    return InsertHead(table, overwrite, partition, if_not_exists, columns, by_name)
 
 
 def _at_directory(cursor: Cursor) -> bool:
@@ -106,17 +132,19 @@ def _rows(cursor: Cursor) -> tuple[Row, ...] | None:
 
 def _row(cursor: Cursor) -> Row | None:
     if cursor.word == "(" and not _at_scalar_subquery(cursor):
-        row = cursor.list_in_parentheses(lambda: _value(cursor, ()))
+        row = cursor.list_in_parentheses(lambda: value(cursor, ()))
         return row if cursor.word == "," or cursor.at_end() else None
     if cursor.word in ("STRUCT", "NAMED_STRUCT"):
         # Spark makes a column of each field.
         return None
-    return (_value(cursor, ("AS",)),)
+    return (value(cursor, ("AS",)),)
 
 
-def _value(cursor: Cursor, stops: tuple[str, ...]) -> Span | Default:
-    """An expression, or the word DEFAULT alone."""
-    if cursor.word == "DEFAULT" and (cursor.peek().word in (",", ")", *stops) or cursor.peek(1).text == ""):
+def value(cursor: Cursor, stops: Sequence[str]) -> Span | Default:
+    """An expression, up to one of the phrases that may follow it, or the word DEFAULT alone."""
+    following = cursor.peek()
+    ends = {",", ")", *(phrase.split()[0] for phrase in stops)}
+    if cursor.word == "DEFAULT" and (following.word in ends or following.text == ""):
         token = cursor.advance()
         return Default(Span(cursor.source, token.start, token.end))
     return cursor.expect_expression(stops, "a value")
@@ -129,47 +157,49 @@ def update(cursor: Cursor) -> Update:
     """``UPDATE t [[AS] alias] SET column = expression | DEFAULT, … [WHERE condition]``."""
     cursor.expect("UPDATE")
     table = cursor.expect_table()
-    alias = _alias(cursor, "SET")
+    alias = table_alias(cursor, "SET")
     cursor.expect("SET")
-    assignments = [_assignment(cursor, table, alias)]
-    while cursor.accept(","):
-        assignments.append(_assignment(cursor, table, alias))
+    assigned = assignments(cursor, table, alias, ("WHERE",))
     where = _where(cursor)
-    return Update(cursor.statement_span(), table, tuple(assignments), alias, where)
+    return Update(cursor.statement_span(), table, assigned, alias, where)
 
 
 def delete(cursor: Cursor) -> Delete:
     """``DELETE FROM t [[AS] alias] [WHERE condition]``."""
     cursor.expect("DELETE", "FROM")
     table = cursor.expect_table()
-    alias = _alias(cursor, "WHERE")
+    alias = table_alias(cursor, "WHERE")
     where = _where(cursor)
     return Delete(cursor.statement_span(), table, alias, where)
 
 
-def _alias(cursor: Cursor, stop: str) -> Name | None:
+def table_alias(cursor: Cursor, stop: str) -> Name | None:
     if cursor.accept("AS"):
         return cursor.expect_name("an alias")
-    if cursor.token.is_name and (cursor.word != stop or _is_alias(cursor, stop)):
+    if cursor.token.is_name and (cursor.word != stop or _at_alias(cursor, stop)):
         return cursor.expect_name("an alias")
     return None
 
 
-def _is_alias(cursor: Cursor, stop: str) -> bool:
+def _at_alias(cursor: Cursor, stop: str) -> bool:
     """Whether SET (or WHERE) is an alias here: ``UPDATE t set SET a = 1``, and not ``UPDATE t SET set = 1``."""
     following = cursor.peek(2)
     return cursor.peek().word == stop and (following.kind is not Kind.SYMBOL or following.word == "(")
 
 
-def _assignment(cursor: Cursor, table: TableName, alias: Name | None) -> Assignment:
-    column = _target_column(cursor, table, alias)
-    if not cursor.accept_equals():
-        raise cursor.error("Expected =")
-    return Assignment(column, _value(cursor, ("WHERE",)))
+def assignments(cursor: Cursor, table: TableName, alias: Name | None, stops: Sequence[str]) -> tuple[Assignment, ...]:
+    """``column = expression | DEFAULT, …`` behind SET, up to one of the phrases that may follow."""
+    found: list[Assignment] = []
+    while not found or cursor.accept(","):
+        column = target_column(cursor, table, alias)
+        if not cursor.accept_equals():
+            raise cursor.error("Expected =")
+        found.append(Assignment(column, value(cursor, stops)))
+    return tuple(found)
 
 
-def _target_column(cursor: Cursor, table: TableName, alias: Name | None) -> Name:
-    """A column of SET; the alias, or the table's name, may stand before it."""
+def target_column(cursor: Cursor, table: TableName, alias: Name | None) -> Name:
+    """A column of SET (or of MERGE's INSERT); the alias, or the table's name, may stand before it."""
     first = cursor.at
     parts = [cursor.expect_name("a column name")]
     while cursor.accept("."):
@@ -198,56 +228,3 @@ def _where(cursor: Cursor) -> Span | None:
         where = cursor.expect_expression((), "a condition")
     cursor.expect_end()
     return where
-
-
-# --- WITH ------------------------------------------------------------------------------------------------------------
-
-
-def with_statement(cursor: Cursor) -> Statement:
-    """``WITH name AS (…), … `` before a query or an INSERT."""
-    first = cursor.at
-    cursor.expect("WITH")
-    cursor.accept("RECURSIVE")
-    _cte(cursor)
-    while cursor.accept(","):
-        _cte(cursor)
-    if cursor.word == "INSERT":
-        return insert(cursor, cursor.span(first))
-    if cursor.word in ("UPDATE", "DELETE", "MERGE"):
-        raise cursor.unsupported(f"{cursor.word} with a WITH clause is not carried out", hint="Use subqueries.")
-    if not cursor.at_query():
-        raise cursor.error("Expected a query or INSERT after the WITH clause")
-    cursor.at = first
-    return query(cursor)
-
-
-def _cte(cursor: Cursor) -> None:
-    """``name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)``."""
-    cursor.expect_name("a name for the query")
-    if cursor.word == "(" and not cursor.at_query():
-        cursor.names_in_parentheses("a column name")
-    if cursor.accept("MAX", "RECURSION", "LEVEL"):
-        cursor.expect_integer("a number")
-    cursor.accept("AS")
-    if cursor.word != "(":
-        raise cursor.error("Expected AS and a query in parentheses")
-    cursor.skip_brackets()
-
-
-def query(cursor: Cursor) -> Statement:
-    """A query: Spark's, over snapshots. Several INSERTs behind one FROM are Spark's alone."""
-    if not cursor.at_query():
-        return passthrough(cursor)
-    first = cursor.at
-    inserts = False
-    while not cursor.at_end():
-        inserts = inserts or (cursor.word == "INSERT" and cursor.peek().word in ("INTO", "OVERWRITE"))
-        if cursor.word in ("(", "[", "{"):
-            cursor.skip_brackets()
-        elif cursor.word in (")", "]", "}"):
-            raise cursor.error("Expected the end of the statement")
-        else:
-            cursor.advance()
-    if inserts:
-        return passthrough(cursor)
-    return Query(cursor.span(first))

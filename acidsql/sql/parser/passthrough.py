@@ -100,20 +100,6 @@ def begin(cursor: Cursor) -> Statement:
     return unsupported(cursor) if following.word == "TRANSACTION" or not following.text else passthrough(cursor)
 
 
-def merge(cursor: Cursor) -> Statement:
-    """MERGE: Spark's, on tables of its own."""
-    first = cursor.at
-    cursor.expect("MERGE")
-    return passthrough(cursor, Name("MERGE", cursor.span(first)))
-
-
-def truncate(cursor: Cursor) -> Statement:
-    """``TRUNCATE TABLE t``: Spark's, on tables of its own."""
-    first = cursor.at
-    cursor.expect("TRUNCATE")
-    return passthrough(cursor, Name("TRUNCATE TABLE", cursor.span(first)))
-
-
 def unsupported(cursor: Cursor) -> Statement:
     """A statement that is understood, and that this version does not carry out."""
     words = _LATER[cursor.word]

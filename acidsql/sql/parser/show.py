@@ -9,15 +9,22 @@ from acidsql.sql.parser.ddl import DATABASE_WORDS, database_name
 from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import (
     Describe,
+    DescribeDatabase,
+    Name,
+    ShowColumns,
     ShowCompactions,
     ShowCreateTable,
     ShowDatabases,
     ShowLocks,
     ShowPartitions,
+    ShowProperties,
     ShowTables,
     ShowTransactions,
+    ShowViews,
     SortKey,
     Statement,
+    TableName,
+    Text,
 )
 from acidsql.sql.tokens import Kind
 
@@ -47,11 +54,44 @@ def _databases(cursor: Cursor) -> Statement | None:
 
 
 def _tables(cursor: Cursor) -> Statement:
-    cursor.advance()
-    database = database_name(cursor) if cursor.accept_one_of("FROM", "IN") else None
+    """``SHOW (TABLES | VIEWS) [(FROM | IN) db] [[LIKE] 'pattern']``."""
+    kind = ShowViews if cursor.advance().word == "VIEWS" else ShowTables
+    database = _in_database(cursor)
     like = _like(cursor)
     cursor.expect_end()
-    return ShowTables(cursor.statement_span(), database, like)
+    return kind(cursor.statement_span(), database, like)
+
+
+def _in_database(cursor: Cursor) -> Name | None:
+    return database_name(cursor) if cursor.accept_one_of("FROM", "IN") else None
+
+
+def _columns(cursor: Cursor) -> Statement:
+    """``SHOW COLUMNS (FROM | IN) t [(FROM | IN) db] [[LIKE] 'pattern']``."""
+    cursor.advance()
+    cursor.expect_one_of("FROM", "IN")
+    table = cursor.expect_table()
+    place = cursor.peek()
+    database = _in_database(cursor)
+    if database is not None:
+        if table.database is not None and table.database.lower() != database.text.lower():
+            raise cursor.error(f"The table is in {table.database}, and not in {database.text}", place)
+        table = TableName(table.table, database.text, table.span, table.catalog)
+    like = _like(cursor)
+    cursor.expect_end()
+    return ShowColumns(cursor.statement_span(), table, like)
+
+
+def _table_properties(cursor: Cursor) -> Statement:
+    """``SHOW TBLPROPERTIES t [('key')]``."""
+    cursor.advance()
+    table = cursor.expect_table()
+    key = None
+    if cursor.word == "(":
+        [name] = cursor.list_in_parentheses(cursor.property_key)[:1]
+        key = Text(name.text, name.span)
+    cursor.expect_end()
+    return ShowProperties(cursor.statement_span(), table, key)
 
 
 def _partitions(cursor: Cursor) -> Statement:
@@ -142,6 +182,9 @@ _SHOW: dict[str, Callable[[Cursor], Statement | None]] = {
     "SCHEMAS": _databases,
     "NAMESPACES": _databases,
     "TABLES": _tables,
+    "VIEWS": _tables,
+    "COLUMNS": _columns,
+    "TBLPROPERTIES": _table_properties,
     "PARTITIONS": _partitions,
     "CREATE": _create_table,
     "TRANSACTIONS": _transactions,
@@ -152,14 +195,16 @@ _SHOW: dict[str, Callable[[Cursor], Statement | None]] = {
 
 # --- DESCRIBE --------------------------------------------------------------------------------------------------------
 
-_NOT_TABLES = ("FUNCTION", "CATALOG", "QUERY", *DATABASE_WORDS)
+_NOT_TABLES = ("FUNCTION", "CATALOG", "QUERY")
 
 
 def describe(cursor: Cursor) -> Statement:
-    """``DESC[RIBE] [TABLE] [FORMATTED | EXTENDED] t``; with a column, a partition or a query it is Spark's."""
+    """``DESC[RIBE] [TABLE] [FORMATTED | EXTENDED] t [PARTITION (…)] [column]``; a field, JSON, a query are Spark's."""
     cursor.expect_one_of("DESC", "DESCRIBE")
     if cursor.at_end():
         raise cursor.error("Expected a table name")
+    if cursor.word in DATABASE_WORDS and _has_more(cursor):
+        return _describe_database(cursor)
     if _has_more(cursor) and (cursor.word in _NOT_TABLES or (cursor.at_query() and cursor.word != "TABLE")):
         return passthrough(cursor)
     if cursor.word == "TABLE" and _has_more(cursor):
@@ -168,9 +213,25 @@ def describe(cursor: Cursor) -> Statement:
     if formatted:
         cursor.advance()
     table = cursor.expect_table()
-    if not cursor.at_end():
+    partition = cursor.partition_spec()
+    column = None
+    if cursor.token.is_name and not cursor.sees("AS", "JSON"):
+        column = cursor.expect_name("a column name")
+    if cursor.word == "." or cursor.sees("AS", "JSON"):
         return passthrough(cursor)
-    return Describe(cursor.statement_span(), table, formatted)
+    cursor.expect_end()
+    return Describe(cursor.statement_span(), table, formatted, partition, column)
+
+
+def _describe_database(cursor: Cursor) -> Statement:
+    """``DESCRIBE (DATABASE | SCHEMA) [EXTENDED] db``."""
+    cursor.advance()
+    extended = cursor.word == "EXTENDED" and _has_more(cursor)
+    if extended:
+        cursor.advance()
+    name = database_name(cursor)
+    cursor.expect_end()
+    return DescribeDatabase(cursor.statement_span(), name, extended)
 
 
 def _has_more(cursor: Cursor) -> bool:

@@ -1,0 +1,389 @@
+"""MERGE: rows of a source update, delete and complete those of a table, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from acidsql.commands.binding import (
+    Snapshot,
+    Sources,
+    bind,
+    find_sources,
+    pruned_partitions,
+    read_locks,
+    search_of,
+)
+from acidsql.commands.environment import Environment
+from acidsql.commands.merge_clauses import Clause, Names, resolve_clauses
+from acidsql.commands.places import at
+from acidsql.commands.transaction import WriteTransaction, write_transaction
+from acidsql.errors import AcidError
+from acidsql.metastore.model import LockComponent, LockType, Operation, Partition
+from acidsql.plan.local import fetch_small, local_frame
+from acidsql.plan.merge import SOURCE_MARK, SOURCE_NUMBER, Branch, Fits, Join, MergePlan
+from acidsql.plan.prune import prune
+from acidsql.plan.scan import snapshot_frame
+from acidsql.plan.search import key_conditions
+from acidsql.plan.snapshot import partition_names
+from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.values import NotStorable, quote
+from acidsql.plan.views import Views
+from acidsql.plan.write import Writer
+from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, MERGE_CARDINALITY, XLOCK_MERGE_INSERT, XLOCK_WRITE
+from acidsql.sql.join_keys import Side, equal_columns
+from acidsql.sql.references import References, analyse_expression, analyse_query
+from acidsql.sql.statements import Match, Merge, MergeDelete, Span, WhenClause
+
+UNNAMED_SOURCE = "__acid_using"
+"""The alias of a subquery that the user has given none."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The rows of USING; ``rows`` with their numbers, where they are few enough to be on the driver."""
+
+    frame: DataFrame
+    rows: pa.Table | None
+
+
+class MergeCommand:
+    """MERGE.
+
+    1. Resolve the target, the columns in SET and INSERT, and the source; conditions of ON over the target's partition
+       keys alone leave partitions out.
+    2. Open a transaction; lock what is left EXCL_WRITE (SHARED_READ where rows are only inserted) and the tables read
+       SHARED_READ, all at once.
+    3. Take one snapshot for the target, the source and every table in a subquery.
+    4. A small source is fetched: its keys leave out partitions and parts of files of the target.
+    5. One join tells for each pair of rows which clause comes first, and its values. A fetched source is broadcast, and
+       its rows without a partner are inserted without a second look at the target; a MERGE that only inserts needs no
+       row of the target but what ON compares.
+    6. A row of the target with several partners is an error, before anything is published.
+    7. Allocate the write id; write delete events and new versions under one statement id, inserted rows under the next.
+    8. Publish by rename, register new partitions, commit, answer the counts.
+    """
+
+    def __init__(self, env: Environment, statement: Merge, parameters: Mapping[str, Any]) -> None:
+        self.env = env
+        self.statement = statement
+        self.parameters = parameters
+        self.table = env.writable_table(statement.table)
+        self.alias = statement.alias.text if statement.alias else None
+        self.using = analyse_query(self._source_text())
+        self.on = self._analyse(statement.on)
+        clauses = resolve_clauses(statement.clauses, self._names(None))
+        self.texts = {span: self._analyse(span) for clause in clauses for span in clause.spans}
+        self.matches = {c.match for c in statement.clauses}
+
+    # --- resolve -----------------------------------------------------------------------------------------------------
+
+    @property
+    def target_name(self) -> str:
+        """The name by which the expressions call the target."""
+        return self.alias or self.table.name
+
+    @property
+    def source_name(self) -> str:
+        """The name by which the expressions call the source."""
+        source = self.statement.source
+        if source.alias is not None:
+            return source.alias.text
+        return source.table.table if source.table is not None else UNNAMED_SOURCE
+
+    def _source_text(self) -> Span:
+        """The source as a query, with the WITH clause that stands before MERGE."""
+        source, clause = self.statement.source, self.statement.with_clause
+        if source.query is not None and clause is None:
+            return source.query
+        query = source.query.text if source.query is not None else f"SELECT * FROM {source.span.text}"
+        if source.table is not None:
+            query = f"SELECT * FROM {source.table.span.text}"
+        text = f"{clause.text}\n{query}" if clause else query
+        return Span(text, 0, len(text))
+
+    def _analyse(self, span: Span) -> References:
+        source = self.statement.source
+        other = (source.table, source.alias.text if source.alias else None)
+        return analyse_expression(span, target=self.statement.table, alias=self.alias, other=other)
+
+    def _names(self, source_columns: Sequence[str] | None) -> Names:
+        return Names(
+            self.table,
+            quote(self.target_name),
+            quote(self.source_name),
+            source_columns,
+            self.statement.schema_evolution,
+        )
+
+    @property
+    def _prunes(self) -> bool:
+        """Whether rows of the target that ON excludes do not matter."""
+        return Match.NOT_MATCHED_BY_SOURCE not in self.matches
+
+    @property
+    def _changes_rows(self) -> bool:
+        """Whether rows of the target may be updated or deleted."""
+        return self.matches != {Match.NOT_MATCHED}
+
+    # --- run ---------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Written:
+        """All phases from the resolved statement to the commit."""
+        env = self.env
+        using = find_sources(env, self.using, self.parameters)
+        inner = {r: find_sources(env, r, self.parameters) for r in (self.on, *self.texts.values())}
+        partitions = self._partitions()
+        read = [*using, *(s for found in inner.values() for s in found)]
+        locks = [*self._locks(partitions), *read_locks(read)]
+        with write_transaction(env, locks) as txn, Views(env.spark) as views:
+            txn.confirm(self.table)
+            snapshot = Snapshot(env, txn.valid_txns)
+            source = self._source(using, snapshot, views)
+            plan = self._plan(source, {r: bind(env, r, s, snapshot, views) for r, s in inner.items()})
+            return _Run(self, txn, snapshot, views, plan, source).run(partitions)
+
+    def _partitions(self) -> tuple[Partition, ...] | None:
+        if not self.table.partition_keys:
+            return None
+        keys = frozenset(k.name for k in self.table.partition_keys)
+        conjuncts = self.on.conjuncts(None, keys) if self._prunes else ()
+        return pruned_partitions(self.env, self.table, conjuncts, self.target_name, self.parameters)
+
+    def _locks(self, partitions: tuple[Partition, ...] | None) -> list[LockComponent]:
+        """As Hive's branches ask for them: ``x`` on what UPDATE and DELETE may change, ``r`` for INSERT."""
+        table, settings = self.table, self.env.settings
+        exclusive = settings.value(XLOCK_WRITE)
+        strong = LockType.EXCL_WRITE if exclusive else LockType.SHARED_WRITE
+        made = []
+        if self._changes_rows:
+            updates = any(c.match is not Match.NOT_MATCHED and not _is_delete(c) for c in self.statement.clauses)
+            operation = Operation.UPDATE if updates else Operation.DELETE
+            names: list[str | None] = [None]
+            if partitions is not None and len(partitions) <= settings.value(LOCK_PARTITIONS):
+                names = [partition_names(table, p) for p in partitions]
+            made += [LockComponent(strong, table.database, table.name, n, operation) for n in names]
+        if Match.NOT_MATCHED in self.matches and (table.partition_keys or not made):
+            kind = strong if settings.value(XLOCK_MERGE_INSERT) else LockType.SHARED_READ
+            dynamic = bool(table.partition_keys)
+            made.append(
+                LockComponent(
+                    kind, table.database, table.name, None, Operation.INSERT, is_dynamic_partition_write=dynamic
+                )
+            )
+        return made
+
+    def _source(self, sources: Sources, snapshot: Snapshot, views: Views) -> _Source:
+        """The rows of USING, fetched where they are few."""
+        env, statement = self.env, self.statement
+        try:
+            frame = env.sql(bind(env, self.using, sources, snapshot, views), self.parameters)
+        except AcidError as e:
+            raise at(statement.source.span, e) from e
+        if statement.source.columns is not None:
+            frame = frame.toDF(*[c.text for c in statement.source.columns])
+        rows = fetch_small(frame, env.settings.value(DRIVER_WRITE_ROWS))
+        if rows is None:
+            return _Source(frame, None)
+        numbered = rows.append_column(SOURCE_NUMBER, pa.array(range(rows.num_rows), type=pa.int64()))
+        return _Source(frame, numbered)
+
+    def _plan(self, source: _Source, bound: Mapping[References, str]) -> MergePlan:
+        clauses = resolve_clauses(self.statement.clauses, self._names(source.frame.columns))
+        strict = self.env.settings.value(MERGE_CARDINALITY) and Match.MATCHED in self.matches
+
+        def text(value: Span | str) -> str:
+            return bound[self.texts[value]] if isinstance(value, Span) else value
+
+        def branch(clause: Clause) -> Branch:
+            condition = clause.clause.condition
+            values = {name: text(value) for name, value in clause.values.items()}
+            return Branch(
+                clause.number,
+                clause.fits,
+                None if condition is None else text(condition),
+                clause.change,
+                values,
+                clause.guard,
+            )
+
+        return MergePlan(
+            self.table,
+            quote(self.target_name),
+            quote(self.source_name),
+            bound[self.on],
+            tuple(branch(c) for c in clauses),
+            strict,
+        )
+
+    def not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
+        """The error of a value that its column cannot take, at its place."""
+        clause = self.statement.clauses[branch.number]
+        [resolved] = [c for c in resolve_clauses([clause], self._names(None))]
+        return at(resolved.place_of(error.target), error)
+
+
+def _is_delete(clause: WhenClause) -> bool:
+    return isinstance(clause.action, MergeDelete)
+
+
+class _Run:
+    """Phases 4 to 8, inside the transaction."""
+
+    def __init__(
+        self,
+        command: MergeCommand,
+        txn: WriteTransaction,
+        snapshot: Snapshot,
+        views: Views,
+        plan: MergePlan,
+        source: _Source,
+    ) -> None:
+        self._command = command
+        self._env = command.env
+        self._table = command.table
+        self._txn = txn
+        self._snapshot = snapshot
+        self._views = views
+        self._plan = plan
+        self._source = source
+        self._inserts = any(b.fits is Fits.SOURCE for b in plan.branches)
+
+    def run(self, partitions: tuple[Partition, ...] | None) -> Written:
+        command, rows = self._command, self._source.rows
+        if rows is not None and not rows.num_rows and command._prunes:
+            return Written()
+        conditions = self._key_conditions() if command._prunes else ()
+        if partitions is not None and conditions:
+            partitions = tuple(self._prune(partitions, conditions))
+        target = self._target_view(partitions, conditions)
+        write_id = self._txn.allocate_write_id(self._table)
+        staging = self._txn.stage(self._table)
+        limit = self._env.settings.value(DRIVER_WRITE_ROWS)
+        to = Target(self._table, write_id)
+        self._changer = Writer(self._env.spark, to, staging, limit)
+        self._inserter = Writer(self._env.spark, to.next if command._changes_rows else to, staging, limit)
+        written = self._by_fetched_source(target) if rows is not None else None
+        if written is None:
+            written = self._by_one_join(target)
+        dynamic = Operation.INSERT if self._inserts and self._table.partition_keys else None
+        self._txn.publish(self._table, staging, dynamic=dynamic)
+        return written
+
+    # --- the target --------------------------------------------------------------------------------------------------
+
+    def _key_conditions(self) -> tuple[tuple[str, str], ...]:
+        """What the keys of a fetched source leave of the target."""
+        rows, command = self._source.rows, self._command
+        if rows is None:
+            return ()
+        columns = [c.lower() for c in self._source.frame.columns]
+        one = Side(command.target_name.lower(), frozenset(c.name for c in self._table.all_columns))
+        other = Side(command.source_name.lower(), frozenset(c for c in columns if columns.count(c) == 1))
+        pairs = equal_columns(command.statement.on, one, other)
+        types = {f.name.lower(): f.dataType.simpleString() for f in self._source.frame.schema.fields}
+        keys = {t: (rows.column(columns.index(s)), types[s]) for t, s in pairs}
+        return key_conditions(self._table, self._plan.target, keys)
+
+    def _prune(self, partitions: Sequence[Partition], conditions: Sequence[tuple[str, str]]) -> list[Partition]:
+        keys = {k.name for k in self._table.partition_keys}
+        texts = [text for name, text in conditions if name in keys]
+        return prune(
+            self._env.spark,
+            self._table,
+            partitions,
+            texts,
+            alias=self._command.target_name,
+            parameters=self._command.parameters,
+        )
+
+    def _target_view(self, partitions: tuple[Partition, ...] | None, conditions: Sequence[tuple[str, str]]) -> str:
+        command, table = self._command, self._table
+        seen = self._snapshot.of(table, partitions)
+        search = None
+        if command._prunes:
+            search = search_of(table, command.on, None, command.target_name, command.parameters)
+            data = {c.name for c in table.columns}
+            search = replace(search, conjuncts=(*search.conjuncts, *(t for n, t in conditions if n in data)))
+        changes = command._changes_rows
+        return self._views.add(
+            snapshot_frame(self._env.spark, seen, row_id=changes, raw_keys=changes, search=search)
+        )
+
+    # --- one join ----------------------------------------------------------------------------------------------------
+
+    def _by_one_join(self, target: str) -> Written:
+        """Every pair in one query: for a source that is not on the driver, or more changes than the driver writes."""
+        join = _join({b.fits for b in self._plan.branches})
+        source = self._views.add(self._source.frame.withColumn(SOURCE_MARK, F.lit(True)))
+        if join is Join.SOURCE_ALONE:
+            source = self._views.add(self._source.frame)
+        changes = self._changes(join, target, source, self._plan)
+        if join is Join.SOURCE_ALONE:
+            return self._inserter.write(changes, Change.INSERT)
+        return self._changer.write(changes, None)
+
+    def _changes(self, join: Join, target: str, source: str, plan: MergePlan) -> DataFrame:
+        raw = self._env.sql(plan.query(join, target, source), self._command.parameters)
+        return plan.changes(self._env.spark, raw, join, self._command.not_storable)
+
+    # --- a fetched source --------------------------------------------------------------------------------------------
+
+    def _by_fetched_source(self, target: str) -> Written | None:
+        """The source is broadcast; its rows without a partner are told by their numbers. None for too many changes."""
+        rows = self._source.rows
+        assert rows is not None
+        local = self._local(rows)
+        marked = local.withColumn(SOURCE_MARK, F.lit(True))
+        source = self._views.add(F.broadcast(marked))
+        written = Written()
+        if not self._command._changes_rows:
+            raw = self._env.sql(self._plan.matched_query(target, source), self._command.parameters)
+            numbers = raw.toArrow()["n"]
+        else:
+            fits = {b.fits for b in self._plan.branches}
+            join = Join.PAIRS_AND_TARGET if Fits.TARGET in fits else Join.PAIRS
+            plan = replace(self._plan, numbered=True, all_pairs=self._plan.all_pairs or self._inserts)
+            changes = self._changes(join, target, source, plan)
+            fetched = self._changer.fetch(changes, None)
+            if fetched is None:
+                return None
+            numbers = fetched["n"]
+            if not self._plan.all_pairs:
+                fetched = fetched.filter(pc.not_equal(fetched["kind"], int(Change.NOTHING)))
+            written = self._changer.write_fetched(fetched, None)
+        if not self._inserts:
+            return written
+        rest = rows.filter(pc.invert(pc.is_in(rows[SOURCE_NUMBER], pc.unique(numbers))))
+        return written + self._insert(rest, target)
+
+    def _insert(self, rows: pa.Table, target: str) -> Written:
+        """Rows of the source that have no partner."""
+        if not rows.num_rows:
+            return Written()
+        changes = self._changes(Join.NO_TARGET, target, self._views.add(self._local(rows)), self._plan)
+        return self._inserter.write(changes, Change.INSERT, small=True)
+
+    def _local(self, rows: pa.Table) -> DataFrame:
+        return local_frame(self._env.spark, rows, self._source.frame)
+
+
+def _join(fits: set[Fits]) -> Join:
+    """The pairs that clauses of these kinds need."""
+    if fits == {Fits.SOURCE}:
+        return Join.SOURCE_ALONE
+    if Fits.SOURCE not in fits:
+        return Join.PAIRS_AND_TARGET if Fits.TARGET in fits else Join.PAIRS
+    return Join.ALL if Fits.TARGET in fits else Join.PAIRS_AND_SOURCE
+
+
+def merge(env: Environment, statement: Merge, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run MERGE; the row of counts."""
+    written = MergeCommand(env, statement, parameters).run()
+    return env.counts(updated=written.updated, deleted=written.deleted, inserted=written.inserted)

@@ -1,0 +1,146 @@
+"""Other names for tables and partitions. Whatever is known of the old name is known of the new one then.
+
+The transaction tables follow as in Hive's ``OnRenameFunction``: components, completed components, locks, write sets,
+and for tables the write ids.
+"""
+
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import Table as Entity
+from sqlalchemy.sql.selectable import ScalarSelect
+
+from acidsql.errors import AlreadyExists, PartitionNotFound
+from acidsql.metastore.embedded import catalog, schema
+from acidsql.metastore.embedded.schema import (
+    DBS,
+    NEXT_WRITE_ID,
+    PARTITION_PARAMS,
+    PARTITIONS,
+    TAB_COL_STATS,
+    TBLS,
+    TXN_TO_WRITE_ID,
+)
+from acidsql.metastore.model import Partition, Table
+from acidsql.partition_names import partition_name
+
+_WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
+    (schema.TXN_COMPONENTS, "TC"),
+    (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
+    (schema.WRITE_SET, "WS"),
+)
+"""Tables that name a database, a table and a partition, and the prefix of those columns; HIVE_LOCKS has names of its
+own."""
+
+
+def rename_table(db: Connection, database: str, name: str, table: Table) -> None:
+    """Put a description in the place of one with another name. Partitions below the old location go along.
+
+    The next write id is remembered under the old name too: a table made anew under it counts on from there. Its
+    directories are then never named as those of the renamed one were, which somebody's DataFrame may still look for.
+
+    Raises:
+        TableNotFound: When it is not there.
+        DatabaseNotFound: When the new database is not.
+        AlreadyExists: When the new name is taken.
+    """
+    old = catalog.get_table(db, database, name)
+    table_id = catalog.table_id_of(db, database, name)
+    catalog.get_database(db, table.database)
+    if catalog.find_table(db, table.database, table.name) is not None:
+        raise AlreadyExists(f"Table {table.full_name} already exists")
+    database_id = _database_id(table.database)
+    db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(DB_ID=database_id, TBL_NAME=table.name))
+    catalog.alter_table(db, table)
+    _move_partitions(db, table_id, old.location, table.location)
+    _rename_write_ids(db, old, table)
+    for entity, prefix in _WITH_PARTITIONS:
+        of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
+        _set(db, entity, _is(of_database, of_table, old), {of_database: table.database, of_table: table.name})
+    locks = schema.HIVE_LOCKS
+    _set(
+        db,
+        locks,
+        _is(locks.c.HL_DB, locks.c.HL_TABLE, old),
+        {locks.c.HL_DB: table.database, locks.c.HL_TABLE: table.name},
+    )
+
+
+def rename_partition(db: Connection, database: str, table: str, name: str, partition: Partition) -> None:
+    """Give a partition other values, and its place. Raises: TableNotFound, PartitionNotFound, AlreadyExists."""
+    owner = catalog.get_table(db, database, table)
+    table_id = catalog.table_id_of(db, database, table)
+    new = partition_name([k.name for k in owner.partition_keys], list(partition.values))
+    if new != name and catalog.list_partitions(db, database, table, [new]):
+        raise AlreadyExists(f"Partition already exists: {new}")
+    _require(db, table_id, owner, name)
+    db.execute(
+        update(PARTITIONS)
+        .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
+        .values(PART_NAME=new, LOCATION=partition.location)
+    )
+    for entity in (PARTITION_PARAMS, TAB_COL_STATS):
+        same = and_(entity.c.TBL_ID == table_id, entity.c.PART_NAME == name)
+        db.execute(update(entity).where(same).values(PART_NAME=new))
+    for entity, prefix in _WITH_PARTITIONS:
+        of_partition = entity.c[f"{prefix}_PARTITION"]
+        of_table = _is(entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"], owner)
+        _set(db, entity, and_(of_table, of_partition == name), {of_partition: new})
+    locks = schema.HIVE_LOCKS
+    locked = and_(_is(locks.c.HL_DB, locks.c.HL_TABLE, owner), locks.c.HL_PARTITION == name)
+    _set(db, locks, locked, {locks.c.HL_PARTITION: new})
+
+
+def alter_partition(db: Connection, partition: Partition) -> None:
+    """Give a partition another place. Raises: TableNotFound, PartitionNotFound."""
+    owner = catalog.get_table(db, partition.database, partition.table)
+    table_id = catalog.table_id_of(db, partition.database, partition.table)
+    name = partition_name([k.name for k in owner.partition_keys], list(partition.values))
+    _require(db, table_id, owner, name)
+    same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
+    db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
+
+
+def _require(db: Connection, table_id: int, table: Table, name: str) -> None:
+    p = PARTITIONS.c
+    if db.execute(select(p.PART_ID).where(p.TBL_ID == table_id, p.PART_NAME == name)).first() is None:
+        raise PartitionNotFound(f"Partition not found in {table.full_name}: {name}")
+
+
+def _database_id(name: str) -> ScalarSelect[int]:
+    return select(DBS.c.DB_ID).where(DBS.c.NAME == name).scalar_subquery()
+
+
+def _move_partitions(db: Connection, table_id: int, old: str, new: str) -> None:
+    """Change the places of the partitions that are below a table's old one."""
+    prefix = old.rstrip("/") + "/"
+    if new.rstrip("/") + "/" == prefix:
+        return
+    p = PARTITIONS.c
+    places = db.execute(select(p.PART_ID, p.LOCATION).where(p.TBL_ID == table_id)).all()
+    for part_id, location in places:
+        if location.startswith(prefix):
+            moved = f"{new.rstrip('/')}/{location[len(prefix) :]}"
+            db.execute(update(PARTITIONS).where(p.PART_ID == part_id).values(LOCATION=moved))
+
+
+def _rename_write_ids(db: Connection, old: Table, new: Table) -> None:
+    w, n = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
+    names = {w.T2W_DATABASE: new.database, w.T2W_TABLE: new.name}
+    _set(db, TXN_TO_WRITE_ID, _is(w.T2W_DATABASE, w.T2W_TABLE, old), names)
+    following = [db.execute(select(n.NWI_NEXT).where(_is(n.NWI_DATABASE, n.NWI_TABLE, t))).scalar() for t in (old, new)]
+    known = [int(one) for one in following if one is not None]
+    if not known:
+        return
+    db.execute(delete(NEXT_WRITE_ID).where(_is(n.NWI_DATABASE, n.NWI_TABLE, new)))
+    db.execute(insert(NEXT_WRITE_ID), {"NWI_DATABASE": new.database, "NWI_TABLE": new.name, "NWI_NEXT": max(known)})
+
+
+def _is(of_database: Column[str], of_table: Column[str], table: Table) -> ColumnElement[bool]:
+    return and_(of_database == table.database, of_table == table.name)
+
+
+def _set(db: Connection, entity: Entity, which: ColumnElement[bool], values: dict[Column[str], str]) -> None:
+    db.execute(update(entity).where(which).values({column.name: value for column, value in values.items()}))

@@ -1,0 +1,165 @@
+"""What ANALYZE found, and how writes carry it on. Each function is a step inside a transaction of the database.
+
+As in Hive a number of rows is a property of the table or partition; ``COLUMN_STATS_ACCURATE`` says what of it holds.
+"""
+
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import Connection, delete, insert, select
+
+from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.catalog import table_id_of
+from acidsql.metastore.embedded.schema import PARTITION_PARAMS, PARTITIONS, TAB_COL_STATS, TABLE_PARAMS
+from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table
+
+EXACT = "COLUMN_STATS_ACCURATE"
+ROWS = "numRows"
+_CARRIED = (EXACT, ROWS)
+
+_T, _P, _S = TABLE_PARAMS.c, PARTITION_PARAMS.c, TAB_COL_STATS.c
+
+
+def there_are(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> bool:
+    """Whether anything is known that a change of rows would make wrong."""
+    table_id = table_id_of(db, table.database, table.name)
+    if db.execute(select(_T.PARAM_KEY).where(_T.TBL_ID == table_id, _T.PARAM_KEY.in_(_CARRIED))).first() is not None:
+        return True
+    return any(
+        db.execute(
+            select(_P.PARAM_KEY).where(_P.TBL_ID == table_id, _P.PART_NAME.in_(some), _P.PARAM_KEY.in_(_CARRIED))
+        ).first()
+        is not None
+        for some in batches([name for name in changes if name])
+    )
+
+
+def count_on(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> None:
+    """Carry numbers of rows on, and say that nothing is exact."""
+    table_id = table_id_of(db, table.database, table.name)
+    for name, change in {"": RowChange(), **changes}.items():
+        known = _parameters(db, table_id, name)
+        kept = {k: v for k, v in known.items() if k != EXACT}
+        rows = known.get(ROWS, "")
+        if rows.isdecimal():
+            kept[ROWS] = str(change.applied(int(rows)))
+        if kept != known:
+            _replace(db, table_id, name, kept)
+
+
+def keep(db: Connection, table: Table, found: Mapping[str, Statistics]) -> None:
+    """Put statistics in the place of those that are there. Columns that were not looked at keep theirs, but not as
+    exact ones where rows have come or gone since. Raises: TableNotFound."""
+    table_id = table_id_of(db, table.database, table.name)
+    for name, one in found.items():
+        known = _parameters(db, table_id, name)
+        accurate = _accurate(known.get(EXACT))
+        if one.exact:
+            accurate["BASIC_STATS"] = "true"
+        looked_at = {c.column: "true" for c in one.columns}
+        if looked_at:
+            accurate["COLUMN_STATS"] = {**_columns_of(accurate), **looked_at}
+        made = {**known, **one.parameters}
+        if accurate:
+            made[EXACT] = json.dumps(accurate, separators=(",", ":"), sort_keys=True)
+        _replace(db, table_id, name, made)
+        _replace_columns(db, table_id, name, one.columns)
+
+
+def _accurate(text: str | None) -> dict[str, object]:
+    found = json.loads(text) if text else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _columns_of(accurate: Mapping[str, object]) -> dict[str, object]:
+    found = accurate.get("COLUMN_STATS")
+    return found if isinstance(found, dict) else {}
+
+
+def partition_parameters(
+    db: Connection, database: str, table: str, names: Sequence[str] | None
+) -> dict[str, Mapping[str, str]]:
+    """Parameters of partitions by name. Raises: TableNotFound."""
+    table_id = table_id_of(db, database, table)
+    listed: Iterable[str] = names if names is not None else _names(db, table_id)
+    found: dict[str, dict[str, str]] = {name: {} for name in listed}
+    for some in batches(list(found)):
+        query = select(_P.PART_NAME, _P.PARAM_KEY, _P.PARAM_VALUE)
+        for name, key, value in db.execute(query.where(_P.TBL_ID == table_id, _P.PART_NAME.in_(some))):
+            found[name][key] = value
+    return dict(found)
+
+
+def _names(db: Connection, table_id: int) -> list[str]:
+    return list(db.execute(select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == table_id)).scalars())
+
+
+def of_columns(db: Connection, table: Table, partition: str) -> list[ColumnStatistics]:
+    """Statistics of columns, by column. Raises: TableNotFound."""
+    table_id = table_id_of(db, table.database, table.name)
+    query = select(TAB_COL_STATS).where(_S.TBL_ID == table_id, _S.PART_NAME == partition).order_by(_S.COLUMN_NAME)
+    return [
+        ColumnStatistics(
+            column=row.COLUMN_NAME,
+            type=row.COLUMN_TYPE,
+            nulls=row.NUM_NULLS,
+            distinct=row.NUM_DISTINCTS,
+            low=row.LOW_VALUE,
+            high=row.HIGH_VALUE,
+            average_length=row.AVG_COL_LEN,
+            max_length=row.MAX_COL_LEN,
+            trues=row.NUM_TRUES,
+            falses=row.NUM_FALSES,
+        )
+        for row in db.execute(query)
+    ]
+
+
+def _parameters(db: Connection, table_id: int, name: str) -> dict[str, str]:
+    if name:
+        found = db.execute(select(_P.PARAM_KEY, _P.PARAM_VALUE).where(_P.TBL_ID == table_id, _P.PART_NAME == name))
+    else:
+        found = db.execute(select(_T.PARAM_KEY, _T.PARAM_VALUE).where(_T.TBL_ID == table_id))
+    return {row[0]: row[1] for row in found}
+
+
+def _replace(db: Connection, table_id: int, name: str, parameters: Mapping[str, str]) -> None:
+    if name:
+        db.execute(delete(PARTITION_PARAMS).where(_P.TBL_ID == table_id, _P.PART_NAME == name))
+        place, key = PARTITION_PARAMS, {"TBL_ID": table_id, "PART_NAME": name}
+    else:
+        db.execute(delete(TABLE_PARAMS).where(_T.TBL_ID == table_id))
+        place, key = TABLE_PARAMS, {"TBL_ID": table_id}
+    rows = [{**key, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in parameters.items()]
+    if rows:
+        db.execute(insert(place), rows)
+
+
+def _replace_columns(db: Connection, table_id: int, name: str, columns: Sequence[ColumnStatistics]) -> None:
+    if not columns:
+        return
+    named = [c.column for c in columns]
+    for some in batches(named):
+        db.execute(delete(TAB_COL_STATS).where(_S.TBL_ID == table_id, _S.PART_NAME == name, _S.COLUMN_NAME.in_(some)))
+    rows = [
+        {
+            "TBL_ID": table_id,
+            "PART_NAME": name,
+            "COLUMN_NAME": c.column,
+            "COLUMN_TYPE": c.type,
+            "NUM_NULLS": c.nulls,
+            "NUM_DISTINCTS": c.distinct,
+            "LOW_VALUE": c.low,
+            "HIGH_VALUE": c.high,
+            "AVG_COL_LEN": c.average_length,
+            "MAX_COL_LEN": c.max_length,
+            "NUM_TRUES": c.trues,
+            "NUM_FALSES": c.falses,
+        }
+        for c in columns
+    ]
+    db.execute(insert(TAB_COL_STATS), rows)

@@ -1,0 +1,66 @@
+"""What a scan must know of a data file before it is read: a few things of its footer, read once and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acidsql import fs
+from acidsql.format.directory import AcidFile
+from acidsql.format.orc import Stripe, read_footer
+from acidsql.format.schema import STATS_KEY, VERSION_KEY, AcidSchema, AcidStats, parse_stats
+from acidsql.plan.cache import FileCache
+from acidsql.types import HiveType
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Of one file.
+
+    Attributes:
+        columns: Names and types of its data columns.
+        acid: Whether it holds events.
+        rows: How many rows or events.
+        stripes: The stripes of a file without event columns; nobody asks for those of another.
+        is_versioned: Whether its metadata name the ACID version, as all writers since Hive 3 do but Spark's.
+        stats: How many events of each kind it holds; None where it does not say.
+    """
+
+    columns: tuple[tuple[str, HiveType], ...]
+    acid: AcidSchema
+    rows: int
+    stripes: tuple[Stripe, ...]
+    is_versioned: bool
+    stats: AcidStats | None
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it may hold update or delete events."""
+        if self.stats is None:
+            return self.rows > 0
+        return self.stats.updates > 0 or self.stats.deletes > 0
+
+
+_facts = FileCache[FileFacts](capacity=20000)
+
+
+def facts_of(file: AcidFile) -> FileFacts:
+    """The facts of a file.
+
+    Raises:
+        CorruptFile: When it is not an ORC file, or not a whole one.
+    """
+
+    def read() -> FileFacts:
+        filesystem, path = fs.resolve(file.path)
+        footer = read_footer(filesystem, path, file.length if file.is_prefix else None)
+        stats = footer.metadata.get(STATS_KEY)
+        return FileFacts(
+            columns=footer.row_type.fields,
+            acid=footer.acid_schema,
+            rows=footer.row_count,
+            stripes=() if footer.is_acid else footer.stripes,
+            is_versioned=VERSION_KEY in footer.metadata,
+            stats=None if stats is None else parse_stats(stats),
+        )
+
+    return _facts.get(file, read)

@@ -1,0 +1,235 @@
+"""The files of a snapshot by the way in which they are read: one scan for all that can be read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.directory import AcidDirectory, AcidFile
+from acidsql.format.names import DeltaName
+from acidsql.format.originals import OriginalFile, number_originals
+from acidsql.format.schema import AcidSchema
+from acidsql.metastore.model import Table
+from acidsql.partition_names import DEFAULT_PARTITION
+from acidsql.plan.facts import FileFacts, facts_of
+from acidsql.plan.prefixes import whole_file
+from acidsql.plan.snapshot import PartitionState, TableSnapshot
+from acidsql.types import Char, HiveType, Varchar, parse_type
+
+Place = tuple[int | str | None, ...]
+"""Where a file's rows belong: the number of its partition in the snapshot, and the partition's key values."""
+
+
+@dataclass
+class EventFiles:
+    """Files of events whose columns have the same names.
+
+    Attributes:
+        names: Those names, as far as the table has columns.
+        unbounded: Positions of the ``varchar`` columns whose values may be longer in these files than they are now.
+        is_merged: Whether their events are laid over each other by key (ACID version 1).
+        own_names: Whether the names are the table's own.
+        files: The files.
+        present: How many of the columns every one of them has.
+        exact: Whether orc-core takes all of them for ACID files (the six names letter by letter).
+        places: By path.
+        statements: The statement ids of their directories, by path; only where they are merged.
+    """
+
+    names: tuple[str, ...]
+    unbounded: tuple[int, ...]
+    is_merged: bool
+    own_names: bool
+    files: list[AcidFile] = field(default_factory=list)
+    present: int = 1 << 30
+    exact: bool = True
+    places: dict[str, Place] = field(default_factory=dict)
+    statements: dict[str, int] = field(default_factory=dict)
+
+    def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
+        """Name in the files and type of each column of the table."""
+        own = self.names
+        return tuple((own[i] if i < len(own) else c.name, c.type) for i, c in enumerate(table.columns))
+
+
+@dataclass
+class OriginalFiles:
+    """Files without event columns in a full-ACID table, all read by one scan: columns go by position there."""
+
+    files: list[OriginalFile] = field(default_factory=list)
+    width: int = 0
+    places: dict[str, Place] = field(default_factory=dict)
+
+
+@dataclass
+class PlainFiles:
+    """The files of an insert-only table.
+
+    Attributes:
+        files: The files.
+        width: The number of columns of the widest one.
+        places: By path.
+    """
+
+    files: list[AcidFile] = field(default_factory=list)
+    width: int = 0
+    places: dict[str, Place] = field(default_factory=dict)
+
+
+@dataclass
+class Layout:
+    """How the files of a full-ACID table are read. ``merged_originals`` lie below the updates of ACID version 1."""
+
+    events: list[EventFiles]
+    originals: OriginalFiles
+    merged_originals: OriginalFiles
+
+
+def plain_layout(snapshot: TableSnapshot) -> PlainFiles:
+    """The files of an insert-only table.
+
+    All files of a directory come from one statement, so one footer tells for all of them.
+
+    Raises:
+        UnsupportedError: When they are not ORC files.
+    """
+    found = PlainFiles()
+    for number, part in enumerate(snapshot.partitions):
+        place = _place(number, part)
+        for files in (part.state.originals, *(d.files for d in part.state.data_directories)):
+            filled = [f for f in files if f.length]
+            if filled:
+                found.width = max(found.width, len(_plain_facts(snapshot.table, filled[0]).columns))
+                found.files += filled
+                found.places.update((f.path, place) for f in filled)
+    return found
+
+
+def _plain_facts(table: Table, file: AcidFile) -> FileFacts:
+    try:
+        return facts_of(file)
+    except CorruptFile as e:
+        raise UnsupportedError(
+            f"{file.path} of insert-only table {table.full_name} is not an ORC file: not read by this version",
+            hint="Only ORC is read; Hive can copy the table into one that is STORED AS ORC.",
+        ) from e
+
+
+def layout(spark: SparkSession, snapshot: TableSnapshot) -> Layout:
+    """How the files of a full-ACID table are read.
+
+    Hive finds a column by its position (a renamed column keeps its values), Spark by its name: event files with other
+    names are read under those. Missing columns at the end are NULL, other types are the ORC reader's work. All files
+    of events in a directory come from one statement or one compaction, so one footer tells for all of them.
+
+    Raises:
+        CorruptFile: When a file is not what its name says.
+        UnsupportedError: When an original file has no bucket number.
+    """
+    return _Layout(spark, snapshot).found
+
+
+class _Layout:
+    def __init__(self, spark: SparkSession, snapshot: TableSnapshot) -> None:
+        self._spark = spark
+        self._table = snapshot.table
+        self._types = tuple(parse_type(c.type) for c in snapshot.table.columns)
+        self._groups: dict[tuple[tuple[str, ...], tuple[int, ...], bool], EventFiles] = {}
+        self._plain, self._merged_plain = OriginalFiles(), OriginalFiles()
+        for number, part in enumerate(snapshot.partitions):
+            self._partition(_place(number, part), part)
+        self.found = Layout(list(self._groups.values()), self._plain, self._merged_plain)
+
+    def _partition(self, place: Place, part: PartitionState) -> None:
+        split = [(d, *_kinds(d)) for d in part.state.data_directories]
+        is_merged = any(_changes_rows(d, events) for d, events, _ in split)
+        originals = self._merged_plain if is_merged else self._plain
+        for directory, events, plain in split:
+            self._events(place, directory, events, is_merged)
+            self._originals(place, originals, directory, plain)
+        self._originals(place, originals, None, part.state.originals)
+
+    def _events(self, place: Place, directory: AcidDirectory, files: list[AcidFile], is_merged: bool) -> None:
+        if not files:
+            return
+        facts = facts_of(files[0])
+        group = self._group(facts, is_merged)
+        group.present = min(group.present, len(facts.columns), len(self._types))
+        group.exact = group.exact and facts.acid is AcidSchema.EXACT
+        name = directory.name
+        statement = max(0, name.statement_id) if isinstance(name, DeltaName) else 0
+        for file in files:
+            readable = whole_file(self._spark, self._table, file)
+            group.files.append(readable)
+            group.places[readable.path] = place
+            group.statements[readable.path] = statement
+
+    def _group(self, facts: FileFacts, is_merged: bool) -> EventFiles:
+        wanted = tuple(c.name for c in self._table.columns)
+        names = tuple(name for name, _ in facts.columns[: len(wanted)])
+        same = tuple(n.lower() for n in names) == wanted[: len(names)]
+        names = wanted if same else names
+        types = (type for _, type in facts.columns)
+        unbounded = tuple(
+            i for i, (now, was) in enumerate(zip(self._types, types, strict=False)) if _may_be_longer(now, was)
+        )
+        return self._groups.setdefault(
+            (names, unbounded, is_merged), EventFiles(names, unbounded, is_merged, own_names=same)
+        )
+
+    def _originals(
+        self, place: Place, into: OriginalFiles, directory: AcidDirectory | None, files: Sequence[AcidFile]
+    ) -> None:
+        name = directory.name if directory else None
+        for file in number_originals(files, name, lambda f: facts_of(f).stripes):
+            into.width = max(into.width, len(facts_of(file.file).columns))
+            into.files.append(file)
+            into.places[file.file.path] = place
+
+
+def _place(number: int, part: PartitionState) -> Place:
+    values = part.partition.values if part.partition is not None else ()
+    return (number, *[None if v == DEFAULT_PARTITION else v for v in values])
+
+
+def _kinds(directory: AcidDirectory) -> tuple[list[AcidFile], list[AcidFile]]:
+    """The files of events and the original files of a base or delta (``AcidUtils.MetaDataFile.isRawFormat``).
+
+    Raises:
+        CorruptFile: When a file of events is empty, which Spark would pass over as if it held no rows; or holds none.
+    """
+    events: list[AcidFile] = []
+    originals: list[AcidFile] = []
+    for file in directory.files:
+        is_bucket = file.name.startswith("bucket_")
+        if not file.length and (file.is_prefix or not is_bucket):
+            continue
+        if not file.length:
+            raise CorruptFile(f"{file.path} is empty: not an ORC file")
+        known = is_bucket and bool(events)  # of event files, the first one tells for all
+        (events if known or facts_of(file).acid else originals).append(file)
+    name = directory.name
+    if originals and isinstance(name, DeltaName) and name.min_write_id != name.max_write_id:
+        raise CorruptFile(f"{originals[0].path} has no event columns, so nobody knows the write ids of its rows")
+    return events, originals
+
+
+def _changes_rows(directory: AcidDirectory, events: list[AcidFile]) -> bool:
+    """Whether files may hold events of ACID version 1 that replace or delete rows.
+
+    Since Hive 3 files and directories name their version, and there are none; before, the counts in the files tell.
+    """
+    if not events:
+        return False
+    first = facts_of(events[0])
+    if first.stats is not None and first.changes_rows:
+        return True
+    return not (directory.has_version_file or first.is_versioned) and any(facts_of(f).changes_rows for f in events)
+
+
+def _may_be_longer(now: HiveType, was: HiveType) -> bool:
+    """Whether values of a column may be too long for its type."""
+    return isinstance(now, Varchar) and not (isinstance(was, Varchar | Char) and was.length <= now.length)

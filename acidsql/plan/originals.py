@@ -1,0 +1,111 @@
+"""The rows of original files, with the row ids that Hive gives them.
+
+A row's number in its file is not in the file, and Spark counts none for ORC. But every reader begins at a byte that is
+known (``_metadata.file_block_start``), reads the stripes that begin in its part of the file, in their order, and no
+rows are skipped as long as nothing is pushed down to it. So the number is that of the rows in the stripes before, which
+the footer tells, and a count from there: ``monotonically_increasing_id``, which begins anew with each task. It remains
+to have one part of one file in each task; Spark packs small parts together, up to a size that counts an "open cost" for
+each. The scan is planned under a copy of the session in which that cost is as large as the part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from acidsql import fs
+from acidsql.format.originals import OriginalFile
+from acidsql.metastore.model import Table
+from acidsql.plan.files import PATH, plain_options, spellings
+from acidsql.plan.layout import OriginalFiles
+
+_START = "_metadata.file_block_start"
+_NUMBER = (1 << 33) - 1
+"""The bits of ``monotonically_increasing_id`` that count the rows of a task."""
+_MOST_TASKS = (1 << 31) - 1
+
+
+def original_frame(
+    spark: SparkSession, table: Table, originals: OriginalFiles, place_columns: dict[str, pa.DataType]
+) -> DataFrame:
+    """All rows of original files.
+
+    Args:
+        spark: The session.
+        table: Their table.
+        originals: The files.
+        place_columns: Names and types of the columns for :data:`~acidsql.plan.layout.Place`.
+
+    Returns:
+        Columns ``originalTransaction``, ``bucket``, ``rowId``, ``c0…`` as the ORC reader gives them, and the place.
+        Filters above it do not reach the reader: the count is not deterministic for Spark.
+    """
+    part_bytes = int(spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
+    scanned, urls = _one_part_a_task(spark, table, originals, part_bytes)
+    values = [f"c{i}" for i in range(len(table.columns))]
+    number = f"monotonically_increasing_id() & {_NUMBER}L AS __acid_number"
+    counted = scanned.selectExpr(*values, f"{PATH} AS __acid_path", f"{_START} AS __acid_start", number)
+    types = {"originalTransaction": pa.int64(), "bucket": pa.int32(), "__acid_first": pa.int64(), **place_columns}
+    rows = list(_parts(originals, urls, part_bytes))
+    identified = _with_parts(spark, counted, rows, types)
+    identity = ["originalTransaction", "bucket", "__acid_first + __acid_number AS rowId"]
+    return identified.selectExpr(*identity, *values, *place_columns)
+
+
+def _one_part_a_task(
+    spark: SparkSession, table: Table, originals: OriginalFiles, part_bytes: int
+) -> tuple[DataFrame, list[str]]:
+    """The scan, and the URLs of its files. A scan keeps the session that it was read with, and that one's settings."""
+    jvm: Any = spark._jvm
+    session = spark._jsparkSession.cloneSession()
+    settings = {
+        "spark.sql.files.maxPartitionBytes": part_bytes,
+        "spark.sql.files.openCostInBytes": part_bytes,
+        "spark.sql.files.maxPartitionNum": _MOST_TASKS,
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": 1000000,
+    }
+    for name, value in settings.items():
+        session.conf().set(name, str(value))
+    paths = [f.file.path for f in originals.files]
+    schema, options, literal = plain_options(paths, table.columns, originals.width)
+    reader = session.read().schema(schema)
+    for name, text in options.items():
+        reader = reader.option(name, text)
+    read = reader.orc(jvm.org.apache.spark.api.python.PythonUtils.toSeq(literal))
+    plan = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, read.logicalPlan())
+    frame = DataFrame(plan, spark)
+    return frame, frame.inputFiles()
+
+
+def _parts(originals: OriginalFiles, urls: Sequence[str], part_bytes: int) -> Iterator[list[Any]]:
+    """URL and first byte of each part of each file, with what its rows have in common."""
+    by_path = {f.file.path: f for f in originals.files}
+    for url in urls:
+        path = fs.absolute(unquote(url))
+        file = by_path[path]
+        for start in _starts(file, part_bytes):
+            common = [file.write_id, file.bucket, file.row_id_at(start), *originals.places[path]]
+            for spelling in spellings(url):
+                yield [spelling, start, *common]
+
+
+def _starts(file: OriginalFile, part_bytes: int) -> Iterator[int]:
+    """The first bytes of the parts that Spark cuts a file into, of those in which a stripe begins."""
+    return iter(sorted({s.offset // part_bytes * part_bytes for s in file.stripes}))
+
+
+def _with_parts(
+    spark: SparkSession, frame: DataFrame, rows: list[list[Any]], columns: dict[str, pa.DataType]
+) -> DataFrame:
+    keys = {"__acid_of_path": pa.string(), "__acid_of_start": pa.int64()}
+    arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate([*keys.values(), *columns.values()])]
+    parts = spark.createDataFrame(pa.table(arrays, names=[*keys, *columns]))
+    same = (frame["__acid_path"] == parts["__acid_of_path"]) & (frame["__acid_start"] == parts["__acid_of_start"])
+    joined = frame.join(F.broadcast(parts), same, "left")
+    message = "acidsql: a row of a file, or of a part of one, that the snapshot does not know"
+    return joined.filter(f"CASE WHEN __acid_of_path IS NULL THEN raise_error('{message}') ELSE true END")

@@ -1,0 +1,239 @@
+"""ALTER TABLE … ADD, REPLACE, CHANGE, ALTER, RENAME and DROP of columns.
+
+Each function answers None for a form that Spark alone knows: a field of a struct, several columns at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acidsql.errors import AcidError
+from acidsql.sql.parser.columns import column, data_type
+from acidsql.sql.parser.cursor import Cursor
+from acidsql.sql.statements import (
+    AddColumns,
+    ChangeColumn,
+    ColumnDef,
+    DropColumns,
+    Name,
+    ReplaceColumns,
+    Span,
+    Statement,
+    TableName,
+)
+from acidsql.sql.tokens import Kind
+
+_COLUMN_ENDS = (",", ")", "FIRST", "AFTER", "CASCADE", "RESTRICT")
+
+
+# --- all columns -----------------------------------------------------------------------------------------------------
+
+
+def _add(cursor: Cursor, table: TableName) -> Statement | None:
+    """Columns at the end, in brackets (Hive) or without (Spark)."""
+    columns = _new_columns(cursor)
+    return AddColumns(cursor.statement_span(), table, columns) if columns else None
+
+
+def _replace(cursor: Cursor, table: TableName) -> Statement | None:
+    """``(name type …, …)``: all columns of the table from now on."""
+    if cursor.word != "(":
+        raise cursor.error("Expected (")
+    columns = _new_columns(cursor)
+    return ReplaceColumns(cursor.statement_span(), table, columns) if columns else None
+
+
+def _new_columns(cursor: Cursor) -> tuple[ColumnDef, ...]:
+    """Columns to the end of the statement; none where there is a place, a field or a constraint among them."""
+    refused: list[AcidError] = []
+    found: list[ColumnDef] = []
+    in_brackets = cursor.accept("(")
+    while not found or cursor.accept(","):
+        if cursor.peek().word == ".":
+            return ()
+        found.append(column(cursor, refused, "a column name", _COLUMN_ENDS))
+        if cursor.word in ("FIRST", "AFTER") or refused or found[-1].check is not None:
+            return ()
+    if in_brackets:
+        if cursor.word != ")":
+            raise cursor.error("Expected , or )")
+        cursor.advance()
+    _end(cursor)
+    return tuple(found)
+
+
+def _end(cursor: Cursor) -> None:
+    """``[CASCADE | RESTRICT]``: whether the partitions of a table change with it, which those of ACID tables always do."""
+    cursor.accept_one_of("CASCADE", "RESTRICT")
+    cursor.expect_end()
+
+
+# --- one column ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What ALTER COLUMN says of the column."""
+
+    type: Span | None = None
+    comment: str | None = None
+    not_null: bool | None = None
+    default: Span | None = None
+    drop_default: bool = False
+    first: bool = False
+    after: Name | None = None
+
+
+def _change(cursor: Cursor, table: TableName) -> Statement | None:
+    """Hive's ``CHANGE [COLUMN] old new type [COMMENT '…'] [FIRST | AFTER c] [CASCADE | RESTRICT]``."""
+    if cursor.word == "COLUMN" and cursor.peek().is_name and cursor.peek(2).is_name and _goes_on(cursor, 3):
+        cursor.advance()
+    old = cursor.expect_name("a column name")
+    if cursor.word == ".":
+        return None
+    if _at_action(cursor):
+        return _altered(cursor, table, old)
+    refused: list[AcidError] = []
+    new = column(cursor, refused, "a new name for the column", _COLUMN_ENDS)
+    if refused or new.check is not None:
+        return None
+    place = _place(cursor)
+    _end(cursor)
+    return ChangeColumn(
+        cursor.statement_span(),
+        table,
+        old,
+        new.name,
+        new.type,
+        new.comment,
+        True if new.not_null else None,
+        new.default,
+        first=place.first,
+        after=place.after,
+    )
+
+
+def _goes_on(cursor: Cursor, ahead: int) -> bool:
+    """Whether COLUMN is the keyword: a name, a name and a type follow it, and not the type alone."""
+    following = cursor.peek(ahead)
+    return following.is_name or following.kind is Kind.STRING or cursor.peek(2).word == "COMMENT"
+
+
+def _at_action(cursor: Cursor) -> bool:
+    """Whether one of Spark's actions stands here, and not the new name of a column and its type."""
+    following, second = cursor.peek(), cursor.peek(2)
+    if cursor.word == "COMMENT":
+        return following.kind is Kind.STRING
+    if cursor.word == "FIRST":
+        return following.kind is Kind.END
+    if cursor.word == "AFTER":
+        return following.is_name and second.kind is Kind.END
+    if cursor.word in ("SET", "DROP"):
+        return (following.word, second.word) == ("NOT", "NULL") or following.word == "DEFAULT"
+    return False
+
+
+def _alter(cursor: Cursor, table: TableName) -> Statement | None:
+    """Spark's ``ALTER [COLUMN] c`` with one action."""
+    if cursor.word == "COLUMN" and cursor.peek().is_name and not _at_action_behind_name(cursor):
+        cursor.advance()
+    name = cursor.expect_name("a column name")
+    if cursor.word == ".":
+        return None
+    return _altered(cursor, table, name)
+
+
+def _at_action_behind_name(cursor: Cursor) -> bool:
+    """Whether COLUMN is the column's name: ``ALTER column TYPE int``."""
+    cursor.advance()
+    found = cursor.word in ("TYPE", "COMMENT", "SET", "DROP", "FIRST", "AFTER") and not cursor.peek(2).is_name
+    cursor.at -= 1
+    return found
+
+
+def _altered(cursor: Cursor, table: TableName, name: Name) -> Statement | None:
+    change = _action(cursor)
+    if cursor.word == ",":
+        return None
+    cursor.expect_end()
+    return ChangeColumn(
+        cursor.statement_span(),
+        table,
+        name,
+        None,
+        change.type,
+        change.comment,
+        change.not_null,
+        change.default,
+        change.drop_default,
+        change.first,
+        change.after,
+    )
+
+
+def _action(cursor: Cursor) -> _Change:
+    """``TYPE type | COMMENT '…' | SET NOT NULL | DROP NOT NULL | SET DEFAULT e | DROP DEFAULT | FIRST | AFTER c``."""
+    if cursor.accept("TYPE"):
+        return _Change(type=data_type(cursor))
+    if cursor.accept("COMMENT"):
+        return _Change(comment=cursor.expect_string("a comment"))
+    if cursor.accept("SET", "NOT", "NULL"):
+        return _Change(not_null=True)
+    if cursor.accept("DROP", "NOT", "NULL"):
+        return _Change(not_null=False)
+    if cursor.accept("SET", "DEFAULT"):
+        return _Change(default=cursor.expect_expression(()))
+    if cursor.accept("DROP", "DEFAULT"):
+        return _Change(drop_default=True)
+    if cursor.word in ("FIRST", "AFTER"):
+        return _place(cursor)
+    raise cursor.error(
+        "Expected what to change of the column",
+        hint="TYPE t, COMMENT '…', SET or DROP NOT NULL, SET or DROP DEFAULT, FIRST, AFTER c.",
+    )
+
+
+def _place(cursor: Cursor) -> _Change:
+    """``[FIRST | AFTER c]``."""
+    if cursor.accept("FIRST"):
+        return _Change(first=True)
+    return _Change(after=cursor.expect_name("a column name") if cursor.accept("AFTER") else None)
+
+
+def _rename(cursor: Cursor, table: TableName) -> Statement | None:
+    """``RENAME COLUMN old TO new``."""
+    old = cursor.expect_name("a column name")
+    if cursor.word == ".":
+        return None
+    cursor.expect("TO")
+    new = cursor.expect_name("a new name for the column")
+    cursor.expect_end()
+    return ChangeColumn(cursor.statement_span(), table, old, new)
+
+
+def _drop(cursor: Cursor, table: TableName) -> Statement | None:
+    """``DROP COLUMN[S] [IF EXISTS] (c, …)``, with brackets or without."""
+    if_exists = cursor.if_exists()
+    in_brackets = cursor.accept("(")
+    found: list[Name] = []
+    while not found or cursor.accept(","):
+        found.append(cursor.expect_name("a column name"))
+        if cursor.word == ".":
+            return None
+    if in_brackets and not cursor.accept(")"):
+        raise cursor.error("Expected , or )")
+    cursor.expect_end()
+    return DropColumns(cursor.statement_span(), table, tuple(found), if_exists)
+
+
+COLUMN_FORMS: dict[str, Callable[[Cursor, TableName], Statement | None]] = {
+    "ADD COLUMNS": _add,
+    "ADD COLUMN": _add,
+    "REPLACE COLUMNS": _replace,
+    "CHANGE": _change,
+    "ALTER": _alter,
+    "RENAME COLUMN": _rename,
+    "DROP COLUMNS": _drop,
+    "DROP COLUMN": _drop,
+}

@@ -1,0 +1,66 @@
+"""TRUNCATE, LOAD DATA and ANALYZE: statements about all rows of a table or a partition."""
+
+from __future__ import annotations
+
+from acidsql.sql.parser.cursor import Cursor
+from acidsql.sql.parser.passthrough import passthrough
+from acidsql.sql.statements import Analyze, LoadData, Name, Statement, Truncate
+
+
+def truncate(cursor: Cursor) -> Statement:
+    """``TRUNCATE [TABLE] t [PARTITION (…)]``; Hive's COLUMNS and FORCE are for tables that are not ACID."""
+    first = cursor.at
+    cursor.expect("TRUNCATE")
+    if cursor.word == "TABLE" and cursor.peek().is_name:
+        cursor.advance()
+    table = cursor.expect_table()
+    partition = cursor.partition_spec()
+    if cursor.word in ("COLUMNS", "FORCE"):
+        words = cursor.advance().word
+        return passthrough(cursor, Name(f"TRUNCATE TABLE … {words}", cursor.span(first, first + 1)))
+    cursor.expect_end()
+    return Truncate(cursor.statement_span(), table, partition)
+
+
+def load_data(cursor: Cursor) -> Statement:
+    """``LOAD DATA [LOCAL] INPATH '…' [OVERWRITE] INTO TABLE t [PARTITION (…)]``."""
+    first = cursor.at
+    cursor.expect("LOAD", "DATA")
+    local = cursor.accept("LOCAL")
+    cursor.expect("INPATH")
+    path = cursor.expect_text("a path")
+    overwrite = cursor.accept("OVERWRITE")
+    cursor.expect("INTO", "TABLE")
+    table = cursor.expect_table()
+    partition = cursor.partition_spec()
+    if cursor.word in ("INPUTFORMAT", "SERDE"):
+        words = Name(f"LOAD DATA … {cursor.word}", cursor.span(first, first + 2))
+        return passthrough(cursor, words)
+    cursor.expect_end()
+    return LoadData(cursor.statement_span(), path, table, partition, local, overwrite)
+
+
+def analyze(cursor: Cursor) -> Statement:
+    """``ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [NOSCAN | FOR [ALL] COLUMNS …]``."""
+    cursor.expect("ANALYZE")
+    if cursor.word == "TABLES":
+        return passthrough(cursor)
+    cursor.expect("TABLE")
+    table = cursor.expect_table()
+    partition = cursor.partition_spec()
+    cursor.expect("COMPUTE", "STATISTICS")
+    noscan = cursor.accept("NOSCAN")
+    columns: tuple[Name, ...] | None = None
+    if not noscan and cursor.accept("FOR"):
+        columns = () if cursor.accept("ALL", "COLUMNS") else _columns(cursor)
+    cursor.expect_end()
+    return Analyze(cursor.statement_span(), table, partition, noscan, columns)
+
+
+def _columns(cursor: Cursor) -> tuple[Name, ...]:
+    """``COLUMNS [c, …]``; without names it is all of them, as in Hive."""
+    cursor.expect("COLUMNS")
+    found: list[Name] = []
+    while not cursor.at_end() and (not found or cursor.accept(",")):
+        found.append(cursor.expect_name("a column name"))
+    return tuple(found)
