@@ -152,6 +152,12 @@ class NotTransactional(AnalysisError):
     default_code = 10297
 
 
+class ConstraintViolation(AcidError):
+    """Raised when a value does not fit its column: NULL where there must be one, too long, or against a CHECK."""
+
+    default_sqlstate = "23000"
+
+
 class CardinalityViolation(AcidError):
     """Raised when a row of the target of MERGE has several partners in the source."""
 

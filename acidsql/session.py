@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
+from acidsql.builders import Expressions, MergeBuilder, Value, insert_text
 from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
 from acidsql.commands.registry import execute
@@ -22,6 +23,7 @@ from acidsql.metastore import is_hive_metastore, open_metastore
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE
 from acidsql.metastore.protocol import Metastore
+from acidsql.plan.views import Views
 from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
 from acidsql.sql.statements import Statement
@@ -87,17 +89,88 @@ class AcidSession:
         self._require_open()
         return self._execute(parse_statement(text), parameters)
 
-    def table(self, name: str) -> DataFrame:
+    def table(self, name: str, *, version: int | None = None) -> DataFrame:
         """All rows of a table as a lazy DataFrame over the snapshot of this moment.
 
         Args:
             name: ``table`` or ``database.table``; a view over ACID tables too. Any other name is Spark's.
+            version: A write id of an ACID table: its rows as they were when that was the latest.
 
         Raises:
             TableNotFound: When nobody knows the name.
+            InvalidValue: When the table has no such version.
+            SnapshotTooOld: When files of that version are gone (Hive 10327).
         """
         self._require_open()
-        return table_frame(self._env, parse_table_name(name))
+        return table_frame(self._env, parse_table_name(name), version)
+
+    # --- DML without SQL text ----------------------------------------------------------------------------------------
+
+    def insert(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        overwrite: bool = False,
+        partition: Mapping[str, Value] | None = None,
+        by_name: bool = False,
+    ) -> DataFrame:
+        """Insert all rows of a DataFrame.
+
+        Args:
+            frame: The rows; columns in the order of the table's, dynamic partition keys last.
+            table: ``table`` or ``database.table``.
+            overwrite: Replace what is in the table, or in the partitions that get rows.
+            partition: Values of static partition keys.
+            by_name: Columns go to those of their name instead; those that are not there get their default.
+
+        Returns:
+            The row of counts. Raises as :meth:`sql`.
+        """
+        self._require_open()
+        with Views(self.spark) as views:
+            text, parameters = insert_text(
+                table,
+                views.add(frame),
+                frame.columns,
+                overwrite=overwrite,
+                partition=partition or {},
+                by_name=by_name,
+            )
+            return self.sql(text, **parameters)
+
+    def update(
+        self, table: str, set: Mapping[str, Value], condition: str | None = None, **parameters: Any
+    ) -> DataFrame:
+        """``UPDATE table SET … WHERE condition``; ``set`` as the module :mod:`acidsql.builders` describes values."""
+        expressions = Expressions()
+        where = f" WHERE {condition}" if condition is not None else ""
+        text = f"UPDATE {table} SET {expressions.assignments(set)}{where}"
+        return self.sql(text, **expressions.parameters, **parameters)
+
+    def delete(self, table: str, condition: str | None = None, **parameters: Any) -> DataFrame:
+        """``DELETE FROM table WHERE condition``."""
+        where = f" WHERE {condition}" if condition is not None else ""
+        return self.sql(f"DELETE FROM {table}{where}", **parameters)
+
+    def merge(
+        self,
+        table: str,
+        source: str | DataFrame,
+        *,
+        alias: str | None = None,
+        source_alias: str | None = None,
+    ) -> MergeBuilder:
+        """A MERGE to be put together: ``acid.merge("t", df).on("t.id = source.id").when_matched_delete().execute()``.
+
+        Args:
+            table: ``table`` or ``database.table``.
+            source: A table's name, a query in parentheses, or a DataFrame, which the expressions call ``source``.
+            alias: The name by which the expressions call the table instead of its own.
+            source_alias: The name by which they call the source.
+        """
+        self._require_open()
+        return MergeBuilder(self.sql, self.spark, table, source, alias=alias, source_alias=source_alias)
 
     def script(self, script: str | os.PathLike[str], variables: Mapping[str, str] | None = None) -> Iterator[DataFrame]:
         """Run a ``;``-separated script statement by statement, as the results are taken.

@@ -203,6 +203,12 @@ METASTORE_FAILURE_RETRIES = _setting(
     "1",
     "How often a call to a Hive Metastore is made again on a new connection when the connection is lost.",
 )
+DISALLOW_TYPE_CHANGES = _setting(
+    "hive.metastore.disallow.incompatible.col.type.changes",
+    parse_bool,
+    "true",
+    "false: ALTER TABLE may also make a column's type narrower; values that do not fit are read as NULL.",
+)
 METASTORE_URI_SELECTION = _setting(
     "hive.metastore.uri.selection",
     _choice("random", "sequential"),

@@ -1,4 +1,4 @@
-"""ALTER TABLE: the properties and the columns of an ACID table."""
+"""ALTER TABLE: how a table is altered, its properties, and the way of a plain table to an ACID table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.columns import check_names, declared_columns
-from acidsql.commands.create import VALID_WRITE_IDS
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
-from acidsql.commands.transaction import write_transaction
+from acidsql.commands.table_kind import VALID_WRITE_IDS
+from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType, Table
-from acidsql.sql.statements import AddColumns, Name, SetProperties, TableName, UnsetProperties
+from acidsql.sql.statements import Name, SetProperties, TableName, UnsetProperties
 
 LAST_DDL = "transient_lastDdlTime"
 COMMENT = "comment"
@@ -34,9 +33,12 @@ def set_properties(env: Environment, statement: SetProperties, parameters: Mappi
        (Hive itself takes SHARED_READ here, and of two at once may lose one.)
     3. Take a write id, as Hive does, hand the table to the metastore with it, and commit.
     """
-    if acid_table(env, statement.table) is None:
+    if acid_table(env, statement.table) is not None:
+        alter_table(env, statement.table, LockType.EXCL_WRITE, lambda t: _with_properties(t, statement))
+    elif _makes_transactional(statement):
+        convert(env, statement)
+    else:
         return env.sql(statement.span.text, parameters)
-    _alter(env, statement.table, LockType.EXCL_WRITE, lambda t: _with_properties(t, statement))
     return env.nothing()
 
 
@@ -44,22 +46,7 @@ def unset_properties(env: Environment, statement: UnsetProperties, parameters: M
     """UNSET TBLPROPERTIES: the phases of :func:`set_properties`, under Hive's EXCLUSIVE lock."""
     if acid_table(env, statement.table) is None:
         return env.sql(statement.span.text, parameters)
-    _alter(env, statement.table, LockType.EXCLUSIVE, lambda t: _without_properties(t, statement))
-    return env.nothing()
-
-
-def add_columns(env: Environment, statement: AddColumns, parameters: Mapping[str, Any]) -> DataFrame:
-    """ADD COLUMNS: new columns behind the data columns. Rows of files that were written before have NULL in them.
-
-    1. Check names and types by the rules of CREATE TABLE; a new column is nullable and has no default.
-    2. Lock the table EXCLUSIVE, as Hive does: whoever writes has ended, and whoever waits starts over.
-    3. Take a write id, hand the table to the metastore with it, and commit.
-
-    The columns are those of the table and of all its partitions, as with Hive's CASCADE.
-    """
-    if acid_table(env, statement.table) is None:
-        return env.sql(statement.span.text, parameters)
-    _alter(env, statement.table, LockType.EXCLUSIVE, lambda t: _with_columns(env, t, statement))
+    alter_table(env, statement.table, LockType.EXCLUSIVE, lambda t: _without_properties(t, statement))
     return env.nothing()
 
 
@@ -71,8 +58,22 @@ def acid_table(env: Environment, name: TableName) -> Table | None:
     return table
 
 
-def _alter(env: Environment, name: TableName, lock: LockType, change: Callable[[Table], Table]) -> None:
-    """Change a table's description under a lock, starting from what it is by then. An error leaves it as it is."""
+def alter_table(
+    env: Environment,
+    name: TableName,
+    lock: LockType,
+    change: Callable[[Table], Table],
+    check: Callable[[WriteTransaction, Table], None] | None = None,
+) -> None:
+    """Change a table's description under a lock, starting from what it is by then. An error leaves it as it is.
+
+    Args:
+        env: The environment.
+        name: The table.
+        lock: The lock.
+        change: The new description for an old one; raises where there is none.
+        check: Looks at the table's rows once it is locked; raises where they do not fit.
+    """
     table = env.get_table(name)
     change(table)  # a mistake in the statement opens no transaction
     with write_transaction(env, [LockComponent(lock, table.database, table.name)]) as txn:
@@ -80,10 +81,58 @@ def _alter(env: Environment, name: TableName, lock: LockType, change: Callable[[
             changed = change(env.metastore.get_table(table.database, table.name))
         except AcidError as e:
             raise at(name.span, e) from e
+        if check is not None:
+            check(txn, table)
         write_id = txn.allocate_write_id(table)
         [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txn.valid_txns)
-        touched = {**changed.parameters, LAST_DDL: str(int(time.time()))}
-        env.metastore.alter_table(replace(changed, parameters=touched), write_id=write_id, write_ids=write_ids)
+        env.metastore.alter_table(with_ddl_time(changed), write_id=write_id, write_ids=write_ids)
+
+
+def with_ddl_time(table: Table) -> Table:
+    """The table, altered now."""
+    return replace(table, parameters={**table.parameters, LAST_DDL: str(int(time.time()))})
+
+
+# --- SET TBLPROPERTIES ('transactional' = 'true') --------------------------------------------------------------------
+
+
+def _makes_transactional(statement: SetProperties) -> bool:
+    return any(k.text.lower() == "transactional" and v.lower() == "true" for k, v in statement.properties)
+
+
+def convert(env: Environment, statement: SetProperties) -> None:
+    """Make an ACID table of a managed ORC table of a Hive Metastore. Its files stay as they are.
+
+    1. Refuse what is not in a Hive Metastore: tables of Spark's own are in a catalog that knows no transactions.
+    2. Lock the table EXCLUSIVE, as Hive does for a conversion.
+    3. Hand the table to the metastore with its new properties; it checks the kind of table, its format and the names of
+       its files, and starts the write ids above those that it keeps for the rows that are there
+       (``TransactionalValidationListener``, ``seedWriteIdOnAcidConversion``).
+    """
+    span, table = statement.table.span, env.registered(statement.table)
+    if table is None or table.is_view:
+        message = f"{statement.table.table} is a table of Spark's own: it cannot become an ACID table where it is"
+        hint = "CREATE TRANSACTIONAL TABLE … LOCATION takes in a directory of ORC files, and leaves them as they are."
+        raise at(span, UnsupportedError(message, hint=hint))
+    given = {k.text.lower(): v for k, v in statement.properties}
+    if given.get("transactional_properties", "default").lower() == "insert_only":
+        message = "A table with files cannot become insert-only: they would have to be moved into a delta"
+        hint = "Make a new table, and INSERT … SELECT * FROM the old one."
+        raise at(span, UnsupportedError(message, hint=hint))
+    is_managed = given.get("external", "").lower() == "false"
+    properties = {"EXTERNAL" if k.text.upper() == "EXTERNAL" else k.text: v for k, v in statement.properties}
+    with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]):
+        now = env.metastore.get_table(table.database, table.name)
+        left = {k: v for k, v in now.parameters.items() if k.upper() != "EXTERNAL" or not is_managed}
+        made = replace(
+            now,
+            parameters={**left, **properties},
+            table_type="MANAGED_TABLE" if is_managed else now.table_type,
+        )
+        try:
+            env.metastore.alter_table(with_ddl_time(made))
+        except AcidError as e:
+            raise at(span, e) from e
 
 
 # --- properties ------------------------------------------------------------------------------------------------------
@@ -168,20 +217,3 @@ def _without_properties(table: Table, statement: UnsetProperties) -> Table:
             comment = None
         parameters.pop(key.text, None)
     return replace(table, parameters=parameters, comment=comment)
-
-
-# --- columns ---------------------------------------------------------------------------------------------------------
-
-
-def _with_columns(env: Environment, table: Table, statement: AddColumns) -> Table:
-    for definition in statement.columns:
-        name = definition.name.text.lower()
-        if any(k.name == name for k in table.partition_keys):
-            message = f"Partition column name {name} conflicts with table columns."
-            raise at(definition.name.span, AnalysisError(message, code=40000, sqlstate="08S01"))
-        if definition.not_null or definition.default is not None:
-            what = "NOT NULL" if definition.not_null else "DEFAULT"
-            message = f"A column that is added has NULL in the rows that are there: {what} comes in a later version"
-            raise at(definition.name.span, UnsupportedError(message))
-    check_names(statement.columns, [c.name for c in table.columns])
-    return replace(table, columns=table.columns + declared_columns(env, statement.columns))

@@ -103,6 +103,7 @@ def find_sources(
         table = env.registered(reference.name)
         if table is None:
             continue
+        version = _version(reference, table, parameters)
         if table.view_text is not None:
             view = _view_source(env, reference, table, inside)
             sources += [view] if view is not None else []
@@ -112,8 +113,23 @@ def find_sources(
             _refuse_unread(table, reference, references)
             partitions = _partitions(env, references, reference, table, parameters)
             search = search_of(table, references, reference, reference.alias or table.name, parameters)
-            sources.append(Source(reference, table, partitions, search))
+            sources.append(Source(reference, table, partitions, search, version))
     return sources
+
+
+def _version(reference: TableReference, table: Table, parameters: Mapping[str, Any]) -> int | None:
+    """The write id behind VERSION AS OF, None where the table is read as of now."""
+    span = reference.version
+    if span is None:
+        return None
+    text = span.text.strip()
+    value = parameters.get(text[1:].strip()) if text.startswith(":") else int(text)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise at(span, InvalidValue(f"VERSION AS OF takes a write id, a whole number; {text} is {value!r}"))
+    if not table.is_transactional:
+        kind = "a view" if table.is_view else "not transactional"
+        raise at(span, UnsupportedError(f"{table.full_name} is {kind}: it has no versions that are write ids"))
+    return value
 
 
 def _view_source(

@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from acidsql.commands.moves import finish_moves
 from acidsql.commands.places import at
-from acidsql.errors import DatabaseNotFound, NotTransactional, TableNotFound, UnsupportedError
+from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, TableNotFound, UnsupportedError
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
 from acidsql.metastore.protocol import Metastore
-from acidsql.plan.values import quote
+from acidsql.plan.text import quote
 from acidsql.settings import Settings
 from acidsql.sql.statements import Span, TableName
 
@@ -51,7 +52,8 @@ class Environment:
             return None
         if name.database is None and self.is_temporary_view(name.table):
             return None
-        return self.metastore.find_table(self.database_of(name), name.table.lower())
+        table = self.metastore.find_table(self.database_of(name), name.table.lower())
+        return None if table is None else finish_moves(self.metastore, table)
 
     def find_table(self, name: TableName) -> Table | None:
         """The ACID table that a name means; None where it means something of Spark's."""
@@ -63,11 +65,14 @@ class Environment:
 
         Raises:
             TableNotFound: When there is no table of that name at all (Hive 10001).
-            NotTransactional: When it is a view, or a table that is not transactional (Hive 10297).
+            AnalysisError: When it is a view (Hive 10402).
+            NotTransactional: When it is a table that is not transactional (Hive 10297).
         """
         table = self.registered(name)
         if table is not None and table.is_transactional:
             return table
+        if table is not None and table.is_view:
+            raise at(name.span, AnalysisError("You cannot update or delete records in a view", code=10402))
         if table is not None or self.known_to_spark(name):
             error: TableNotFound | NotTransactional = NotTransactional(
                 f"Attempt to do update or delete on table {name.table} that is not transactional",
@@ -77,24 +82,25 @@ class Environment:
             error = TableNotFound(f"Table not found {self.database_of(name)}.{name.table.lower()}")
         raise at(name.span, error)
 
-    def writable_table(self, name: TableName) -> Table:
-        """The full-ACID table that a statement changes. Raises as :meth:`get_table`, and for kinds not written yet."""
+    def changeable_table(self, name: TableName) -> Table:
+        """The full-ACID table whose rows a statement changes.
+
+        Raises:
+            NotTransactional: When it is insert-only (Hive 10414), and as :meth:`get_table`.
+            TableNotFound: As :meth:`get_table`.
+        """
         table = self.get_table(name)
-        self.require_writable(table, name.span)
+        if table.is_insert_only:
+            problem = f"Attempt to do update or delete on table {name.table} that is insert-only transactional"
+            raise at(name.span, NotTransactional(problem, code=10414))
         return table
 
-    @staticmethod
-    def require_writable(table: Table, span: Span) -> None:
-        """Raises: UnsupportedError for a kind of table that this version does not write; ``span`` names it."""
-        problem = None
-        if table.is_insert_only:
-            problem = f"Table {table.full_name} is insert-only transactional: not written by this version"
-        elif table.bucket_columns:
-            problem = f"Table {table.full_name} is bucketed: not written by this version"
-        elif table.checks:
-            problem = f"Table {table.full_name} has CHECK constraints, which this version does not check: not written"
-        if problem is not None:
-            raise at(span, UnsupportedError(problem))
+    def refuse_view(self, name: TableName) -> None:
+        """Raises: AnalysisError for a view of the metastore, into which nothing can be inserted (Hive 10090)."""
+        table = self.registered(name)
+        if table is not None and table.is_view:
+            error = AnalysisError("A view cannot be used as target table for LOAD or INSERT", code=10090)
+            raise at(name.span, error)
 
     def known_to_spark(self, name: TableName) -> bool:
         """Whether Spark itself has a table or view of that name."""

@@ -14,6 +14,7 @@ from acidsql.commands.binding import Snapshot, Source, ViewSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explainable, Explained
 from acidsql.commands.insert import InsertCommand
+from acidsql.commands.multi_insert import MultiInsertCommand
 from acidsql.commands.places import at
 from acidsql.commands.update import DeleteCommand, UpdateCommand
 from acidsql.errors import UnsupportedError
@@ -22,7 +23,7 @@ from acidsql.metastore.model import LockComponent, Partition, Table
 from acidsql.plan.search import MIN_BYTES, Search
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.views import Views
-from acidsql.sql.statements import Delete, Explain, Insert, Query, Statement, Update
+from acidsql.sql.statements import Delete, Explain, Insert, MultiInsert, Query, Statement, Update
 
 SHOWN_PARTITIONS = 20
 """Of more partitions than this only so many are listed; their sums are there in any case."""
@@ -38,10 +39,15 @@ def _insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) 
     table = env.find_table(statement.table)
     if table is None and env.known_to_spark(statement.table) and env.registered(statement.table) is None:
         return None
-    return InsertCommand(env, statement, parameters, env.writable_table(statement.table))
+    return InsertCommand(env, statement, parameters, env.get_table(statement.table))
 
 
-COMMANDS: dict[type[Statement], Make] = {Insert: _insert, Update: UpdateCommand, Delete: DeleteCommand}
+COMMANDS: dict[type[Statement], Make] = {
+    Insert: _insert,
+    MultiInsert: MultiInsertCommand,
+    Update: UpdateCommand,
+    Delete: DeleteCommand,
+}
 """The statements whose plan can be told; their commands are made, which resolves all names, and not run."""
 
 
@@ -67,37 +73,35 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
         return query.with_sources(env, inner.query, parameters, head=f"{head}{before}", tail=after)
     with query.pinned(env) as pin, Views(env.spark) as views:
         found = command.explain(pin.snapshot, views)
-        text = "\n".join(_lines(env, command, found, pin.snapshot, statement.mode))
+        lines = [*_phases(command), *(line for one in found for line in _part(env, one, pin.snapshot, statement.mode))]
         pin.end()
-    return env.strings(["plan"], [[text]])
+    return env.strings(["plan"], [["\n".join(lines)]])
 
 
 # --- the text --------------------------------------------------------------------------------------------------------
 
 
-def _lines(env: Environment, command: Explainable, found: Explained, snapshot: Snapshot, mode: str) -> Iterator[str]:
-    title, phases = _phases(command)
-    yield f"== {title} {found.table.full_name} =="
-    yield "Phases:"
-    yield from (f"  {phase}" for phase in phases)
+def _phases(command: Explainable) -> Iterator[str]:
+    """The first word and the numbered paragraphs of a command's docstring, each on one line."""
+    text = inspect.getdoc(type(command)) or ""
+    yield f"== {re.split('[.:]', text)[0]} =="
+    for phase in re.findall(r"^\d+\. .*(?:\n {3}.*)*", text, re.MULTILINE):
+        yield re.sub(r"\s+", " ", phase).replace("``", "")
+
+
+def _part(env: Environment, found: Explained, snapshot: Snapshot, mode: str) -> Iterator[str]:
+    yield ""
+    yield f"== {found.table.full_name} =="
     yield "Locks:"
     yield from (f"  {lock}" for lock in _locks(found.locks))
     if found.target is not None:
-        yield f"Target: {found.table.full_name}"
         target = found.target
+        yield f"Target: {found.table.full_name}"
         yield from _table(env, snapshot, found.table, target.partitions, target.search, None)
     yield from _sources(env, snapshot, found.sources)
     yield ""
     yield "== Spark's plan of the changes =="
     yield "(none: there are no rows to change)" if found.changes is None else _spark_plan(env, found.changes, mode)
-
-
-def _phases(command: Explainable) -> tuple[str, list[str]]:
-    """The first word and the numbered paragraphs of a command's docstring, each on one line."""
-    text = inspect.getdoc(type(command)) or ""
-    title = text.partition(".")[0].partition(" ")[0]
-    phases = re.findall(r"^\d+\. .*(?:\n {3}.*)*", text, re.MULTILINE)
-    return title, [re.sub(r"\s+", " ", phase).replace("``", "") for phase in phases]
 
 
 def _locks(locks: Sequence[LockComponent]) -> Iterator[str]:

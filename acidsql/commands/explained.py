@@ -29,7 +29,7 @@ class TargetRead:
 
 @dataclass(frozen=True)
 class Explained:
-    """A statement's plan, before anything is locked or written.
+    """A statement's plan, or that of one part of it, before anything is locked or written.
 
     Attributes:
         table: The table that it changes.
@@ -49,6 +49,9 @@ class Explained:
 class Explainable(Protocol):
     """A command that can tell what it would do. Its class docstring says how, in numbered phases."""
 
-    def explain(self, snapshot: Snapshot, views: Views) -> Explained:
-        """The plan over a snapshot for reading alone. It takes no lock and no write id, and writes nothing."""
+    def explain(self, snapshot: Snapshot, views: Views) -> Sequence[Explained]:
+        """The plan over a snapshot for reading alone, in several parts where the statement has them.
+
+        It takes no lock and no write id, and writes nothing.
+        """
         ...

@@ -21,7 +21,8 @@ from acidsql.partition_names import partition_name
 from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, Target, Written
-from acidsql.plan.values import NotStorable, key_text, literal, store_assignment
+from acidsql.plan.text import literal
+from acidsql.plan.values import NotStorable, key_text, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import (
@@ -31,8 +32,9 @@ from acidsql.settings import (
     XLOCK_IOW,
 )
 from acidsql.sql.references import References, analyse_query
-from acidsql.sql.statements import Default, Insert, Name, PartitionSpec, Span
+from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
 from acidsql.types import parse_type, to_spark
+
 
 @dataclass(frozen=True)
 class _Partitioning:
@@ -169,11 +171,11 @@ class InsertCommand:
         operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
         txn.publish(self.table, staging, dynamic=operation if self.partitioning.dynamic else None)
 
-    def explain(self, snapshot: Snapshot, views: Views) -> Explained:
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
         """What :meth:`run` would do."""
         sources = find_sources(self.env, self.references, self.parameters)
-        changes = self._changes(self._raw(snapshot if sources else None, sources, views))
-        return Explained(self.table, [*self.locks(), *read_locks(sources)], None, sources, changes)
+        changes = self.changes(snapshot if sources else None, sources, views)
+        return [Explained(self.table, [*self.locks(), *read_locks(sources)], None, sources, changes)]
 
     def exists_already(self) -> bool:
         if not (self.statement.if_not_exists and self.statement.overwrite):
@@ -300,11 +302,11 @@ def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -
     """Run INSERT; the row of counts. INSERT into a table of Spark's own is run by Spark, over snapshots."""
     table = env.find_table(statement.table)
     if table is None:
+        env.refuse_view(statement.table)
         if not env.known_to_spark(statement.table):
             error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")
             raise at(statement.table.span, error)
         return _insert_by_spark(env, statement, parameters)
-    env.require_writable(table, statement.table.span)
     return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)
 
 

@@ -20,6 +20,7 @@ from acidsql.commands.binding import (
     read_locks,
     search_of,
 )
+from acidsql.commands.columns import columns_of
 from acidsql.commands.environment import Environment
 from acidsql.commands.merge_clauses import Clause, Names, resolve_clauses
 from acidsql.commands.places import at
@@ -33,13 +34,14 @@ from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.search import key_conditions
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Change, Target, Written
-from acidsql.plan.values import NotStorable, quote
+from acidsql.plan.text import quote
+from acidsql.plan.values import NotStorable
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, MERGE_CARDINALITY, XLOCK_MERGE_INSERT, XLOCK_WRITE
 from acidsql.sql.join_keys import Side, equal_columns
 from acidsql.sql.references import References, analyse_expression, analyse_query
-from acidsql.sql.statements import Match, Merge, MergeDelete, Span, WhenClause
+from acidsql.sql.statements import Match, Merge, MergeDelete, MergeInsert, MergeUpdate, Span, WhenClause
 
 UNNAMED_SOURCE = "__acid_using"
 """The alias of a subquery that the user has given none."""
@@ -74,7 +76,7 @@ class MergeCommand:
         self.env = env
         self.statement = statement
         self.parameters = parameters
-        self.table = env.writable_table(statement.table)
+        self.table = env.changeable_table(statement.table)
         self.alias = statement.alias.text if statement.alias else None
         self.using = analyse_query(self._source_text())
         self.on = self._analyse(statement.on)
@@ -146,8 +148,12 @@ class MergeCommand:
             txn.confirm(self.table)
             snapshot = Snapshot(env, txn.valid_txns)
             source = self._source(using, snapshot, views)
+            evolved = self._evolve(source)
             plan = self._plan(source, {r: bind(env, r, s, snapshot, views) for r, s in inner.items()})
-            return _Run(self, txn, snapshot, views, plan, source).run(partitions)
+            written = _Run(self, txn, snapshot, views, plan, source).run(partitions)
+            if evolved and any((written.inserted, written.updated)):
+                self._store_schema(txn)
+        return written
 
     def _partitions(self) -> tuple[Partition, ...] | None:
         if not self.table.partition_keys:
@@ -194,6 +200,27 @@ class MergeCommand:
         numbered = rows.append_column(SOURCE_NUMBER, pa.array(range(rows.num_rows), type=pa.int64()))
         return _Source(frame, numbered)
 
+    def _evolve(self, source: _Source) -> bool:
+        """Give the table those columns of the source that a star would set and it does not have; whether there are any.
+
+        Files with fewer columns read as NULL in the new ones, so it does not matter who sees the new columns first.
+        """
+        if not self.statement.schema_evolution or not any(_is_star(c) for c in self.statement.clauses):
+            return False
+        known = {c.name for c in self.table.all_columns}
+        try:
+            new = tuple(c for c in columns_of(source.frame.schema) if c.name not in known)
+        except AcidError as e:
+            raise at(self.statement.source.span, e) from e
+        self.table = replace(self.table, columns=(*self.table.columns, *new))
+        return bool(new)
+
+    def _store_schema(self, txn: WriteTransaction) -> None:
+        [write_ids] = self.env.metastore.get_valid_write_ids([self.table.full_name], txn.valid_txns)
+        write_id = txn.allocate_write_id(self.table)
+        now = self.env.metastore.get_table(self.table.database, self.table.name)  # its statistics have changed
+        self.env.metastore.alter_table(replace(now, columns=self.table.columns), write_id=write_id, write_ids=write_ids)
+
     def _plan(self, source: _Source, bound: Mapping[References, str]) -> MergePlan:
         clauses = resolve_clauses(self.statement.clauses, self._names(source.frame.columns))
         strict = self.env.settings.value(MERGE_CARDINALITY) and Match.MATCHED in self.matches
@@ -231,6 +258,14 @@ class MergeCommand:
 
 def _is_delete(clause: WhenClause) -> bool:
     return isinstance(clause.action, MergeDelete)
+
+
+def _is_star(clause: WhenClause) -> bool:
+    """Whether a clause takes the source's columns by their names."""
+    action = clause.action
+    return (isinstance(action, MergeUpdate) and action.assignments is None) or (
+        isinstance(action, MergeInsert) and action.values is None
+    )
 
 
 class _Run:
@@ -312,9 +347,7 @@ class _Run:
             data = {c.name for c in table.columns}
             search = replace(search, conjuncts=(*search.conjuncts, *(t for n, t in conditions if n in data)))
         changes = command._changes_rows
-        return self._views.add(
-            snapshot_frame(self._env.spark, seen, row_id=changes, raw_keys=changes, search=search)
-        )
+        return self._views.add(snapshot_frame(self._env.spark, seen, row_id=changes, raw_keys=changes, search=search))
 
     # --- one join ----------------------------------------------------------------------------------------------------
 

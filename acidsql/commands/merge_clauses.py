@@ -11,7 +11,7 @@ from acidsql.errors import AcidError, AnalysisError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.merge import Fits
 from acidsql.plan.target import Change
-from acidsql.plan.values import quote
+from acidsql.plan.text import quote
 from acidsql.sql.statements import Default, Match, MergeInsert, MergeUpdate, Name, Span, WhenClause
 from acidsql.types import parse_type, to_spark
 

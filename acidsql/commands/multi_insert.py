@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot, find_sources, read_locks
 from acidsql.commands.environment import Environment
+from acidsql.commands.explained import Explained
 from acidsql.commands.insert import InsertCommand
 from acidsql.commands.places import at
 from acidsql.commands.transaction import write_transaction
@@ -44,7 +45,7 @@ class MultiInsertCommand:
         head = f"{clause.text}\n{statement.source.text}" if clause else statement.source.text
         self.legs: list[InsertCommand] = []
         for insert in statement.inserts:
-            table = env.writable_table(insert.table)
+            table = env.get_table(insert.table)
             self.legs.append(InsertCommand(env, insert, parameters, table, head=head))
 
     def run(self) -> Written:
@@ -66,6 +67,10 @@ class MultiInsertCommand:
             for leg, staging in zip(legs, stagings, strict=True):
                 leg.publish(txn, staging)
         return written
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do, INSERT by INSERT."""
+        return [part for leg in self.legs for part in leg.explain(snapshot, views)]
 
     @staticmethod
     def _locks(legs: list[InsertCommand]) -> Iterator[LockComponent]:
@@ -90,7 +95,9 @@ class MultiInsertCommand:
             if not (one.statement.overwrite or other.statement.overwrite):
                 continue
             for partition in sorted(set(first.partitions) & set(second.partitions)):
-                place = f"Partition {partition} of {one.table.full_name}" if partition else f"Table {one.table.full_name}"
+                place = (
+                    f"Partition {partition} of {one.table.full_name}" if partition else f"Table {one.table.full_name}"
+                )
                 problem = AnalysisError(f"{place} is overwritten and written again by one statement")
                 raise at(other.statement.table.span, problem)
 

@@ -163,7 +163,7 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
         if path != usual and metastore.version is not None:
             message = "A partition of an ACID table is below the table in Hive: LOCATION is not carried out here"
             raise at(span, UnsupportedError(message, hint="Hive takes it for files to load: comes in a later version."))
-        if path != usual and any(_overlap(path, other) for other in [fs.absolute(table.location), *taken]):
+        if path != usual and any(overlap(path, other) for other in [fs.absolute(table.location), *taken]):
             message = f"Location {path} is not free: the table itself or another partition has its files there"
             raise at(span, AlreadyExists(message))
         taken.append(path)
@@ -179,7 +179,7 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
                 raise at(span, UnsupportedError(message))
 
 
-def _overlap(one: str, other: str) -> bool:
+def overlap(one: str, other: str) -> bool:
     """Whether one path is the other, or below it."""
     a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
     return a.startswith(b) or b.startswith(a)
@@ -222,17 +222,23 @@ def _matching(
     env: Environment, table: Table, statement: DropPartitions, parameters: Mapping[str, Any]
 ) -> dict[str, Partition]:
     """The partitions that are to go, by name."""
-    known = env.metastore.list_partitions(table.database, table.name) if table.partition_keys else []
-    keys = [k.name for k in table.partition_keys]
     found: dict[str, Partition] = {}
     for spec in statement.partitions:
         values = spec_values(env, table, spec, parameters)
-        wanted = {k: DEFAULT_PARTITION if v is None else v for k, v in values.items()}
-        matching = [p for p in known if wanted.items() <= dict(zip(keys, p.values, strict=True)).items()]
+        matching = partitions_with(env, table, values)
         if not matching and not statement.if_exists:
             raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
-        found.update({partition_names(table, p): p for p in matching})
+        found.update(matching)
     return found
+
+
+def partitions_with(env: Environment, table: Table, values: Values) -> dict[str, Partition]:
+    """The partitions that have some values, by name."""
+    keys = [k.name for k in table.partition_keys]
+    wanted = {k: DEFAULT_PARTITION if v is None else v for k, v in values.items()}
+    known = env.metastore.list_partitions(table.database, table.name) if keys else []
+    matching = [p for p in known if wanted.items() <= dict(zip(keys, p.values, strict=True)).items()]
+    return {partition_names(table, p): p for p in matching}
 
 
 def _exclusive(env: Environment, table: Table, names: Sequence[str]) -> list[LockComponent]:

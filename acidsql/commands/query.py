@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot, bind, find_sources
 from acidsql.commands.environment import Environment
+from acidsql.commands.places import at
+from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import TxnType
 from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.views import Views
@@ -101,14 +103,17 @@ def define_view(env: Environment, statement: CreateTempView, frame: DataFrame) -
         (named.createOrReplaceTempView if statement.or_replace else named.createTempView)(name)
 
 
-def table_frame(env: Environment, name: TableName) -> DataFrame:
-    """All rows of a table or view, as ``acid.table()`` answers them."""
+def table_frame(env: Environment, name: TableName, version: int | None = None) -> DataFrame:
+    """All rows of a table or view, as ``acid.table()`` answers them; those of an ACID table as of a write id."""
     table = env.find_table(name)
     if table is None:
         if env.registered(name) is None and not env.known_to_spark(name):
             env.get_table(name)
+        if version is not None:
+            problem = f"{name.table} is not an ACID table: it has no versions that are write ids"
+            raise at(name.span, UnsupportedError(problem))
         text = f"SELECT * FROM {name.span.text}"
         return with_sources(env, Span(text, 0, len(text)), {})
     with pinned(env) as pin:
         partitions = env.metastore.list_partitions(table.database, table.name) if table.partition_keys else None
-        return pin.hold(snapshot_frame(env.spark, pin.snapshot.of(table, partitions)))
+        return pin.hold(snapshot_frame(env.spark, pin.snapshot.of(table, partitions, version)))

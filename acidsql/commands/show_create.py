@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
 from acidsql.metastore.model import Column, Table
-from acidsql.plan.values import literal, quote
+from acidsql.plan.text import literal, quote
 from acidsql.sql.statements import ShowCreateTable
 
 STATISTICS = frozenset(

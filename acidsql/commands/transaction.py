@@ -17,6 +17,7 @@ from acidsql.errors import (
     TransactionError,
 )
 from acidsql.metastore.model import LockComponent, LockRequest, LockResponse, LockState, Operation, Table
+from acidsql.plan.failures import own_failures
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, SNAPSHOT_RETRIES
@@ -109,12 +110,13 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
 
     Raises:
         LockTimeout: When the locks were not granted in time.
+        ConstraintViolation: When Spark met a value that its column cannot have.
         WriteConflict: When another transaction changed the same rows first.
     """
     txn_id = _open_and_lock(env, components)
     txn = WriteTransaction(env, txn_id)
     try:
-        with env.heartbeats.keep_alive(txn_id):
+        with env.heartbeats.keep_alive(txn_id), own_failures():
             yield txn
             env.metastore.commit_txn(txn_id)
     except BaseException as error:

@@ -13,13 +13,16 @@ from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, prun
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explained, TargetRead
 from acidsql.commands.places import at
+from acidsql.commands.query import table_frame
 from acidsql.commands.transaction import WriteTransaction, write_transaction
+from acidsql.commands.truncate import truncate_table
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.local import estimated_bytes
 from acidsql.plan.scan import RAW_KEY, ROW_ID, snapshot_frame
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Change, Target, Written
-from acidsql.plan.values import NotStorable, quote, store_assignment
+from acidsql.plan.text import quote
+from acidsql.plan.values import NotStorable, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, XLOCK_WRITE
@@ -39,7 +42,7 @@ class _RowChange(ABC):
         self.env = env
         self.parameters = parameters
         self.statement = statement
-        self.table: Table = env.writable_table(statement.table)
+        self.table: Table = env.changeable_table(statement.table)
         self.alias = statement.alias.text if statement.alias else None
         self.where = self._analyse(statement.where) if statement.where else None
 
@@ -68,7 +71,7 @@ class _RowChange(ABC):
                 return Written()
             return self._write(txn, table, changes)
 
-    def explain(self, snapshot: Snapshot, views: Views) -> Explained:
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
         """What :meth:`run` would do."""
         sources = {r: find_sources(self.env, r, self.parameters) for r in self._expressions()}
         read = [s for found in sources.values() for s in found]
@@ -76,7 +79,7 @@ class _RowChange(ABC):
         changes = None if partitions == () else self._plan(snapshot, sources, partitions, views)
         search = search_of(self.table, self.where, None, self.alias or self.table.name, self.parameters)
         locks = [*self._locks(partitions), *read_locks(read)]
-        return Explained(self.table, locks, TargetRead(partitions, search), read, changes)
+        return [Explained(self.table, locks, TargetRead(partitions, search), read, changes)]
 
     def _partitions(self) -> tuple[Partition, ...] | None:
         if not self.table.partition_keys:
@@ -104,7 +107,7 @@ class _RowChange(ABC):
         """The changes as :mod:`acidsql.plan.write` describes them; None where the table has no rows at all."""
         env, table = self.env, self.table
         seen = snapshot.of(table, partitions)
-        if all(p.state.base is None and not p.state.insert_deltas for p in seen.partitions):
+        if all(p.state.is_empty for p in seen.partitions):
             return None
         search = search_of(table, self.where, None, self.alias or table.name, self.parameters)
         view = views.add(snapshot_frame(env.spark, seen, row_id=True, raw_keys=True, search=search))
@@ -184,7 +187,16 @@ class UpdateCommand(_RowChange):
 
 
 class DeleteCommand(_RowChange):
-    """DELETE: the phases of :class:`UpdateCommand`, with delete events alone."""
+    """DELETE: :class:`UpdateCommand` without new versions.
+
+    1. Resolve the table; prune its partitions by the condition.
+    2. Open a transaction, lock the partitions (or the table) EXCL_WRITE and the tables read SHARED_READ, all at once.
+    3. Take one snapshot for the table and every table in a subquery.
+    4. One scan gives the identity of each row that matches.
+    5. Allocate the write id; write ``delete_delta`` into a staging directory: by the driver when few rows match, else
+       by one Spark job.
+    6. Publish by rename, commit, answer the counts.
+    """
 
     operation = Operation.DELETE
 
@@ -198,5 +210,10 @@ def update(env: Environment, statement: Update, parameters: Mapping[str, Any]) -
 
 
 def delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run DELETE; the row of counts."""
+    """Run DELETE; the row of counts. Of an insert-only table all rows can go at once, as in Hive, or none."""
+    table = env.find_table(statement.table)
+    if table is not None and table.is_insert_only and statement.where is None:
+        gone = table_frame(env, statement.table).count()
+        truncate_table(env, table)
+        return env.counts(deleted=gone)
     return env.counts(deleted=DeleteCommand(env, statement, parameters).run().deleted)

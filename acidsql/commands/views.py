@@ -18,7 +18,7 @@ from acidsql.commands.transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
 from acidsql.metastore.model import Column, LockComponent, LockType, Table
 from acidsql.plan.scan import ROW_ID
-from acidsql.plan.values import quote
+from acidsql.plan.text import quote
 from acidsql.plan.views import Views
 from acidsql.sql.references import References, TableReference, analyse_query
 from acidsql.sql.statements import CreateView, DropView, Name, Span

@@ -32,7 +32,7 @@ from acidsql.format.schema import (
 from acidsql.format.tail import OrcFooter, Stripe, read_footer
 from acidsql.format.values import CONVERTERS, json_reader, to_stored
 from acidsql.fs import FileSystem
-from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
+from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
 
 __all__ = [
     "Event",
@@ -75,9 +75,10 @@ _PYORC_PRIMITIVES: dict[str, type[pyorc.TypeDescription]] = {
         pyorc.Binary,
         pyorc.Date,
         pyorc.Timestamp,
-        pyorc.TimestampInstant,
     )
 }
+_FOR_SPARK = {"spark.sql.catalyst.type": "timestamp"}
+"""An attribute of ORC's types, without which Spark fails at a column of instants (``OrcUtils.toCatalystSchema``)."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +281,10 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 def _pyorc_type(t: HiveType) -> pyorc.TypeDescription:
     """The type as pyorc has it. A tree, not a text: a text cannot hold every name."""
+    if t == Primitive(LOCAL_TIMESTAMP):
+        instant = pyorc.TimestampInstant()
+        instant.set_attributes(_FOR_SPARK)
+        return instant
     if isinstance(t, Primitive):
         return _PYORC_PRIMITIVES[t.name]()
     if isinstance(t, Decimal):

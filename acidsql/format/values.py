@@ -20,7 +20,7 @@ from pyorc.converters import ORCConverter
 
 from acidsql.errors import AcidError
 from acidsql.format.calendar import REFORM_DAY, SECONDS_PER_DAY, from_days, to_hybrid, to_proleptic
-from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
+from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
 
 _LEAVES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -75,7 +75,8 @@ CONVERTERS: dict[TypeKind, type[ORCConverter]] = {
 def to_stored(column: pa.Array, t: HiveType) -> Sequence[Any]:
     """The values of an Arrow column as pyorc stores them under :data:`CONVERTERS`, None for NULL.
 
-    Timestamps must be wall clocks (no zone), of any unit. Numbers and strings of another width are cast where nothing
+    Timestamps must be wall clocks (no zone), of any unit; those with local time zone instants: microseconds since 1970
+    in UTC, or timestamps with a zone. Numbers and strings of another width are cast where nothing
     is lost.
 
     Raises:
@@ -100,6 +101,8 @@ def _convert(column: pa.Array, t: HiveType) -> Sequence[Any]:
         return _strings(column, t)
     if t.name == "timestamp":
         return _timestamps(column)
+    if t.name == LOCAL_TIMESTAMP:
+        return _instants(column)
     if t.name not in _LEAVES:
         raise AcidError(f"Values of type {t.name} cannot be written")
     values = _cast(column, _LEAVES[t.name])
@@ -142,10 +145,22 @@ def _dates(column: pa.Array) -> Sequence[Any]:
 def _timestamps(column: pa.Array) -> Sequence[Any]:
     if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
         raise AcidError(f"Timestamps to be written are wall clocks, not {column.type}")
-    per_second = _PER_SECOND[column.type.unit]
+    return _seconds_and_nanos(column.cast(pa.int64()), _PER_SECOND[column.type.unit])
+
+
+def _instants(column: pa.Array) -> Sequence[Any]:
+    if column.type == pa.int64():
+        return _seconds_and_nanos(column, _PER_SECOND["us"])
+    if not pa.types.is_timestamp(column.type) or column.type.tz is None:
+        raise AcidError(f"Timestamps with local time zone to be written are instants, not {column.type}")
+    return _seconds_and_nanos(column.cast(pa.int64()), _PER_SECOND[column.type.unit])
+
+
+def _seconds_and_nanos(column: pa.Array, per_second: int) -> Sequence[Any]:
+    """What ORC stores of ticks since 1970, in its calendar with Julian days before 1582."""
     to_nanos = 10**9 // per_second
     values: list[tuple[int, int] | None] = []
-    for ticks in column.cast(pa.int64()).to_pylist():
+    for ticks in column.to_pylist():
         if ticks is None:
             values.append(None)
             continue

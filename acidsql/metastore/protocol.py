@@ -188,14 +188,19 @@ class Catalog(Protocol):
         ...
 
     def rename_partition(
-        self, database: str, table: str, name: str, partition: Partition, *, write_ids: ValidWriteIdList | None = None
+        self,
+        name: str,
+        partition: Partition,
+        *,
+        properties: Mapping[str, str] | None = None,
+        write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Give a partition other values. Files and location as for :meth:`rename_table`.
 
         Args:
-            database, table: Where it is.
             name: What it is called (``p=1/q=even``).
             partition: Its new values and location.
+            properties: What is added to the table's properties in the same step, by a store that does not move files.
             write_ids: What the transaction sees that renames it.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Row
 
-from acidsql.types import Array, Char, Decimal, HiveType, Map, Struct, Varchar
+from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Struct, Varchar
 
 _PRIMITIVES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -22,11 +22,12 @@ _PRIMITIVES: dict[str, pa.DataType] = {
     "binary": pa.binary(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
+    LOCAL_TIMESTAMP: pa.int64(),
 }
 
 
 def arrow_type(type: HiveType) -> pa.DataType:
-    """The Arrow type of a Hive type; timestamps are wall clocks without a zone."""
+    """The Arrow type of a Hive type; timestamps are wall clocks without a zone, instants microseconds."""
     if isinstance(type, Decimal):
         return pa.decimal128(type.precision, type.scale)
     if isinstance(type, Char | Varchar):

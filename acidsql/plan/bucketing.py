@@ -16,7 +16,19 @@ from pyspark.sql import functions as F
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import Table
 from acidsql.plan.java import JavaExpressions
-from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, parse_type
+from acidsql.types import (
+    LOCAL_TIMESTAMP,
+    Array,
+    Char,
+    Decimal,
+    HiveType,
+    Map,
+    Primitive,
+    Struct,
+    Varchar,
+    contains,
+    parse_type,
+)
 
 BUCKETING_VERSION = "bucketing_version"
 """The table property: ``2`` is murmur hashing; ``1``, and no property, is that of Hive 1 and 2."""
@@ -37,6 +49,11 @@ def bucketing_version(table: Table) -> int:
     if text not in ("1", "2"):
         raise UnsupportedError(f"Table {table.full_name} has {BUCKETING_VERSION}={text}, which is not known")
     return int(text)
+
+
+def has_bucket_hash(type: HiveType) -> bool:
+    """Whether a table can be bucketed by values of a type: not by one that Hive cannot read back."""
+    return not contains(type, LOCAL_TIMESTAMP)
 
 
 def bucket_number(spark: SparkSession, table: Table, frame: DataFrame) -> Column:

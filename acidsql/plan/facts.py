@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acidsql import fs
+from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.directory import AcidFile
 from acidsql.format.orc import Stripe, read_footer
 from acidsql.format.schema import STATS_KEY, VERSION_KEY, AcidSchema, AcidStats, parse_stats
@@ -41,6 +42,9 @@ class FileFacts:
 
 
 _facts = FileCache[FileFacts](capacity=20000)
+_widths = FileCache[int | None](capacity=20000)
+_PARQUET = b"PAR1"
+"""What a Parquet file begins with."""
 
 
 def facts_of(file: AcidFile) -> FileFacts:
@@ -64,3 +68,26 @@ def facts_of(file: AcidFile) -> FileFacts:
         )
 
     return _facts.get(file, read)
+
+
+def plain_width(file: AcidFile) -> int | None:
+    """The number of columns of an ORC file without events; None for a Parquet file.
+
+    Raises:
+        UnsupportedError: When it is neither.
+    """
+
+    def read() -> int | None:
+        filesystem, path = fs.resolve(file.path)
+        with filesystem.open_read(path) as opened:
+            if opened.read(len(_PARQUET)) == _PARQUET:
+                return None
+        try:
+            return len(read_footer(filesystem, path).row_type.fields)
+        except CorruptFile as e:
+            raise UnsupportedError(
+                f"{file.path} is neither an ORC nor a Parquet file: not read by this version",
+                hint="Hive can copy the table into one that is STORED AS ORC.",
+            ) from e
+
+    return _widths.get(file, read)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from acidsql import fs
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.metastore.model import Column
-from acidsql.plan.values import quote
+from acidsql.plan.text import quote
 from acidsql.types import Decimal, HiveType, Primitive, parse_type, to_spark
 
 PATH = "_metadata.file_path"
@@ -97,6 +97,15 @@ def plain_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Col
     schema, options, literal = plain_options(paths, columns, width)
     with _listing_on_the_driver(spark):
         return spark.read.schema(schema).options(**options).orc(literal)
+
+
+def parquet_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
+    """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
+    globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
+    ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
+    with _listing_on_the_driver(spark):
+        frame = spark.read.schema(ddl).option("__globPaths__", globbing).parquet(*literal)
+    return frame.selectExpr(*[f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)], "_metadata")
 
 
 _PATTERN = re.compile(r"[{}\[\]*?\\]")

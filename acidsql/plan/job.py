@@ -21,10 +21,12 @@ from acidsql.format.orc import read_footer
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
+from acidsql.plan.failures import failing_with, failure_of
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, Target, Written
-from acidsql.plan.values import literal, quote, to_orc_job, zones_of
+from acidsql.plan.text import literal, quote
+from acidsql.plan.values import to_orc_job, zones_of
 from acidsql.types import to_spark
 
 _ROW_NUMBER = (1 << 33) - 1
@@ -35,7 +37,7 @@ _WRITER = "CASE WHEN shiftright(bucketId, 29) = 0 THEN bucketId ELSE (bucketId &
 _KEY, _SINK, _NUMBER = "__acid_k", "__acid_sink", "__acid_writer"
 """Directories of the job's output: the partition keys, which directory of events, and which bucket file in it."""
 _DELETES, _VERSIONS, _INSERTS = 0, 1, 2
-_TWICE = re.compile(r"acidsql: matched twice: (-?\d+), (-?\d+), (-?\d+)")
+_TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
 
 
 def write_by_job(
@@ -62,7 +64,7 @@ def write_by_job(
         with java_errors("write", output):
             raise e from None
     except PySparkException as e:
-        found = _TWICE.search(str(e))
+        found = _TWICE.fullmatch(failure_of(e) or "")
         if found is None:
             raise
         raise matched_twice(*map(int, found.groups())) from None
@@ -158,8 +160,8 @@ def _numbered(placed: DataFrame, keys: list[str], change: Change | None) -> Data
     # rows that are inserted have no identity: each one is a group of its own
     group = ", ".join([*keys, _NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
     checked = numbered.selectExpr("*", f"count(*) OVER (PARTITION BY {group}) AS times")
-    message = "concat('acidsql: matched twice: ', concat_ws(', ', writeId, bucketId, rowId))"
-    once = f"CASE WHEN times > 1 THEN raise_error({message}) ELSE kind <> {int(Change.NOTHING)} END"
+    twice = failing_with("concat('matched twice: ', concat_ws(', ', writeId, bucketId, rowId))")
+    once = f"CASE WHEN times > 1 THEN {twice} ELSE kind <> {int(Change.NOTHING)} END"
     return checked.filter(once)
 
 

@@ -14,10 +14,10 @@ from acidsql.format.originals import OriginalFile, number_originals
 from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
-from acidsql.plan.facts import FileFacts, facts_of
+from acidsql.plan.facts import FileFacts, facts_of, plain_width
 from acidsql.plan.prefixes import whole_file
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
-from acidsql.types import Char, HiveType, Varchar, parse_type
+from acidsql.types import Char, HiveType, Varchar, contains, parse_type
 
 Place = tuple[int | str | None, ...]
 """Where a file's rows belong: the number of its partition in the snapshot, and the partition's key values."""
@@ -66,17 +66,25 @@ class OriginalFiles:
 
 @dataclass
 class PlainFiles:
-    """The files of an insert-only table.
+    """Files of an insert-only table, all of one format.
 
     Attributes:
         files: The files.
-        width: The number of columns of the widest one.
+        width: The number of columns of the widest ORC file.
         places: By path.
     """
 
     files: list[AcidFile] = field(default_factory=list)
     width: int = 0
     places: dict[str, Place] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlainLayout:
+    """How the files of an insert-only table are read."""
+
+    orc: PlainFiles
+    parquet: PlainFiles
 
 
 @dataclass
@@ -88,34 +96,31 @@ class Layout:
     merged_originals: OriginalFiles
 
 
-def plain_layout(snapshot: TableSnapshot) -> PlainFiles:
+def plain_layout(snapshot: TableSnapshot) -> PlainLayout:
     """The files of an insert-only table.
 
-    All files of a directory come from one statement, so one footer tells for all of them.
+    All files of a directory come from one statement, so one of them tells for all.
 
     Raises:
-        UnsupportedError: When they are not ORC files.
+        UnsupportedError: When they are neither ORC nor Parquet files.
     """
-    found = PlainFiles()
+    layout = PlainLayout(PlainFiles(), PlainFiles())
     for number, part in enumerate(snapshot.partitions):
         place = _place(number, part)
         for files in (part.state.originals, *(d.files for d in part.state.data_directories)):
             filled = [f for f in files if f.length]
             if filled:
-                found.width = max(found.width, len(_plain_facts(snapshot.table, filled[0]).columns))
+                width = plain_width(filled[0])
+                found = layout.parquet if width is None else layout.orc
+                found.width = max(found.width, width or 0)
                 found.files += filled
                 found.places.update((f.path, place) for f in filled)
-    return found
-
-
-def _plain_facts(table: Table, file: AcidFile) -> FileFacts:
-    try:
-        return facts_of(file)
-    except CorruptFile as e:
+    if layout.parquet.files and any(contains(parse_type(c.type), "timestamp") for c in snapshot.table.columns):
         raise UnsupportedError(
-            f"{file.path} of insert-only table {table.full_name} is not an ORC file: not read by this version",
-            hint="Only ORC is read; Hive can copy the table into one that is STORED AS ORC.",
-        ) from e
+            f"Insert-only table {snapshot.table.full_name} holds timestamps in Parquet files: not read by this version",
+            hint="Their wall clocks depend on the writer's time zone. Copy the table into one that is STORED AS ORC.",
+        )
+    return layout
 
 
 def layout(spark: SparkSession, snapshot: TableSnapshot) -> Layout:

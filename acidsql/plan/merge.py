@@ -15,9 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, Table
+from acidsql.plan.failures import failing
 from acidsql.plan.scan import RAW_KEY, ROW_ID
 from acidsql.plan.target import Change
-from acidsql.plan.values import NotStorable, key_text, literal, quote, store_assignment
+from acidsql.plan.text import quote
+from acidsql.plan.values import NotStorable, key_text, store_assignment
 from acidsql.types import parse_type, to_spark
 
 SOURCE_MARK = "__acid_source"
@@ -78,7 +80,7 @@ class Branch:
         if self.guard is None:
             return str(self.number)
         holds, message = self.guard
-        return f"CASE WHEN {holds} THEN {self.number} ELSE raise_error({literal(message)}) END"
+        return f"CASE WHEN {holds} THEN {self.number} ELSE {failing(message)} END"
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,7 @@ class MergePlan:
         branches = self._asked(join)
 
         def among(fits: Fits) -> str:
-            cases = [f"WHEN ({b.condition or 'true'}\n) THEN {b.chosen}" for b in branches if b.fits is fits]
+            cases = [f"WHEN ({b.condition or 'true'}\n) AND true THEN {b.chosen}" for b in branches if b.fits is fits]
             return f"CASE {' '.join(cases)} ELSE {_NONE} END" if cases else str(_NONE)
 
         without_target, without_source = among(Fits.SOURCE), among(Fits.TARGET)
@@ -267,5 +269,3 @@ class MergePlan:
     def _kind(branches: Sequence[Branch]) -> str:
         cases = [f"WHEN {b.number} THEN {int(b.change)}" for b in branches]
         return f"CASE {_CLAUSE} {' '.join(cases)} ELSE {int(Change.NOTHING)} END" if cases else str(int(Change.NOTHING))
-
-

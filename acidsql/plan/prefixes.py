@@ -61,8 +61,13 @@ def _copied(spark: SparkSession, table: Table, file: AcidFile) -> str:
     return path
 
 
+def runs_here_alone(spark: SparkSession) -> bool:
+    """Whether all of Spark runs on this machine, so that its local files are those of every task."""
+    return (spark.sparkContext.master or "").startswith("local")
+
+
 def _scratch(spark: SparkSession, table: Table) -> str:
-    if (spark.sparkContext.master or "").startswith("local"):
+    if runs_here_alone(spark):
         return tempfile.mkdtemp(prefix="acidsql_")
     return fs.join(fs.absolute(table.location), f"_tmp_{uuid.uuid4().hex}")
 

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import DEFAULT_PARTITION
-from acidsql.plan.values import from_key_text, quote, with_char_types
+from acidsql.plan.text import quote
+from acidsql.plan.values import from_key_text, with_char_types
 from acidsql.plan.views import Views
 from acidsql.types import parse_type
 

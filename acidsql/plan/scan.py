@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from acidsql.format.names import DeltaName
 from acidsql.metastore.model import Table
 from acidsql.plan.deletes import PART, hide_deleted
-from acidsql.plan.files import PATH, event_frame, plain_frame, with_file_values
+from acidsql.plan.files import PATH, event_frame, parquet_frame, plain_frame, with_file_values
 from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_frame
 from acidsql.plan.search import MIN_BYTES, Search, reader_options
 from acidsql.plan.snapshot import TableSnapshot
-from acidsql.plan.values import Zones, from_key_text, from_orc, literal, quote, with_char_types, zones_of
+from acidsql.plan.text import literal, quote
+from acidsql.plan.values import Zones, from_key_text, from_orc, with_char_types, zones_of
 from acidsql.plan.versions import MERGE_COLUMNS, STATEMENT, newest
 from acidsql.types import Varchar, parse_type, to_spark
 
@@ -77,12 +78,14 @@ class _Scan:
     def plain(self) -> list[DataFrame]:
         """Rows of an insert-only table: what stands in its files."""
         found = plain_layout(self._snapshot)
-        if not found.files:
-            return []
-        paths = [f.path for f in found.files]
-        read = plain_frame(self._spark, paths, self._table.columns, found.width)
-        rows = read.selectExpr(*self._plain_values(), f"{PATH} AS {_PATH}")
-        return [with_file_values(self._spark, rows, _PATH, read.inputFiles(), found.places, self._place)]
+        columns, frames = self._table.columns, []
+        for files, read in ((found.orc, plain_frame), (found.parquet, parquet_frame)):
+            if files.files:
+                frame = read(self._spark, [f.path for f in files.files], columns, files.width)
+                rows = frame.selectExpr(*self._plain_values(), f"{PATH} AS {_PATH}")
+                urls = frame.inputFiles()
+                frames.append(with_file_values(self._spark, rows, _PATH, urls, files.places, self._place))
+        return frames
 
     def events(self, search: Search | None) -> list[DataFrame]:
         """Rows of a full-ACID table that no delete event hides."""
@@ -136,7 +139,7 @@ class _Scan:
         return [*_IDENTITY, *values, *MERGE_COLUMNS, *self._place]
 
     def _search_options(self, group: EventFiles, search: Search | None) -> dict[str, str]:
-        """Only where the files have the table's names and orc-core takes them for ACID ones: the rule is known there."""
+        """Only where the files have the table's names and orc-core takes them for ACID ones: then the rule is known."""
         small = sum(f.length for f in group.files) < MIN_BYTES
         if search is None or not search.conjuncts or small or not (group.own_names and group.exact):
             return {}

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from acidsql import fs
 from acidsql.metastore.model import Table
-from acidsql.plan.values import literal, quote
+from acidsql.plan.text import literal, quote
 from acidsql.plan.views import Views
 from acidsql.types import parse_type, to_hive, to_spark
 

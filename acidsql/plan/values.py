@@ -1,20 +1,25 @@
 """How a value passes between the user's Spark session and ORC, as SQL expressions.
 
 An ORC ``timestamp`` is a wall clock; Spark's ``TIMESTAMP`` is an instant. Spark's ORC reader and writer go through the
-JVM's default time zone, the user sees the session's: where the two differ, :func:`from_orc` and :func:`to_orc` move the
-value so that the wall clock stays (Hive's meaning of ``timestamp``).
+JVM's default time zone, the user sees the session's: where the two differ, :func:`from_orc` and :func:`to_orc_job` move
+the value so that the wall clock stays (Hive's meaning of ``timestamp``). Hive's ``timestamp with local time zone`` is an
+instant in ORC too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
+from acidsql.plan.failures import failing
+from acidsql.plan.text import literal, quote
 from acidsql.types import (
+    LOCAL_TIMESTAMP,
     Array,
     Char,
     Decimal,
@@ -29,30 +34,33 @@ from acidsql.types import (
     to_spark,
 )
 
-_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """The mark that Spark itself puts on the ``char`` columns of its own tables."""
-
-
-def quote(name: str) -> str:
-    """A name in back-quotes, as Spark SQL takes it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    """A string literal of Spark SQL that means exactly ``text``."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 @dataclass(frozen=True)
 class Zones:
-    """The two time zones that a timestamp passes: the JVM's default one and the session's."""
+    """The two time zones that a timestamp passes: the JVM's default one and the session's.
+
+    Attributes:
+        early_offset: What Java's old calendar adds to UTC in the JVM's zone before 1900, in microseconds.
+    """
 
     jvm: str
     session: str
+    early_offset: int = 0
 
     @property
     def same(self) -> bool:
         return self.jvm == self.session
+
+    @property
+    def jvm_is_utc(self) -> bool:
+        return self.jvm in ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z")
+
+
+_EARLY_MILLIS = -5_000_000_000_000
+"""A moment before 1900 (of 1811), in milliseconds since 1970."""
 
 
 def zones_of(spark: SparkSession) -> Zones:
@@ -60,44 +68,109 @@ def zones_of(spark: SparkSession) -> Zones:
     jvm = spark._jvm
     if jvm is None:
         raise AnalysisError("acidsql needs a classic Spark session: one with a JVM of its own, not Spark Connect")
-    return Zones(jvm.java.util.TimeZone.getDefault().getID(), spark.conf.get("spark.sql.session.timeZone") or "UTC")
+    zone = jvm.java.util.TimeZone.getDefault()
+    session = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    return Zones(zone.getID(), session, zone.getOffset(_EARLY_MILLIS) * 1000)
 
 
-def _moved(expression: str, type: HiveType, source: str, target: str) -> str:
-    """The expression with each timestamp in it carried from one zone's wall clock to another's."""
-    if not contains(type, "timestamp"):
+Leaf: TypeAlias = Callable[[str, HiveType], str]
+"""Makes another expression of one whose type has no parts; it returns those that stay as they are unchanged."""
+
+
+def with_leaves(expression: str, type: HiveType, leaf: Leaf) -> str:
+    """The expression with every value in it, at any depth, replaced by what ``leaf`` makes of it."""
+    if not _changes(type, leaf):
         return expression
     if isinstance(type, Array):
-        return f"transform({expression}, e -> {_moved('e', type.element, source, target)})"
+        return f"transform({expression}, e -> {with_leaves('e', type.element, leaf)})"
     if isinstance(type, Map):
-        keys = f"transform(map_keys({expression}), e -> {_moved('e', type.key, source, target)})"
-        values = f"transform(map_values({expression}), e -> {_moved('e', type.value, source, target)})"
+        keys, values = f"map_keys({expression})", f"map_values({expression})"
+        if _changes(type.key, leaf):
+            keys = f"transform({keys}, e -> {with_leaves('e', type.key, leaf)})"
+        if _changes(type.value, leaf):
+            values = f"transform({values}, e -> {with_leaves('e', type.value, leaf)})"
         return f"map_from_arrays({keys}, {values})"
     if isinstance(type, Struct):
         fields = ", ".join(
-            f"{literal(name)}, {_moved(f'({expression}).{quote(name)}', t, source, target)}" for name, t in type.fields
+            f"{literal(name)}, {with_leaves(f'({expression}).{quote(name)}', t, leaf)}" for name, t in type.fields
         )
         return f"if(({expression}) IS NULL, NULL, named_struct({fields}))"
+    return leaf(expression, type)
+
+
+def _changes(type: HiveType, leaf: Leaf) -> bool:
+    """Whether anything in values of the type is changed."""
+    if isinstance(type, Array):
+        return _changes(type.element, leaf)
+    if isinstance(type, Map):
+        return _changes(type.key, leaf) or _changes(type.value, leaf)
+    if isinstance(type, Struct):
+        return any(_changes(t, leaf) for _, t in type.fields)
+    return leaf("e", type) != "e"
+
+
+def _moved(expression: str, source: str, target: str) -> str:
+    """A timestamp carried from one zone's wall clock to another's."""
     return f"to_utc_timestamp(from_utc_timestamp({expression}, {literal(source)}), {literal(target)})"
 
 
 def from_orc(expression: str, type: HiveType, zones: Zones) -> str:
     """A value that Spark's ORC reader gave, as the user sees it: wall clocks kept, ``char`` padded to its length."""
-    if isinstance(type, Char):
-        return f"rpad({expression}, {type.length}, ' ')"
-    return expression if zones.same else _moved(expression, type, zones.jvm, zones.session)
+
+    def leaf(value: str, type: HiveType) -> str:
+        if isinstance(type, Char):
+            return f"rpad({value}, {type.length}, ' ')"
+        if type == Primitive("timestamp") and not zones.same:
+            return _moved(value, zones.jvm, zones.session)
+        if type == Primitive(LOCAL_TIMESTAMP) and not zones.jvm_is_utc:
+            return _instant(value, zones)
+        return value
+
+    return with_leaves(expression, type, leaf)
+
+
+def _instant(value: str, zones: Zones) -> str:
+    """An instant before 1900 as it was: Spark's reader takes Java's old calendar for what the user meant by it.
+
+    It keeps the wall clock that the old calendar shows in the JVM's zone, and so moves the instant where the new one
+    knows another offset of that time (``RebaseDateTime``).
+    """
+    clock = f"unix_micros(from_utc_timestamp({value}, {literal(zones.jvm)}))"
+    moved = f"timestamp_micros({clock} - {zones.early_offset}L)"
+    return f"CASE WHEN {value} < timestamp '1900-01-01 00:00:00Z' THEN {moved} ELSE {value} END"
 
 
 def to_orc_job(expression: str, type: HiveType, zones: Zones) -> str:
     """The value to hand to Spark's ORC writer."""
-    return expression if zones.same else _moved(expression, type, zones.session, zones.jvm)
+
+    def leaf(value: str, type: HiveType) -> str:
+        is_moved = type == Primitive("timestamp") and not zones.same
+        return _moved(value, zones.session, zones.jvm) if is_moved else value
+
+    return with_leaves(expression, type, leaf)
+
+
+def only_driver_writes(type: HiveType) -> bool:
+    """Whether the driver has to write all values of a type: Spark's ORC writer has no instants."""
+    return contains(type, LOCAL_TIMESTAMP)
 
 
 def to_orc_driver(expression: str, type: HiveType) -> str:
-    """The value to hand to the driver's own ORC writer, which takes wall clocks (``timestamp_ntz``)."""
+    """The value to hand to the driver's own ORC writer.
+
+    It takes wall clocks as ``timestamp_ntz``, and of instants the microseconds since 1970.
+    """
+    if contains(type, LOCAL_TIMESTAMP):
+        return with_leaves(expression, type, _for_driver)
     if not contains(type, "timestamp"):
         return expression
     return f"CAST({expression} AS {to_spark(_naive(type), plain_strings=True)})"
+
+
+def _for_driver(value: str, type: HiveType) -> str:
+    if type == Primitive(LOCAL_TIMESTAMP):
+        return f"unix_micros({value})"
+    return f"CAST({value} AS timestamp_ntz)" if type == Primitive("timestamp") else value
 
 
 def key_text(expression: str, type: HiveType) -> str:
@@ -122,8 +195,12 @@ def from_key_text(expression: str, type: HiveType) -> str:
 
 
 def with_char_types(frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """The frame with its ``char`` columns marked as such: Spark then pads what they are compared with, as Hive does."""
-    marks = {c.name: {_CHAR_TYPE: to_hive(type)} for c in columns if isinstance(type := parse_type(c.type), Char)}
+    """The frame with its ``char`` and ``varchar`` columns marked as such.
+
+    Spark then pads what a ``char`` is compared with, as Hive does, and a table made of the frame keeps the lengths.
+    """
+    types = {c.name: parse_type(c.type) for c in columns}
+    marks = {n: {CHAR_TYPE: to_hive(t)} for n, t in types.items() if contains(t, "char") or contains(t, "varchar")}
     if not marks:
         return frame
     return frame.select(
@@ -144,13 +221,30 @@ def _naive(type: HiveType) -> HiveType:
 
 def _length_checked(expression: str, column: Column, length: int, pad: bool) -> str:
     """Spark's own rule for char and varchar: too long is an error, but trailing blanks beyond the length are cut."""
-    message = literal(f"Value of column {column.name} exceeds the length of its type {column.type}")
+    failure = failing(f"Value of column {column.name} exceeds the length of its type {column.type}")
     checked = (
         f"CASE WHEN {expression} IS NULL OR char_length({expression}) <= {length} THEN {expression}"
         f" WHEN char_length(rtrim({expression})) <= {length} THEN substring({expression}, 1, {length})"
-        f" ELSE raise_error({message}) END"
+        f" ELSE {failure} END"
     )
     return f"rpad({checked}, {length}, ' ')" if pad else checked
+
+
+def _bounded(expression: str, column: Column) -> str:
+    """The value with every ``char`` in it padded, and every length in it checked."""
+
+    def leaf(value: str, type: HiveType) -> str:
+        if isinstance(type, Char | Varchar):
+            return _length_checked(value, column, type.length, isinstance(type, Char))
+        return value
+
+    return with_leaves(expression, parse_type(column.type), leaf)
+
+
+def default_value(column: Column) -> str:
+    """The expression of a column's DEFAULT as it is stored; NULL where there is none."""
+    target = to_spark(parse_type(column.type), plain_strings=True)
+    return _bounded(f"CAST(({column.default or 'NULL'}\n) AS {target})", column)
 
 
 def _stored(name: str, column: Column, type: HiveType, source: str, ansi: bool) -> str:
@@ -161,14 +255,13 @@ def _stored(name: str, column: Column, type: HiveType, source: str, ansi: bool) 
         if ansi:
             expression = f"CAST({expression} AS {target})"
         else:  # without ANSI mode a cast wraps around or gives NULL: neither may be stored
-            message = literal(f"Value cannot be stored in column {column.name} {column.type} without losing data")
+            failure = failing(f"Value cannot be stored in column {column.name} {column.type} without losing data")
             attempt = f"try_cast({expression} AS {target})"
-            expression = f"if({expression} IS NOT NULL AND {attempt} IS NULL, raise_error({message}), {attempt})"
-    if isinstance(type, Char | Varchar):
-        expression = _length_checked(expression, column, type.length, isinstance(type, Char))
+            expression = f"if({expression} IS NOT NULL AND {attempt} IS NULL, {failure}, {attempt})"
+    expression = _bounded(expression, column)
     if column.not_null:
-        message = literal(f"NULL value in column {column.name}, which is NOT NULL")
-        expression = f"CASE WHEN {expression} IS NULL THEN raise_error({message}) ELSE {expression} END"
+        failure = failing(f"NULL value in column {column.name}, which is NOT NULL")
+        expression = f"CASE WHEN {expression} IS NULL THEN {failure} ELSE {expression} END"
     return expression
 
 

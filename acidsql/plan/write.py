@@ -26,11 +26,13 @@ from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_
 from acidsql.partition_names import partition_name
 from acidsql.plan.arrow import arrow_type, rows_to_table
 from acidsql.plan.bucketing import bucket_number
+from acidsql.plan.checks import checked
 from acidsql.plan.job import matched_twice, write_by_job
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, Target, Written
-from acidsql.plan.values import quote, to_orc_driver
+from acidsql.plan.text import quote
+from acidsql.plan.values import to_orc_driver
 
 _IDENTITY = ("writeId", "bucketId", "rowId")
 _INTS, _LONGS = ("bucketId", "kind", "b"), ("writeId", "rowId", "n")
@@ -65,7 +67,7 @@ class Writer:
         fetched = None if small is False else self.fetch(changes, change, all_rows=bool(small))
         if fetched is not None:
             return self.write_fetched(fetched, change)
-        changes = self._with_buckets(changes, change)
+        changes = self._completed(changes, change)
         return write_by_job(self._spark, self._target, self._staging, changes, change)
 
     def fetch(self, changes: DataFrame, change: Change | None, *, all_rows: bool = False) -> pa.Table | None:
@@ -76,7 +78,7 @@ class Writer:
             change: As for :meth:`write`.
             all_rows: Fetch them all, however many there are.
         """
-        finished = self._for_driver(self._with_buckets(changes, change))
+        finished = self._for_driver(self._completed(changes, change))
         if _is_local(finished):
             rows = finished.collect()
             names = list(finished.columns)
@@ -86,8 +88,10 @@ class Writer:
         fetched = finished.limit(self._driver_rows + 1).toArrow()
         return fetched if fetched.num_rows <= self._driver_rows else None
 
-    def _with_buckets(self, changes: DataFrame, change: Change | None) -> DataFrame:
+    def _completed(self, changes: DataFrame, change: Change | None) -> DataFrame:
+        """The changes held against the table's constraints, with the bucket of each new row."""
         table = self._target.table
+        changes = checked(self._spark, table, changes, change)
         if not table.bucket_columns or change in (Change.UPDATE, Change.DELETE):
             return changes
         return changes.withColumn("b", bucket_number(self._spark, table, changes))

@@ -6,7 +6,7 @@ byte as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,10 +25,50 @@ SPARK_CATALOG = "spark_catalog"
 
 @dataclass(frozen=True)
 class TableReference:
-    """A table named at one place; ``alias`` is the user's, None where there is none."""
+    """A table named at one place.
+
+    Attributes:
+        alias: The user's, None where there is none.
+        version: Behind ``VERSION AS OF``: a whole number or a ``:parameter``; None where no version is asked for.
+    """
 
     name: TableName
     alias: str | None
+    version: Span | None = None
+
+
+@dataclass(frozen=True)
+class _Outer:
+    """What an expression that stands in no query is over.
+
+    Attributes:
+        scope: Where the expression's own columns are looked for.
+        target: The table that the statement changes, with its alias.
+        other: A second table beside it, with its alias: the source of MERGE.
+        names: The names, in lower case, of whatever is in scope beside the target.
+        alone: Whether nothing is: then every column without a qualifier is the target's.
+    """
+
+    scope: Scope
+    target: tuple[TableName, str | None]
+    other: tuple[TableName, str | None] | None = None
+    names: frozenset[str] = frozenset()
+    alone: bool = True
+
+    def qualifiers(self) -> set[str]:
+        """The names, in lower case, by which a column is sure to be the target's."""
+        return {_shown_name(*self.target)} - self.names
+
+    def is_unaliased(self, database: str, table: str, current: str | None) -> bool:
+        """Whether one of the tables is called ``database.table`` here: it has no alias that hides that name."""
+        return any(
+            alias is None and (name.database or current or "").lower() == database and name.table.lower() == table
+            for name, alias in (self.target, *([self.other] if self.other else []))
+        )
+
+
+def _shown_name(name: TableName, alias: str | None) -> str:
+    return (alias if alias is not None else name.table).lower()
 
 
 @dataclass(frozen=True)
@@ -49,14 +89,12 @@ class References:
         uses_row_id: Whether the text mentions ROW__ID.
     """
 
-    def __init__(
-        self, span: Span, tokens: list[Token], structure: Structure, target: tuple[TableName, str | None, Scope] | None
-    ) -> None:
+    def __init__(self, span: Span, tokens: list[Token], structure: Structure, outer: _Outer | None = None) -> None:
         self._span = span
         self._tokens = tokens
         self._structure = structure
-        self._target = target
-        self._relations = {TableReference(r.name, r.alias): r for r in structure.relations if not r.is_cte}
+        self._outer = outer
+        self._relations = {TableReference(r.name, r.alias, r.version): r for r in structure.relations if not r.is_cte}
         self.tables: tuple[TableReference, ...] = tuple(self._relations)
         self.uses_row_id: bool = any(t.is_name and t.name.upper() == ROW_ID for t in tokens)
 
@@ -65,22 +103,23 @@ class References:
         """Whether the scopes are sure to be right: they were read without doubt, and sqlglot finds the same tables."""
         if self._structure.doubt is not None:
             return False
-        return agrees(self._span, self._structure.relations, is_expression=self._target is not None)
+        return agrees(self._span, self._structure.relations, is_expression=self._outer is not None)
 
     # --- splicing ----------------------------------------------------------------------------------------------------
 
     def splice(self, views: Mapping[TableReference, str], *, database: str | None = None) -> str:
         """The text with views in the place of tables; an unaliased table's name stays as the view's alias.
 
-        Columns qualified with a database lose it where they mean such a table. Where the text uses ROW__ID, which the
-        views then have as a column, stars leave it out.
+        VERSION AS OF goes with the name. Columns qualified with a database lose it where they mean such a table. Where
+        the text uses ROW__ID, which the views then have as a column, stars leave it out.
 
         Args:
             views: Names of views, by the reference that each stands for.
             database: The current database, in which unqualified table names are.
 
         Raises:
-            UnsupportedError: When a table is named where no view can stand.
+            UnsupportedError: When a table is named where no view can stand, or as of a time, or as of a version that is
+                no whole number.
         """
         found = {self._relations[r]: view for r, view in views.items()}
         edits: list[_Edit] = []
@@ -93,15 +132,16 @@ class References:
         return self._apply(edits)
 
     def _refuse(self, relation: Relation) -> None:
-        problem = None
-        name = relation.name.table
-        if relation.time_travel:
-            problem = f"Table {name} cannot be read as of a version or a time"
+        problem = hint = None
+        span, name = relation.name.span, relation.name.table
+        if relation.travel is not None and relation.version is None:
+            span = relation.travel
+            problem = f"Table {name} cannot be read {relation.travel_problem}"
+            hint = "VERSION AS OF takes a write id: a whole number, or a named parameter."
         elif self.uses_row_id and relation.obstacle is not None:
             problem = f"ROW__ID cannot be used in a query that has table {name} {relation.obstacle}"
         if problem is not None:
-            span = relation.name.span
-            raise UnsupportedError(problem).locate(span.source, span.start, span.end)
+            raise UnsupportedError(problem, hint=hint).locate(span.source, span.start, span.end)
 
     def _name_edits(self, relation: Relation, view: str) -> Iterator[_Edit]:
         span, quoted = relation.name.span, _quote(view)
@@ -110,7 +150,10 @@ class References:
             query = f"SELECT {self._all_columns()} FROM {quoted} AS {_quote(relation.name.table)}"
             text = f"TABLE ({query})" if relation.body == "argument" else query
             yield _Edit(relation.body_start, max(relation.end, span.end), text)
-        elif relation.alias is not None:
+            return
+        if relation.travel is not None:
+            yield _Edit(span.end, relation.travel.end, "")
+        if relation.alias is not None:
             yield _Edit(span.start, span.end, quoted)
         else:
             alias = f" AS {_quote(relation.name.table)}"
@@ -143,7 +186,7 @@ class References:
             for at in starts:
                 if any(self._is(r, names[at - 1], names[at], database) for r in scope.relations if r in found):
                     return at
-                if self._is_target(scope, names[at - 1], names[at], database):
+                if self._is_outer(scope, names[at - 1], names[at], database):
                     return at
             if names[0] in scope.other_names or any(names[0] == r.shown_name.lower() for r in scope.relations):
                 return None
@@ -155,13 +198,10 @@ class References:
         in_database = (relation.name.database or current or "").lower() == database
         return relation.alias is None and not relation.body and in_database and relation.name.table.lower() == table
 
-    def _is_target(self, scope: Scope, database: str, table: str, current: str | None) -> bool:
-        """Whether it is the table that UPDATE or DELETE changes: its rows always come from a view."""
-        if self._target is None:
-            return False
-        name, alias, outer = self._target
-        in_database = (name.database or current or "").lower() == database
-        return scope is outer and alias is None and in_database and name.table.lower() == table
+    def _is_outer(self, scope: Scope, database: str, table: str, current: str | None) -> bool:
+        """Whether it is what UPDATE, DELETE or MERGE is about: its rows always come from a view."""
+        outer = self._outer
+        return outer is not None and scope is outer.scope and outer.is_unaliased(database, table, current)
 
     def _star_edits(self, found: Mapping[Relation, str]) -> Iterator[_Edit]:
         for star in self._structure.stars:
@@ -246,11 +286,10 @@ class References:
         )
 
     def _target_conjuncts(self, columns: AbstractSet[str]) -> tuple[Span, ...]:
-        if self._target is None:
+        if self._outer is None:
             return ()
-        name, alias, _ = self._target
-        qualifiers = {(alias or name.table).lower()}
-        return tuple(safe_conjuncts(self._span.source, self._tokens[:-1], columns, qualifiers, True))
+        tokens, qualifiers = self._tokens[:-1], self._outer.qualifiers()
+        return tuple(safe_conjuncts(self._span.source, tokens, columns, qualifiers, self._outer.alone))
 
 
 def _quote(name: str) -> str:
@@ -273,24 +312,45 @@ def analyse_query(span: Span) -> References:
     """
     tokens = tokenize(span.source, span.start, span.end)
     with _depth_checked(span):
-        return References(span, tokens, read_query(span.source, tokens), None)
+        return References(span, tokens, read_query(span.source, tokens))
 
 
-def analyse_expression(span: Span, *, target: TableName, alias: str | None) -> References:
+def analyse_expression(
+    span: Span,
+    *,
+    target: TableName,
+    alias: str | None,
+    others: Collection[str] | None = None,
+    other: tuple[TableName | None, str | None] | None = None,
+    ctes: Collection[str] = (),
+) -> References:
     """The tables that an expression names in its subqueries.
 
     Args:
-        span: A condition or a value of UPDATE or DELETE.
+        span: A condition or a value of UPDATE, DELETE or MERGE.
         target: The table that the statement changes: the expression's own columns are its columns. The text is meant to
             stand over a view of it, so :meth:`References.splice` always takes the database from names that mean it.
         alias: The alias that the statement gives it.
+        others: Names of further relations in scope. With them (also with none of them, but not with None), and with
+            ``other``, columns without a qualifier may be of something else than the target.
+        other: The source of MERGE: its table (None for a query) and its alias. Where it is a table without an alias,
+            the text is meant to stand over a view of that name, as for the target.
+        ctes: Names of a WITH clause that stands before the statement: they are not tables.
 
     Raises:
         ParseError: When a string, a quoted name or a comment in it is not closed.
     """
     tokens = tokenize(span.source, span.start, span.end)
     with _depth_checked(span):
-        structure, scope = read_expression(span.source, tokens)
-    if alias is not None:
-        scope.other_names.append(alias.lower())
-    return References(span, tokens, structure, (target, alias, scope))
+        structure, scope = read_expression(span.source, tokens, frozenset(c.lower() for c in ctes))
+    names = {name.lower() for name in others or ()}
+    table = None
+    if other is not None:
+        name, other_alias = other
+        table = (name, other_alias) if name is not None else None
+        names |= {other_alias.lower()} if other_alias is not None else set()
+        names |= {_shown_name(*table)} if table is not None else set()
+    scope.other_names += [*names, *([alias.lower()] if alias is not None else [])]
+    alone = others is None and other is None
+    outer = _Outer(scope, (target, alias), table, frozenset(names), alone)
+    return References(span, tokens, structure, outer)

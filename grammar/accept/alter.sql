@@ -19,6 +19,60 @@ ALTER TABLE emp ADD COLUMN a int, b timestamp with local time zone;
 --> AddColumns covers: add_columns
 ALTER TABLE emp ADD COLUMN column int;
 
+--> ReplaceColumns covers: replace_columns, new_columns, cascade
+ALTER TABLE emp REPLACE COLUMNS (id bigint COMMENT 'the key', name varchar(20)) CASCADE;
+
+--> ChangeColumn covers: change_column, column, column_place
+ALTER TABLE emp CHANGE COLUMN name full_name string COMMENT 'all of it' AFTER id CASCADE;
+
+--> ChangeColumn covers: change_column, column_place
+ALTER TABLE emp CHANGE name name varchar(30) FIRST;
+
+--> ChangeColumn covers: change_column
+ALTER TABLE emp CHANGE column salary bigint;
+
+--> ChangeColumn covers: alter_column, column_action
+ALTER TABLE emp ALTER COLUMN salary TYPE decimal(10, 2);
+
+--> ChangeColumn covers: alter_column, column_action
+ALTER TABLE emp ALTER COLUMN salary COMMENT 'a year';
+
+--> ChangeColumn covers: alter_column, column_action
+ALTER TABLE emp ALTER salary SET NOT NULL;
+
+--> ChangeColumn covers: alter_column, column_action
+ALTER TABLE emp CHANGE COLUMN salary DROP NOT NULL;
+
+--> ChangeColumn covers: alter_column, column_action
+ALTER TABLE emp ALTER COLUMN salary SET DEFAULT 100 + 1;
+
+--> ChangeColumn covers: alter_column, column_action
+ALTER TABLE emp ALTER COLUMN salary DROP DEFAULT;
+
+--> ChangeColumn covers: alter_column, column_action, column_place
+ALTER TABLE emp ALTER COLUMN salary AFTER `the name`;
+
+--> ChangeColumn covers: rename_column
+ALTER TABLE emp RENAME COLUMN name TO `full name`;
+
+--> DropColumns covers: drop_columns
+ALTER TABLE emp DROP COLUMN salary;
+
+--> DropColumns covers: drop_columns
+ALTER TABLE emp DROP COLUMNS IF EXISTS (salary, name);
+
+--> RenameTable covers: rename_table
+ALTER TABLE hr.emp RENAME TO hr.people;
+
+--> SetLocation covers: set_location
+ALTER TABLE emp SET LOCATION '/data/emp';
+
+--> SetLocation covers: set_location
+ALTER TABLE emp PARTITION (p = 1) SET LOCATION '/data/p';
+
+--> RenamePartition covers: rename_partition, partition_values
+ALTER TABLE emp PARTITION (p = 1, q = 'a') RENAME TO PARTITION (p = 2, q = 'b');
+
 --> AddPartitions covers: add_partitions, new_partition, partition_values, key_value
 ALTER TABLE emp ADD PARTITION (p = 1, q = 'a');
 

@@ -1,47 +1,35 @@
 --> Passthrough covers: passthrough
-ALTER TABLE hr.emp RENAME TO hr.people;
-
---> Passthrough covers: passthrough
 ALTER TABLE emp ADD COLUMNS (x int AFTER y, s.f string);
 
 --> Passthrough covers: passthrough
 ALTER TABLE emp ADD COLUMNS (x int CHECK (x > 0));
 
 --> Passthrough covers: passthrough
-ALTER TABLE emp PARTITION (p = 1) SET LOCATION '/data/p';
+ALTER TABLE emp ADD CONSTRAINT c CHECK (a > 0);
 
 --> Passthrough covers: passthrough
-ALTER TABLE emp CHANGE COLUMN a b int;
+ALTER TABLE emp PARTITION (p = 1) CHANGE COLUMN a b int;
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp CHANGE COLUMN s.f TYPE int;
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp ALTER COLUMN a TYPE int, b COMMENT 'x';
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp RENAME COLUMN s.f TO g;
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp DROP COLUMNS (a, s.f);
+
+--> Passthrough covers: passthrough
+ALTER TABLE emp RECOVER PARTITIONS;
 
 --> Passthrough covers: passthrough
 ALTER VIEW v AS SELECT 1;
 
 --> Passthrough covers: passthrough
-MERGE INTO emp t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE;
-
---> Passthrough covers: passthrough
-TRUNCATE TABLE emp PARTITION (p = 1);
-
---> Passthrough covers: passthrough
-ANALYZE TABLE emp COMPUTE STATISTICS;
-
---> Passthrough covers: passthrough
-CREATE VIEW v AS SELECT * FROM emp;
-
---> Passthrough covers: passthrough
-CREATE TABLE a LIKE b;
-
---> Passthrough covers: passthrough
-DESCRIBE emp id;
-
---> Passthrough covers: passthrough
 INSERT OVERWRITE DIRECTORY '/out' USING parquet SELECT * FROM emp;
-
---> Passthrough covers: passthrough
-FROM emp INSERT INTO a SELECT id INSERT INTO b SELECT name;
-
---> Passthrough covers: passthrough
-LOAD DATA INPATH '/in' INTO TABLE emp;
 
 --> Passthrough covers: passthrough
 DROP TABLE IDENTIFIER(:name);
@@ -51,3 +39,27 @@ SET TIME ZONE 'UTC';
 
 --> Passthrough covers: passthrough
 SHOW FUNCTIONS;
+
+--> Passthrough covers: passthrough
+TRUNCATE TABLE emp COLUMNS (a);
+
+--> Passthrough covers: passthrough
+LOAD DATA INPATH '/in' INTO TABLE emp INPUTFORMAT 'a' SERDE 'b';
+
+--> Passthrough covers: passthrough
+ANALYZE TABLES IN hr COMPUTE STATISTICS;
+
+--> Passthrough covers: passthrough
+CREATE TABLE a LIKE FILE ORC '/in/file';
+
+--> Passthrough covers: passthrough
+CREATE VIEW v DEFAULT COLLATION UTF8_BINARY AS SELECT 1;
+
+--> Passthrough covers: passthrough
+DESCRIBE emp s.f;
+
+--> Passthrough covers: passthrough
+DESCRIBE EXTENDED emp AS JSON;
+
+--> Passthrough covers: passthrough
+FROM emp INSERT OVERWRITE DIRECTORY '/out' SELECT * INSERT INTO a SELECT 1;

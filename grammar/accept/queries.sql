@@ -28,6 +28,9 @@ WITH c AS (SELECT 1 AS a), d (x, y) AS (SELECT 2, 3) SELECT * FROM c, d;
 --> Query covers: with_clause, cte
 WITH RECURSIVE r (n) MAX RECURSION LEVEL 20 AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT * FROM r;
 
+--> Query covers: query, time_travel
+SELECT * FROM emp VERSION AS OF 12 e JOIN dept FOR SYSTEM_VERSION AS OF :n ON e.dept = dept.id;
+
 --> Query covers: gap
 /* first */ SELECT /*+ BROADCAST(d) */ * -- a comment with a ; and a '
 FROM emp /* one /* inside */ another */ d

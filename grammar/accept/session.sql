@@ -18,3 +18,15 @@ EXPLAIN EXTENDED SELECT * FROM emp;
 
 --> Explain covers: explain
 EXPLAIN UPDATE emp SET a = 1;
+
+--> Explain covers: explain
+EXPLAIN FORMATTED DELETE FROM emp WHERE id = 1;
+
+--> Explain covers: explain
+EXPLAIN INSERT INTO emp SELECT * FROM src;
+
+--> Explain covers: explain
+EXPLAIN EXTENDED FROM src INSERT INTO a SELECT 1 INSERT INTO b SELECT 2;
+
+--> Explain covers: explain
+EXPLAIN TRUNCATE TABLE emp;

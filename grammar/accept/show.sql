@@ -27,3 +27,27 @@ DESCRIBE FORMATTED hr.emp;
 
 --> Describe covers: describe
 DESC TABLE EXTENDED emp;
+
+--> Describe covers: describe, partition_spec
+DESCRIBE FORMATTED emp PARTITION (p = 1) `the name`;
+
+--> Describe covers: describe
+DESC emp id;
+
+--> DescribeDatabase covers: describe_database
+DESCRIBE SCHEMA EXTENDED spark_catalog.hr;
+
+--> ShowColumns covers: show_columns, like
+SHOW COLUMNS IN emp FROM hr LIKE 'i*';
+
+--> ShowColumns covers: show_columns
+SHOW COLUMNS FROM hr.emp;
+
+--> ShowProperties covers: show_properties
+SHOW TBLPROPERTIES emp ('transactional');
+
+--> ShowProperties covers: show_properties, property_key
+SHOW TBLPROPERTIES emp (a.b);
+
+--> ShowViews covers: show_views, like
+SHOW VIEWS IN hr LIKE 'v*';

@@ -25,6 +25,19 @@ CREATE TABLE t USING orc OPTIONS (a 'b') PARTITIONED BY (dt, days(ts)) AS SELECT
 --> CreateTable covers: spark_constraint
 CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS (id + 1) COMMENT 'x', CONSTRAINT c CHECK (id > 0)) USING delta;
 
+--> CreateTable covers: check, constraint_name, traits, column_option, element
+CREATE TRANSACTIONAL TABLE t (a int CHECK (a > 0) ENABLE NOVALIDATE RELY, b int CONSTRAINT b_there NOT NULL ENABLE,
+  c int CONSTRAINT c_one DEFAULT 1, CONSTRAINT sums CHECK (a + b > c) ENFORCED, CHECK (b IN (1, 2)));
+
+--> CreateTable covers: create_table, clustered_by
+CREATE TABLE t CLUSTERED BY (a) INTO 8 BUCKETS STORED AS ORC TBLPROPERTIES ('transactional' = 'true') AS SELECT 1 AS a;
+
+--> CreateTable covers: spark_trait
+CREATE TABLE t (a int NOT NULL DISABLE NOVALIDATE, b int CHECK (b > 0) NOT ENFORCED) USING parquet;
+
+--> CreateTable covers: create_table, create_like
+CREATE TABLE IF NOT EXISTS hr.a LIKE hr.b LOCATION '/data/a' TBLPROPERTIES ('transactional' = 'true');
+
 --> CreateTable covers: word
 CREATE TABLE t (table string, date date, comment string COMMENT 'c', default int DEFAULT 1);
 
@@ -39,6 +52,15 @@ MSCK TABLE emp;
 
 --> RepairTable covers: repair_table
 REPAIR TABLE emp ADD PARTITIONS;
+
+--> CreateView covers: create_view, view_head, view_column
+CREATE OR REPLACE VIEW hr.v (a COMMENT 'x', b) COMMENT 'a view' TBLPROPERTIES ('k' = 'v') AS SELECT id, name FROM emp;
+
+--> CreateView covers: create_view
+CREATE VIEW IF NOT EXISTS v AS WITH c AS (SELECT 1 AS a) SELECT * FROM c;
+
+--> DropView covers: drop_view
+DROP VIEW IF EXISTS hr.v;
 
 --> CreateTempView covers: create_temp_view, view_column
 CREATE OR REPLACE TEMP VIEW v (a COMMENT 'x', b) COMMENT 'a view' TBLPROPERTIES ('k' = 'v') AS SELECT id, name FROM emp;

@@ -19,7 +19,7 @@ ALTER TABLE emp ADD COLUMNS (a);
 --> ParseError 1:35 Expected , or ), found the end
 ALTER TABLE emp ADD COLUMNS (a int ;
 
---> ParseError 1:36 Expected COMMENT, NOT NULL, DEFAULT, , or ), found 'nothing'
+--> ParseError 1:36 Expected COMMENT, NOT NULL, DEFAULT, CHECK, , or ), found 'nothing'
 ALTER TABLE emp ADD COLUMNS (a int nothing);
 
 --> ParseError 1:31 Expected = and a value, found ','
@@ -42,3 +42,48 @@ ALTER TABLE emp DROP PARTITION (p >= 1);
 
 --> UnsupportedError 1:35 Partitions are chosen by = in this version, not by LIKE
 ALTER TABLE emp DROP PARTITION (p LIKE 'a%');
+
+--> ParseError 1:35 Expected (, found 'a'
+ALTER TABLE emp   REPLACE COLUMNS a int;
+
+--> ParseError 1:35 Expected a type, found ')'
+ALTER TABLE emp REPLACE COLUMNS (a);
+
+--> ParseError 1:25 Expected a new name for the column, found the end
+ALTER TABLE emp CHANGE a;
+
+--> ParseError 1:27 Expected a type, found the end
+ALTER TABLE emp CHANGE a b;
+
+--> ParseError 1:37 Expected a column name, found the end
+ALTER TABLE emp CHANGE a b int AFTER;
+
+--> ParseError 1:33 Expected what to change of the column, found 'b'
+ALTER TABLE emp ALTER COLUMN  a b int;
+
+--> ParseError 1:36 Expected a type, found the end
+ALTER TABLE emp ALTER COLUMN a TYPE;
+
+--> ParseError 1:32 Expected TO, found the end
+ALTER TABLE emp RENAME COLUMN a;
+
+--> ParseError 1:36 Expected a new name for the column, found '1'
+ALTER TABLE emp RENAME COLUMN a TO 1;
+
+--> ParseError 1:30 Expected a column name, found the end
+ALTER TABLE emp  DROP COLUMNS;
+
+--> ParseError 1:33 Expected , or ), found the end
+ALTER TABLE emp  DROP COLUMNS (a ;
+
+--> ParseError 1:26 Expected a table name, found the end
+ALTER TABLE emp RENAME TO;
+
+--> ParseError 1:29 Expected a location in quotes, found the end
+ALTER TABLE emp SET LOCATION;
+
+--> ParseError 1:28 Expected a value for each partition key, found 'p'
+ALTER TABLE emp PARTITION (p) RENAME TO PARTITION (p = 1);
+
+--> ParseError 1:57 Expected = and a value, found ')'
+ALTER TABLE emp PARTITION (p = 1) RENAME TO PARTITION (p);

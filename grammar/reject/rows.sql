@@ -46,3 +46,39 @@ DELETE FROM emp WHERE id = 1 , 2;
 
 --> UnsupportedError 1:22 UPDATE with a WITH clause is not carried out
 WITH c AS (SELECT 1) UPDATE emp SET a = 1;
+
+--> ParseError 1:6 Expected a table or a query in parentheses after FROM, found 'INSERT'
+FROM INSERT INTO t SELECT 1;
+
+--> ParseError 1:22 Expected SELECT, found 'VALUES'
+FROM s INSERT INTO t VALUES (1);
+
+--> ParseError 1:22 Expected SELECT, found 'INSERT'
+FROM s INSERT INTO t INSERT INTO u SELECT 1;
+
+--> ParseError 1:31 Expected the end of the statement, found ')'
+FROM s INSERT INTO t SELECT a )  INSERT INTO u SELECT b;
+
+--> ParseError 1:15 Expected a table name, found the end
+TRUNCATE TABLE;
+
+--> ParseError 1:20 Expected the end of the statement, found 'WHERE'
+TRUNCATE TABLE emp WHERE id = 1;
+
+--> ParseError 1:6 Expected DATA, found 'INPATH'
+LOAD INPATH '/in' INTO TABLE emp;
+
+--> ParseError 1:18 Expected a path in quotes, found '/'
+LOAD DATA INPATH /in INTO TABLE emp;
+
+--> ParseError 1:30 Expected TABLE, found 'emp'
+LOAD DATA INPATH '/in'  INTO emp;
+
+--> ParseError 1:18 Expected COMPUTE, found the end
+ANALYZE TABLE emp ;
+
+--> ParseError 1:51 Expected COLUMNS, found 'id'
+ANALYZE TABLE hr.emp     COMPUTE STATISTICS   FOR id;
+
+--> ParseError 1:43 Expected the end of the statement, found 'QUICKLY'
+ANALYZE TABLE hr.emp   COMPUTE STATISTICS QUICKLY;

@@ -26,7 +26,7 @@ SELECT 1);
 --> ParseError 1:8 Expected a name for the query, found '('
 WITH   (SELECT 1) SELECT 2;
 
---> ParseError 1:22 Expected a query or INSERT after the WITH clause
+--> ParseError 1:22 Expected a query, INSERT or MERGE after the WITH clause
 WITH c AS (SELECT 1) DROP TABLE c;
 
 --> ParseError 1:8 Expected AS and a query in parentheses, found 'SELECT'
@@ -73,3 +73,21 @@ COMMIT;
 
 --> UnsupportedError 1:1 ROLLBACK comes in a later version
 ROLLBACK;
+
+--> ParseError 1:14 Expected FROM or IN, found 'emp'
+SHOW COLUMNS emp;
+
+--> ParseError 1:27 The table is in hr, and not in sales
+SHOW COLUMNS IN hr.emp IN sales;
+
+--> ParseError 1:19 Expected a table name, found the end
+SHOW TBLPROPERTIES;
+
+--> ParseError 1:25 Expected a property name, found ')'
+SHOW TBLPROPERTIES emp ();
+
+--> ParseError 1:31 Expected the end of the statement, found 'b'
+DESCRIBE FORMATTED emp    id  b;
+
+--> ParseError 1:22 Expected the end of the statement, found 'x'
+DESCRIBE DATABASE hr x;

@@ -7,7 +7,7 @@ CREATE TABLE t (a `int`);
 --> ParseError 1:29 Expected >, found the end
 CREATE TABLE t (a array<int) ;
 
---> ParseError 1:23 Expected COMMENT, NOT NULL, DEFAULT, , or )
+--> ParseError 1:23 Expected COMMENT, NOT NULL, DEFAULT, CHECK, , or )
 CREATE TABLE t (a int nothing);
 
 --> ParseError 1:30 Expected an expression after DEFAULT
@@ -31,8 +31,20 @@ CREATE TABLE t (a int) LOCATION /data;
 --> ParseError 1:62 Expected a type for the partition key
 CREATE TRANSACTIONAL TABLE t (a int, p int) PARTITIONED BY (p);
 
---> UnsupportedError 1:30 CREATE TABLE … LIKE of an ACID table
-CREATE TRANSACTIONAL TABLE a LIKE b;
+--> ParseError 1:20 Expected a table name, found the end
+CREATE TABLE a LIKE;
+
+--> ParseError 1:29 Expected a condition in parentheses, found 'a'
+CREATE TABLE t (a int CHECK a > 0);
+
+--> ParseError 1:31 Expected a condition, found ')'
+CREATE TABLE t (a int, CHECK ());
+
+--> UnsupportedError 1:65 Constraints of ACID tables are enforced here
+CREATE TRANSACTIONAL TABLE t (a int, CONSTRAINT c CHECK (a > 0) DISABLE);
+
+--> UnsupportedError 1:49 Constraints of ACID tables are enforced here
+CREATE TRANSACTIONAL TABLE t (a int CHECK (a>0) NOT ENFORCED);
 
 --> UnsupportedError 1:24 PRIMARY is not there for ACID tables
 CREATE TABLE t (id int PRIMARY KEY) TBLPROPERTIES ('transactional' = 'true');
@@ -51,3 +63,15 @@ CREATE TEMP VIEW v (a) SELECT 1;
 
 --> ParseError 1:30 Expected a query, found '1'
 CREATE TEMPORARY VIEW v AS   1;
+
+--> ParseError 1:15 Expected AS and a query, found 'SELECT'
+CREATE VIEW v SELECT 1;
+
+--> ParseError 1:17 Expected a query, found the end
+CREATE VIEW v AS ;
+
+--> ParseError 1:12 Expected a view name, found the end
+CREATE VIEW;
+
+--> ParseError 1:13 Expected the end of the statement, found 'CASCADE'
+DROP VIEW v CASCADE;

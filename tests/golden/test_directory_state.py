@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from acidsql.format.directory import AcidDirectory, AcidState, acid_state, directory_summary, qualifies
-from acidsql.format.orc import Event, read_delete_keys, read_events
+from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, acid_state, directory_summary, qualifies
+from acidsql.format.orc import Event, read_delete_keys, read_events, read_footer
+from acidsql.format.originals import number_originals
 from acidsql.fs import LocalFileSystem
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 DATA = Path(__file__).parent / "data"
-STEPS = sorted(str(meta.parent.relative_to(DATA)) for meta in DATA.glob("*/*/meta.json"))
+STEPS = sorted(str(found.parent.relative_to(DATA)) for found in DATA.glob("*/*/rowid.json"))
+"""Those of full-ACID tables: the rows of others have no ids."""
 FS = LocalFileSystem()
 ALL_TXNS = ValidTxnList(1 << 62)
 
@@ -64,22 +66,38 @@ def live_rows(step: str) -> Iterator[tuple[str, tuple[int, int, int], Event]]:
     for state in states_of(step):
         for directory in data_directories(state):
             for file in directory.files:
-                deleted = set()
-                for delta in state.delete_deltas:
-                    if qualifies(delta.name, directory.name):  # type: ignore[arg-type]
-                        same_bucket = [f for f in delta.files if f.bucket_id == file.bucket_id]
-                        for key in (k for f in same_bucket for k in read_delete_keys(FS, f.path).to_pylist()):
-                            if valid.is_valid(key["currentTransaction"]):
-                                deleted.add((key["originalTransaction"], key["bucket"], key["rowId"]))
+                deleted = deleted_rows(state, directory, file, valid)
                 for event in read_events(FS, file.path):
                     key = (event.original_transaction, event.bucket, event.row_id)
                     if event.operation == 0 and valid.is_valid(event.current_transaction) and key not in deleted:
                         yield relative(step, file.path), key, event
+        for original in number_originals(state.originals, None, lambda f: read_footer(FS, f.path).stripes):
+            deleted = deleted_rows(state, None, original.file, valid)
+            for number, event in enumerate(read_events(FS, original.file.path), original.first_row_id):
+                if (original.write_id, original.bucket, number) not in deleted:
+                    key = original.write_id, original.bucket, number
+                    yield relative(step, original.file.path), key, event
+
+
+def deleted_rows(
+    state: AcidState, directory: AcidDirectory | None, file: AcidFile, valid: ValidWriteIdList
+) -> set[tuple[int, int, int]]:
+    """The keys of the delete events that can hide rows of a file."""
+    deleted = set()
+    for delta in state.delete_deltas:
+        if qualifies(delta.name, directory.name if directory else None):  # type: ignore[arg-type]
+            same_bucket = [f for f in delta.files if f.bucket_id == file.bucket_id]
+            for key in (k for f in same_bucket for k in read_delete_keys(FS, f.path).to_pylist()):
+                if valid.is_valid(key["currentTransaction"]):
+                    deleted.add((key["originalTransaction"], key["bucket"], key["rowId"]))
+    return deleted
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_every_file_that_hive_read_is_among_those_chosen(step: str) -> None:
-    chosen = {relative(step, f.path) for s in states_of(step) for d in data_directories(s) for f in d.files}
+    states = states_of(step)
+    chosen = {relative(step, f.path) for s in states for d in data_directories(s) for f in d.files}
+    chosen |= {relative(step, f.path) for s in states for f in s.originals}
     assert {file for file, _, _ in hive_rows(step)} <= chosen
 
 

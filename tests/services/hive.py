@@ -285,7 +285,7 @@ def _up(server: HiveServer | None, *, compactor: bool) -> int:
             print(reason, file=sys.stderr)
             return 1
         server = HiveServer()
-        print("Starting Hive (the first time it is downloaded, some 370 MB) ...", flush=True)
+        print("Starting Hive (the first time it is downloaded, some 380 MB) ...", flush=True)
         server.start(compactor=compactor, standing=True)
     elif compactor and not server.status().get("compactor"):
         server.start_compactor()

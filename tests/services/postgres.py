@@ -212,6 +212,7 @@ def settings(data: Path, port: int) -> dict[str, str]:
         "full_page_writes": "off",
         # Without /dev/shm, of which containers have little.
         "dynamic_shared_memory_type": "mmap",
+        "lc_messages": "C",
         "timezone": "UTC",
         "log_timezone": "UTC",
         "log_line_prefix": "%m [%p] ",
@@ -234,7 +235,7 @@ def _machine() -> str:
 
 def _make_databases(programs: Path, data: Path, user: str | None) -> None:
     initdb = [
-        *(programs / "bin" / "initdb", "-D", data, "-U", USER, "--auth=trust"),
+        *(f"{programs}/bin/initdb", "-D", str(data), "-U", USER, "--auth=trust"),
         *("--encoding=UTF8", "--locale=C", "--wal-segsize=1", "--no-sync", "--no-instructions"),
     ]
     try:
@@ -270,6 +271,7 @@ def _let_in(folder: Path, cache: Path) -> None:
     Raises:
         ServiceError: When one above the cache is closed.
     """
+    folder = folder.resolve()
     for one in (folder, *folder.parents):
         mode = one.stat().st_mode
         if mode & 0o001:

@@ -81,7 +81,7 @@ def empty_metastore(distribution: Path, tool: str, class_path: Sequence[Path], t
 
 
 def template_of(version: str, cache: Path) -> Path:
-    """Where the template of a Hive version's empty metastore is: PostgreSQL reads none of another version of its own."""
+    """Where the template of a Hive version's empty metastore is. PostgreSQL reads none of another version's."""
     return cache / f"metastore-{version}-postgres-{POSTGRES_VERSION}"
 
 

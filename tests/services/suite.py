@@ -19,7 +19,7 @@ def main() -> int:
     if reason := hive_is_possible() or metastore31_is_possible():
         print(f"Hive cannot be started here: {reason}", file=sys.stderr)
         return 2
-    print("Starting Hive (the first time it is downloaded, some 370 MB) ...", flush=True)
+    print("Starting Hive (the first time it is downloaded, some 460 MB) ...", flush=True)
     with HiveServer() as hive, Metastore31() as old:
         uris = {"ACIDSQL_TEST_METASTORE": hive.metastore_uri, "ACIDSQL_TEST_METASTORE31": old.metastore_uri}
         codes = [_pytest("tests/metastore", "-k", "hive or hive31", **uris)]

@@ -14,6 +14,7 @@ from acidsql.metastore.embedded import schema
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
+    CHECK_CONSTRAINTS,
     COLUMNS_V2,
     DATABASE_PARAMS,
     DBS,
@@ -54,6 +55,11 @@ _BUCKET_COLUMNS = (
     select(BUCKETING_COLS.c.BUCKET_COL_NAME)
     .where(BUCKETING_COLS.c.TBL_ID == bindparam("id"))
     .order_by(BUCKETING_COLS.c.INTEGER_IDX)
+)
+_CHECKS = (
+    select(CHECK_CONSTRAINTS.c.CHECK_EXPRESSION)
+    .where(CHECK_CONSTRAINTS.c.TBL_ID == bindparam("id"))
+    .order_by(CHECK_CONSTRAINTS.c.INTEGER_IDX)
 )
 
 # --- databases -------------------------------------------------------------------------------------------------------
@@ -143,6 +149,7 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         created_at=row.CREATE_TIME,
         view_text=row.VIEW_EXPANDED_TEXT,
         view_original=row.VIEW_ORIGINAL_TEXT,
+        checks=tuple(db.execute(_CHECKS, key).scalars()),
     )
 
 
@@ -223,10 +230,18 @@ def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
             for n, column in enumerate(table.bucket_columns)
         ],
     )
+    _insert(
+        db,
+        CHECK_CONSTRAINTS,
+        [
+            {"TBL_ID": table_id, "INTEGER_IDX": n, "CHECK_EXPRESSION": condition}
+            for n, condition in enumerate(table.checks)
+        ],
+    )
 
 
 def _delete_parts(db: Connection, table_id: int) -> None:
-    for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS):
+    for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS, CHECK_CONSTRAINTS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
 
 

@@ -148,7 +148,7 @@ class EmbeddedMetastore:
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
     ) -> None:
         with self._store.write() as db:
-            statistics.keep(db, table, found)
+            statistics.keep(db, table, write_id, write_ids, found)
 
     def partition_parameters(
         self, database: str, table: str, names: Sequence[str] | None = None
@@ -192,11 +192,16 @@ class EmbeddedMetastore:
             renames.rename_table(db, database, name, table)
 
     def rename_partition(
-        self, database: str, table: str, name: str, partition: Partition, *, write_ids: ValidWriteIdList | None = None
+        self,
+        name: str,
+        partition: Partition,
+        *,
+        properties: Mapping[str, str] | None = None,
+        write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Rename a partition. Its files stay where they are: who calls moves them."""
         with self._store.write() as db:
-            renames.rename_partition(db, database, table, name, partition)
+            renames.rename_partition(db, name, partition, properties or {})
 
     def alter_partition(self, partition: Partition) -> None:
         with self._store.write() as db:

@@ -8,6 +8,9 @@ and for tables the write ids.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy import Table as Entity
 from sqlalchemy.sql.selectable import ScalarSelect
@@ -68,8 +71,13 @@ def rename_table(db: Connection, database: str, name: str, table: Table) -> None
     )
 
 
-def rename_partition(db: Connection, database: str, table: str, name: str, partition: Partition) -> None:
-    """Give a partition other values, and its place. Raises: TableNotFound, PartitionNotFound, AlreadyExists."""
+def rename_partition(db: Connection, name: str, partition: Partition, properties: Mapping[str, str]) -> None:
+    """Give a partition other values and its place, and its table more properties.
+
+    Raises:
+        TableNotFound, PartitionNotFound, AlreadyExists.
+    """
+    database, table = partition.database, partition.table
     owner = catalog.get_table(db, database, table)
     table_id = catalog.table_id_of(db, database, table)
     new = partition_name([k.name for k in owner.partition_keys], list(partition.values))
@@ -81,6 +89,8 @@ def rename_partition(db: Connection, database: str, table: str, name: str, parti
         .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
         .values(PART_NAME=new, LOCATION=partition.location)
     )
+    if properties:
+        catalog.alter_table(db, replace(owner, parameters={**owner.parameters, **properties}))
     for entity in (PARTITION_PARAMS, TAB_COL_STATS):
         same = and_(entity.c.TBL_ID == table_id, entity.c.PART_NAME == name)
         db.execute(update(entity).where(same).values(PART_NAME=new))

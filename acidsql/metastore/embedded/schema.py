@@ -27,7 +27,7 @@ from sqlalchemy import (
 SCHEMA_VERSION = 2
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
-2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns.
+2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
 """
 
 metadata = MetaData()
@@ -107,6 +107,14 @@ BUCKETING_COLS = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("INTEGER_IDX", Integer, primary_key=True),
     Column("BUCKET_COL_NAME", String(767), nullable=False),
+)
+
+CHECK_CONSTRAINTS = Table(
+    "CHECK_CONSTRAINTS",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("INTEGER_IDX", Integer, primary_key=True),
+    Column("CHECK_EXPRESSION", Text, nullable=False),
 )
 
 PARTITIONS = Table(

@@ -10,18 +10,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, or_, select
 
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.catalog import table_id_of
-from acidsql.metastore.embedded.schema import PARTITION_PARAMS, PARTITIONS, TAB_COL_STATS, TABLE_PARAMS
-from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table
+from acidsql.metastore.embedded.schema import (
+    PARTITION_PARAMS,
+    PARTITIONS,
+    TAB_COL_STATS,
+    TABLE_PARAMS,
+    TXN_TO_WRITE_ID,
+    TXNS,
+)
+from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table, TxnState
+from acidsql.valid_ids import ValidWriteIdList
 
 EXACT = "COLUMN_STATS_ACCURATE"
 ROWS = "numRows"
 _CARRIED = (EXACT, ROWS)
 
-_T, _P, _S = TABLE_PARAMS.c, PARTITION_PARAMS.c, TAB_COL_STATS.c
+_T, _P, _S, _W = TABLE_PARAMS.c, PARTITION_PARAMS.c, TAB_COL_STATS.c, TXN_TO_WRITE_ID.c
 
 
 def there_are(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> bool:
@@ -51,23 +59,51 @@ def count_on(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> 
             _replace(db, table_id, name, kept)
 
 
-def keep(db: Connection, table: Table, found: Mapping[str, Statistics]) -> None:
-    """Put statistics in the place of those that are there. Columns that were not looked at keep theirs, but not as
-    exact ones where rows have come or gone since. Raises: TableNotFound."""
+def keep(
+    db: Connection, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
+) -> None:
+    """Put statistics in the place of those that are there; columns that were not looked at keep theirs.
+
+    Args:
+        write_id: The write id of the transaction that gathered them.
+        write_ids: What it saw. Where others have written, or are writing, what it did not see, nothing is exact: they
+            may have said so before it, and would not say it again.
+
+    Raises:
+        TableNotFound: When the table is not there.
+    """
     table_id = table_id_of(db, table.database, table.name)
+    exact = not _writes_unseen(db, table, write_id, write_ids)
     for name, one in found.items():
         known = _parameters(db, table_id, name)
+        if not exact:
+            known.pop(EXACT, None)
         accurate = _accurate(known.get(EXACT))
-        if one.exact:
+        if one.exact and exact:
             accurate["BASIC_STATS"] = "true"
         looked_at = {c.column: "true" for c in one.columns}
-        if looked_at:
+        if looked_at and exact:
             accurate["COLUMN_STATS"] = {**_columns_of(accurate), **looked_at}
         made = {**known, **one.parameters}
         if accurate:
             made[EXACT] = json.dumps(accurate, separators=(",", ":"), sort_keys=True)
         _replace(db, table_id, name, made)
         _replace_columns(db, table_id, name, one.columns)
+
+
+def _writes_unseen(db: Connection, table: Table, write_id: int, seen: ValidWriteIdList) -> bool:
+    """Whether write ids that are not aborted lie outside what was seen."""
+    query = (
+        select(_W.T2W_WRITEID)
+        .join(TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID, isouter=True)
+        .where(
+            _W.T2W_DATABASE == table.database,
+            _W.T2W_TABLE == table.name,
+            _W.T2W_WRITEID > (min(seen.exceptions, default=seen.high_watermark + 1) - 1),
+            or_(TXNS.c.TXN_STATE.is_(None), TXNS.c.TXN_STATE != TxnState.ABORTED.value),
+        )
+    )
+    return any(w != write_id and not seen.is_valid(w) for w in db.execute(query).scalars())
 
 
 def _accurate(text: str | None) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -93,9 +93,15 @@ class HiveAlterations(HiveCatalog):
     # --- partitions --------------------------------------------------------------------------------------------------
 
     def rename_partition(
-        self, database: str, table: str, name: str, partition: Partition, *, write_ids: ValidWriteIdList | None = None
+        self,
+        name: str,
+        partition: Partition,
+        *,
+        properties: Mapping[str, str] | None = None,
+        write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """The location of ``partition`` is not looked at: the metastore moves the files where it wants them."""
+        database, table = partition.database, partition.table
         owner = self._raw_table(database, table)
         old = self._raw_partition(owner, name)
         keys = [k.name for k in owner.partitionKeys]

@@ -139,6 +139,7 @@ class HiveCatalog(HiveClient):
         self.get_database(table.database)
         made = _counted(translate.table_to_thrift(table), holds_rows or table.is_view)
         not_null, defaults = translate.not_null_constraints(table), translate.default_constraints(table)
+        checks = translate.check_constraints(table)
 
         def create(client: Any) -> None:
             if self._is_hive4:
@@ -147,12 +148,13 @@ class HiveCatalog(HiveClient):
                         table=made,
                         notNullConstraints=not_null or None,
                         defaultConstraints=defaults or None,
+                        checkConstraints=checks or None,
                         processorCapabilities=list(CAPABILITIES),
                         processorIdentifier=PROCESSOR,
                     )
                 )
-            elif not_null or defaults:
-                client.create_table_with_constraints(made, [], [], [], not_null, defaults, [])
+            elif not_null or defaults or checks:
+                client.create_table_with_constraints(made, [], [], [], not_null, defaults, checks)
             else:
                 client.create_table(made)
 

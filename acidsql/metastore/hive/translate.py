@@ -226,6 +226,24 @@ def default_constraints(table: Table) -> list[Any]:
     ]
 
 
+def check_constraints(table: Table) -> list[Any]:
+    """CHECK of a table, over the columns of the row."""
+    return [
+        ttypes.SQLCheckConstraint(
+            catName=CATALOG,
+            table_db=table.database,
+            table_name=table.name,
+            column_name=None,
+            check_expression=condition,
+            dc_name=f"cc_{uuid.uuid4().hex[:16]}",
+            enable_cstr=True,
+            validate_cstr=False,
+            rely_cstr=True,
+        )
+        for condition in table.checks
+    ]
+
+
 def partition_to_thrift(partition: Partition, table: Any) -> Any:
     """A partition with its own copy of the table's storage descriptor, as Hive registers one."""
     storage = deepcopy(table.sd)

@@ -64,7 +64,7 @@ def _new_columns(cursor: Cursor) -> tuple[ColumnDef, ...]:
 
 
 def _end(cursor: Cursor) -> None:
-    """``[CASCADE | RESTRICT]``: whether the partitions of a table change with it, which those of ACID tables always do."""
+    """``[CASCADE | RESTRICT]``: whether a table's partitions follow it; those of ACID tables do in any case."""
     cursor.accept_one_of("CASCADE", "RESTRICT")
     cursor.expect_end()
 
@@ -87,7 +87,7 @@ class _Change:
 
 def _change(cursor: Cursor, table: TableName) -> Statement | None:
     """Hive's ``CHANGE [COLUMN] old new type [COMMENT '…'] [FIRST | AFTER c] [CASCADE | RESTRICT]``."""
-    if cursor.word == "COLUMN" and cursor.peek().is_name and cursor.peek(2).is_name and _goes_on(cursor, 3):
+    if cursor.word == "COLUMN" and _is_keyword(cursor):
         cursor.advance()
     old = cursor.expect_name("a column name")
     if cursor.word == ".":
@@ -114,22 +114,28 @@ def _change(cursor: Cursor, table: TableName) -> Statement | None:
     )
 
 
-def _goes_on(cursor: Cursor, ahead: int) -> bool:
-    """Whether COLUMN is the keyword: a name, a name and a type follow it, and not the type alone."""
-    following = cursor.peek(ahead)
-    return following.is_name or following.kind is Kind.STRING or cursor.peek(2).word == "COMMENT"
+def _is_keyword(cursor: Cursor) -> bool:
+    """Whether COLUMN is the keyword: a name, a name and a type follow it (or an action), and not a name and a type."""
+    if not cursor.peek().is_name:
+        return False
+    cursor.advance()
+    second, third = cursor.peek(), cursor.peek(2)
+    found = second.word == "." or (second.is_name and (third.is_name or _at_action(cursor, 1)))
+    cursor.at -= 1
+    return found
 
 
-def _at_action(cursor: Cursor) -> bool:
-    """Whether one of Spark's actions stands here, and not the new name of a column and its type."""
-    following, second = cursor.peek(), cursor.peek(2)
-    if cursor.word == "COMMENT":
+def _at_action(cursor: Cursor, ahead: int = 0) -> bool:
+    """Whether one of Spark's actions stands there, and not the new name of a column and its type."""
+    word = cursor.peek(ahead).word
+    following, second = cursor.peek(ahead + 1), cursor.peek(ahead + 2)
+    if word == "COMMENT":
         return following.kind is Kind.STRING
-    if cursor.word == "FIRST":
+    if word == "FIRST":
         return following.kind is Kind.END
-    if cursor.word == "AFTER":
+    if word == "AFTER":
         return following.is_name and second.kind is Kind.END
-    if cursor.word in ("SET", "DROP"):
+    if word in ("SET", "DROP"):
         return (following.word, second.word) == ("NOT", "NULL") or following.word == "DEFAULT"
     return False
 

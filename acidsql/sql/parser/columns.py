@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from acidsql.errors import AcidError
 from acidsql.sql.parser.cursor import Cursor
 from acidsql.sql.statements import ColumnDef, Span
 from acidsql.sql.tokens import Kind
 
-_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
-_OPTIONS = ("COMMENT", "NOT", "DEFAULT", "GENERATED", "NULL", "REFERENCES", "DISABLE", *_CONSTRAINTS)
+_CONSTRAINTS = ("PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
+_NAMED = (*_CONSTRAINTS, "NOT", "DEFAULT")
+"""What may follow ``CONSTRAINT name``."""
+_OPTIONS = ("GENERATED", "NULL", "REFERENCES", "DISABLE", *_CONSTRAINTS)
 
 
-def columns(cursor: Cursor, refused: list[AcidError]) -> tuple[ColumnDef, ...]:
-    """``(name type …, …)``. Constraints of Spark's own tables are read over; ``refused`` takes an error for each."""
+@dataclass(frozen=True)
+class Elements:
+    """What stands in the parentheses of CREATE TABLE."""
+
+    columns: tuple[ColumnDef, ...] = ()
+    checks: tuple[Span, ...] = ()
+    """The conditions of CHECK constraints beside the columns."""
+
+
+def elements(cursor: Cursor, refused: list[AcidError]) -> Elements:
+    """``(name type …, [CONSTRAINT name] CHECK (condition), …)``.
+
+    Other constraints of Spark's own tables are read over; ``refused`` takes an error for each.
+    """
     found: list[ColumnDef] = []
+    checks: list[Span] = []
 
     def one() -> None:
-        if _at_table_constraint(cursor):
-            _skip_constraint(cursor, refused)
-        else:
+        if not _at_table_constraint(cursor):
             found.append(column(cursor, refused, "a column name"))
+            return
+        _constraint_name(cursor)
+        if cursor.word == "CHECK":
+            checks.append(_check(cursor, refused))
+        if cursor.word not in (",", ")"):
+            _skip_constraint(cursor, refused)
 
     cursor.list_in_parentheses(one)
-    return tuple(found)
+    return Elements(tuple(found), tuple(checks))
+
+
+def _constraint_name(cursor: Cursor) -> None:
+    """``[CONSTRAINT name]``: a name is allowed and means nothing, as constraints are named by their conditions here."""
+    if cursor.word == "CONSTRAINT" and cursor.peek(2).word in _NAMED:
+        cursor.advance()
+        cursor.expect_name("a name for the constraint")
+
+
+def _check(cursor: Cursor, refused: list[AcidError]) -> Span:
+    """``CHECK (condition) [ENABLE …]``: the condition."""
+    cursor.expect("CHECK")
+    if cursor.word != "(":
+        raise cursor.error("Expected a condition in parentheses")
+    opened = cursor.at
+    cursor.skip_brackets()
+    if cursor.at == opened + 2:
+        raise cursor.error("Expected a condition", cursor.tokens[opened + 1])
+    condition = cursor.span(opened + 1, cursor.at - 1)
+    _traits(cursor, refused)
+    return condition
+
+
+def _traits(cursor: Cursor, refused: list[AcidError]) -> None:
+    """``[ENABLE | ENFORCED] [VALIDATE | NOVALIDATE] [RELY | NORELY]``; one that is not enforced is refused."""
+    while True:
+        if cursor.word == "DISABLE" or cursor.sees("NOT", "ENFORCED"):
+            refused.append(cursor.unsupported("Constraints of ACID tables are enforced here"))
+            cursor.accept("NOT")
+            cursor.advance()
+        elif not cursor.accept_one_of("ENABLE", "ENFORCED", "VALIDATE", "NOVALIDATE", "RELY", "NORELY"):
+            return
 
 
 _TYPES = (
@@ -45,27 +98,31 @@ def _at_table_constraint(cursor: Cursor) -> bool:
 
 
 def column(cursor: Cursor, refused: list[AcidError], what: str, stops: tuple[str, ...] = (",", ")")) -> ColumnDef:
-    """``name type`` and, in any order, COMMENT, NOT NULL and DEFAULT, up to one of the words that end it."""
+    """``name type`` and, in any order, COMMENT, NOT NULL, DEFAULT and CHECK, up to one of the words that end it."""
     name = cursor.expect_name(what)
     type = data_type(cursor)
     comment: str | None = None
     not_null = False
     default: Span | None = None
+    check: Span | None = None
     while cursor.word not in stops and not cursor.at_end():
+        _constraint_name(cursor)
         if cursor.accept("COMMENT"):
             comment = cursor.expect_string("a comment")
         elif cursor.accept("NOT"):
             cursor.expect("NULL")
             not_null = True
+            _traits(cursor, refused)
         elif cursor.accept("DEFAULT"):
             default = _default(cursor)
-        elif cursor.accept("ENABLE"):
-            continue
+            _traits(cursor, refused)
+        elif cursor.word == "CHECK" and check is None:
+            check = _check(cursor, refused)
         elif cursor.word in _OPTIONS:
             _skip_constraint(cursor, refused)
         else:
-            raise cursor.error("Expected COMMENT, NOT NULL, DEFAULT, , or )")
-    return ColumnDef(name, type, comment, not_null, default)
+            raise cursor.error("Expected COMMENT, NOT NULL, DEFAULT, CHECK, , or )")
+    return ColumnDef(name, type, comment, not_null, default, check)
 
 
 def _default(cursor: Cursor) -> Span:
@@ -87,7 +144,9 @@ def _at_option(cursor: Cursor) -> bool:
         return cursor.peek().kind is Kind.STRING
     if cursor.word == "GENERATED":
         return cursor.peek().word == "ALWAYS"
-    return cursor.word in ("ENABLE", "DISABLE", *_CONSTRAINTS)
+    if cursor.word == "CONSTRAINT":
+        return cursor.peek(2).word in _NAMED
+    return cursor.word in ("ENABLE", "ENFORCED", "DISABLE", *_CONSTRAINTS)
 
 
 def _skip_constraint(cursor: Cursor, refused: list[AcidError]) -> None:

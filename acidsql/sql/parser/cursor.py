@@ -287,7 +287,7 @@ class Cursor:
         """
         first, cast_end = self.at, -1
         while not self.at_end() and self.word != "," and self.word not in _CLOSED:
-            if self.at_phrase(stops) and (self.at == cast_end or self._ends_expression(first)):
+            if self.at_phrase(stops) and (self.at == cast_end or self._ends_expression(first, stops)):
                 break
             if self.word in _CLOSING:
                 self.skip_brackets()
@@ -307,9 +307,11 @@ class Cursor:
         word = self.word
         return any(word == p or (p.startswith(f"{word} ") and self.sees(*p.split())) for p in phrases)
 
-    def _ends_expression(self, first: int) -> bool:
-        """Whether the stop word that stands here is one, and not a column of that name."""
+    def _ends_expression(self, first: int, stops: Collection[str]) -> bool:
+        """Whether the stop word that stands here is one, and not a column of that name; two words are none."""
         before, after = self.tokens[self.at - 1], self.peek()
+        if self.word not in stops:
+            return before.word != "."
         if self.at > first:
             return before.word != "." and not self._wants_operand(self.at - 1)
         return not (after.kind is Kind.SYMBOL and after.word not in "([{")

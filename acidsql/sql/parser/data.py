@@ -11,8 +11,7 @@ def truncate(cursor: Cursor) -> Statement:
     """``TRUNCATE [TABLE] t [PARTITION (…)]``; Hive's COLUMNS and FORCE are for tables that are not ACID."""
     first = cursor.at
     cursor.expect("TRUNCATE")
-    if cursor.word == "TABLE" and cursor.peek().is_name:
-        cursor.advance()
+    cursor.accept("TABLE")
     table = cursor.expect_table()
     partition = cursor.partition_spec()
     if cursor.word in ("COLUMNS", "FORCE"):

@@ -29,7 +29,9 @@ Action = MergeUpdate | MergeDelete | MergeInsert
 def merge(cursor: Cursor, with_clause: Span | None = None) -> Merge:
     """``MERGE [WITH SCHEMA EVOLUTION] INTO t [[AS] a] USING source ON condition WHEN … THEN … …``."""
     cursor.expect("MERGE")
-    schema_evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    schema_evolution = cursor.word == "WITH"
+    if schema_evolution:
+        cursor.expect("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
     table = cursor.expect_table()
     alias = table_alias(cursor, "USING")
@@ -56,7 +58,7 @@ def _source(cursor: Cursor) -> MergeSource:
     elif _at_values(cursor):
         query = _values(cursor)
     else:
-        table = cursor.expect_table("a table, or a query in parentheses,")
+        table = cursor.expect_table("a table or a query in parentheses")
     alias = table_alias(cursor, "ON")
     columns = None
     if alias is not None and cursor.word == "(":

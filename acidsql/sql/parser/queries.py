@@ -66,7 +66,7 @@ def multi_insert(cursor: Cursor, with_clause: Span | None = None) -> MultiInsert
     first = cursor.at
     cursor.expect("FROM")
     if _at_insert(cursor):
-        raise cursor.error("Expected a table, or a query in parentheses, after FROM")
+        raise cursor.error("Expected a table or a query in parentheses after FROM")
     while not _at_insert(cursor):
         _skip_one(cursor)
     source = cursor.span(first)

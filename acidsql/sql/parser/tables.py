@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from acidsql.errors import AcidError
-from acidsql.sql.parser.columns import at_column, column, columns, skip_one
-from acidsql.sql.parser.cursor import Cursor
-from acidsql.sql.parser.passthrough import passthrough
-from acidsql.sql.statements import ColumnDef, CreateTable, Name, Statement
+from acidsql.sql.parser.columns import Elements, at_column, column, elements, skip_one
+from acidsql.sql.parser.cursor import Cursor, LeftToSpark
+from acidsql.sql.statements import ColumnDef, CreateTable, Name, Statement, TableName
 from acidsql.sql.tokens import Kind
 
 
@@ -28,7 +27,7 @@ class _Clauses:
     ``refused`` are those that Spark carries out on its own tables and acidsql cannot on ACID tables.
     """
 
-    columns: tuple[ColumnDef, ...] = ()
+    elements: Elements = field(default_factory=Elements)
     partition_keys: tuple[ColumnDef, ...] = ()
     comment: str | None = None
     stored_as: str | None = None
@@ -52,10 +51,9 @@ def create_table(cursor: Cursor) -> Statement:
     if_not_exists = cursor.if_not_exists()
     table = cursor.expect_table()
     clauses = _Clauses()
-    if cursor.word == "LIKE":
-        return _create_like(cursor, transactional)
-    if cursor.word == "(" and (not cursor.at_query() or at_column(cursor)):
-        clauses.columns = columns(cursor, clauses.refused)
+    like = _like(cursor)
+    if like is None and cursor.word == "(" and (not cursor.at_query() or at_column(cursor)):
+        clauses.elements = elements(cursor, clauses.refused)
     while not cursor.at_end() and not _at_as_query(cursor):
         _clause(cursor, clauses)
     query = None
@@ -69,7 +67,7 @@ def create_table(cursor: Cursor) -> Statement:
     return CreateTable(
         cursor.statement_span(),
         table,
-        c.columns,
+        c.elements.columns,
         c.partition_keys,
         if_not_exists=if_not_exists,
         transactional=transactional,
@@ -83,22 +81,18 @@ def create_table(cursor: Cursor) -> Statement:
         sorted_by=c.sorted_by,
         num_buckets=c.num_buckets,
         query=query,
+        checks=c.elements.checks,
+        like=like,
     )
 
 
-def _create_like(cursor: Cursor, transactional: bool) -> Statement:
-    """CREATE TABLE … LIKE: Spark's, where it is not to make an ACID table."""
-    like = cursor.advance()
-    cursor.expect_table()
-    properties: Mapping[str, str] = {}
-    while not cursor.at_end():
-        if cursor.accept("TBLPROPERTIES"):
-            properties = cursor.properties()
-        else:
-            cursor.advance()
-    if transactional or _property(properties, "transactional").lower() == "true":
-        raise cursor.unsupported("CREATE TABLE … LIKE of an ACID table comes in a later version", like)
-    return passthrough(cursor)
+def _like(cursor: Cursor) -> TableName | None:
+    """``[LIKE other]``; Hive's ``LIKE FILE format '…'``, which reads columns from a file, is left to Spark."""
+    if not cursor.accept("LIKE"):
+        return None
+    if cursor.word == "FILE" and cursor.peek().is_name and cursor.peek(2).kind is Kind.STRING:
+        raise LeftToSpark
+    return cursor.expect_table()
 
 
 def _at_as_query(cursor: Cursor) -> bool:

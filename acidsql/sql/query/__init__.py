@@ -21,10 +21,10 @@ def read_query(source: str, tokens: list[Token]) -> Structure:
     return reader.found
 
 
-def read_expression(source: str, tokens: list[Token]) -> tuple[Structure, Scope]:
-    """The structure of an expression, and the scope that its own columns belong to."""
+def read_expression(source: str, tokens: list[Token], ctes: frozenset[str]) -> tuple[Structure, Scope]:
+    """The structure of an expression, and the scope that its own columns belong to; its subqueries see ``ctes``."""
     reader = _QueryReader(source, tokens)
-    scope = Scope(None, frozenset())
+    scope = Scope(None, ctes)
     reader.walk(scope)
     reader.finish()
     return reader.found, scope

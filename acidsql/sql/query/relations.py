@@ -9,6 +9,10 @@ from acidsql.sql.query.tokens import BY, HARDLY_ALIAS, JOINS, NEVER_ALIAS
 from acidsql.sql.statements import Span, TableName
 from acidsql.sql.tokens import Kind, tokenize
 
+_VERSIONS = {"VERSION", "SYSTEM_VERSION"}
+_TRAVELS = {*_VERSIONS, "TIMESTAMP", "SYSTEM_TIME"}
+_UNITS = {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"}
+
 
 class RelationReader(ExpressionReader):
     """Finds the tables of a FROM clause."""
@@ -226,12 +230,7 @@ class RelationReader(ExpressionReader):
         return [relation]
 
     def table_suffixes(self, relation: Relation) -> None:
-        ahead = 1 if self.word == "FOR" else 0
-        is_travel = self.peek(ahead).word in ("VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME")
-        if is_travel and self.peek(ahead + 1).word == "AS" and self.peek(ahead + 2).word == "OF":
-            relation.time_travel, relation.filtered = True, False
-            self.step(ahead + 3)
-            self.one(relation.scope)
+        self.time_travel(relation)
         if self.word == "WITH" and self.peek().word == "(":
             self.step()
             self.skip_group()
@@ -239,6 +238,52 @@ class RelationReader(ExpressionReader):
             self.sample()
             relation.filtered = False
         relation.end = self.tokens[self.at - 1].end
+
+    def time_travel(self, relation: Relation) -> None:
+        """``[FOR] (VERSION | TIMESTAMP | SYSTEM_VERSION | SYSTEM_TIME) AS OF value``."""
+        first = self.at
+        ahead = 1 if self.word == "FOR" else 0
+        kind = self.peek(ahead).word
+        if kind not in _TRAVELS or (self.peek(ahead + 1).word, self.peek(ahead + 2).word) != ("AS", "OF"):
+            return
+        self.step(ahead + 3)
+        value = self.at
+        self.travel_value(relation.scope)
+        relation.travel = self.span(first)
+        if kind in _VERSIONS and self.is_version(value):
+            relation.version = self.span(value)
+        else:
+            relation.filtered = False
+
+    def travel_value(self, scope: Scope) -> None:
+        """A value: a literal, a parameter, a call or a group in brackets, and what operators join to it."""
+        while True:
+            while self.word in ("-", "+"):
+                self.step()
+            is_interval = self.word == "INTERVAL" and self.peek(2).word.removesuffix("S") in _UNITS
+            is_typed = self.word in ("INTERVAL", "DATE", "TIMESTAMP") and self.peek().kind in (Kind.STRING, Kind.NUMBER)
+            if is_typed and is_interval:
+                self.step(3)
+            elif is_typed or (self.word == ":" and self.peek().is_name):
+                self.step(2)
+            else:
+                self.one(scope)
+            if self.word == "(":
+                self.one(scope)
+            if self.word not in ("-", "+", "*", "/", "||"):
+                return
+            self.step()
+
+    def is_version(self, first: int) -> bool:
+        """Whether a whole number or ``:parameter`` stands from this token to the one before this place."""
+        tokens = self.tokens[first : self.at]
+        if len(tokens) == 1:
+            return tokens[0].kind is Kind.NUMBER and tokens[0].text.isdecimal()
+        return len(tokens) == 2 and tokens[0].word == ":" and tokens[1].is_name
+
+    def span(self, first: int) -> Span:
+        """The text from the token at this index to the one before this place."""
+        return Span(self.source, self.tokens[first].start, self.tokens[self.at - 1].end)
 
     def sample(self) -> None:
         self.step()

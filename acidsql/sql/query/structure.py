@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from acidsql.sql.statements import TableName
+from acidsql.sql.statements import Span, TableName
 
 Range = tuple[int, int]
 """Tokens from the first index to the one before the second."""
@@ -25,6 +25,8 @@ class Relation:
         visible: False on the right of SEMI and ANTI joins.
         filtered: Whether a condition of WHERE on its columns may be put upon the table itself: not on the
             null-supplying side of an outer join, not sampled, not pivoted, no columns renamed.
+        travel: The clause ``VERSION AS OF …`` or ``TIMESTAMP AS OF …`` behind the name.
+        version: What is behind VERSION AS OF, where it is a whole number or a ``:parameter``.
         obstacle: Why a table with a ROW__ID column, or a snapshot, cannot stand here; None where it can.
     """
 
@@ -37,13 +39,21 @@ class Relation:
     body_start: int = 0
     visible: bool = True
     filtered: bool = True
-    time_travel: bool = False
+    travel: Span | None = None
+    version: Span | None = None
     obstacle: str | None = None
 
     @property
     def shown_name(self) -> str:
         """The name that columns may be qualified with."""
         return self.alias if self.alias is not None else self.name.table
+
+    @property
+    def travel_problem(self) -> str:
+        """Why a ``travel`` without a ``version`` cannot be followed."""
+        clause = self.travel.text.upper() if self.travel is not None else ""
+        by_time = clause.removeprefix("FOR").lstrip().startswith(("TIMESTAMP", "SYSTEM_TIME"))
+        return "as of a time" if by_time else "as of a version that is not a whole number"
 
 
 @dataclass(eq=False)

@@ -372,7 +372,8 @@ def test_a_compacted_single_write_id_replaces_its_statements(tmp_path: Path) -> 
 def test_files_of_a_delta_are_bucket_files_and_loaded_files_wherever_they_lie(tmp_path: Path) -> None:
     build(tmp_path, *[f"delta_2_2_0/{f}" for f in ("bucket_00001_0", "bucket_00000", "000000_0", "_orc_acid_version")])
     build(tmp_path, "delta_2_2_0/HIVE_UNION_SUBDIR_1/000001_0", "delta_2_2_0/.tmp/bucket_00003", "delta_2_2_0/notes")
-    build(tmp_path, "delta_3_5/bucket_00000", "delta_3_5/bucket_00000_flush_length")
+    build(tmp_path, "delta_3_5/bucket_00000")
+    side_file(tmp_path, "delta_3_5/bucket_00000", 5)
     first, second = state_of(tmp_path).deltas
     assert [(f.name, f.bucket_id) for f in first.files] == [
         ("000000_0", 0),
@@ -430,3 +431,94 @@ def test_the_summary_sees_the_largest_ids_in_all_partitions(tmp_path: Path) -> N
 def test_the_summary_of_original_files_alone_is_zero(tmp_path: Path) -> None:
     build(tmp_path, "000000_0", "base_-9223372036854775808/bucket_0")
     assert directory_summary(LocalFileSystem(), str(tmp_path)) == (0, 0)
+
+
+def side_file(root: Path, file: str, *lengths: int) -> None:
+    content = b"".join(length.to_bytes(8, "big", signed=True) for length in lengths)
+    (root / f"{file}_flush_length").write_bytes(content)
+
+
+def lengths(state: AcidState) -> list[tuple[str, int, bool]]:
+    return [(f.name, f.length, f.is_prefix) for d in state.deltas for f in d.files]
+
+
+def test_the_last_length_of_a_side_file_is_where_a_streamed_file_ends(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_9/bucket_00000", "delta_1_9/bucket_00001", "delta_1_9/bucket_00002")
+    side_file(tmp_path, "delta_1_9/bucket_00000", 2, 3)
+    side_file(tmp_path, "delta_1_9/bucket_00001", 2, 5)
+    assert lengths(state_of(tmp_path)) == [
+        ("bucket_00000", 3, True),
+        ("bucket_00001", 5, False),
+        ("bucket_00002", 5, False),
+    ]
+
+
+def test_a_length_that_is_being_written_does_not_count_yet(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_9/bucket_00000")
+    (tmp_path / "delta_1_9/bucket_00000_flush_length").write_bytes((4).to_bytes(8, "big") + b"\0\0\0")
+    assert lengths(state_of(tmp_path)) == [("bucket_00000", 4, True)]
+
+
+def test_a_streamed_file_of_which_nothing_is_committed_holds_no_rows(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_9/bucket_00000")
+    side_file(tmp_path, "delta_1_9/bucket_00000", 0)
+    assert lengths(state_of(tmp_path)) == [("bucket_00000", 0, True)]
+
+
+def test_a_side_file_that_says_nothing_is_an_error(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_9/bucket_00000")
+    side_file(tmp_path, "delta_1_9/bucket_00000")
+    with pytest.raises(CorruptFile, match="bucket_00000_flush_length is there, but says no length"):
+        state_of(tmp_path)
+
+
+@pytest.mark.parametrize("directory", ["delta_3_3", "delta_1_9_v7", "delete_delta_1_9", "base_9"])
+def test_side_files_count_in_uncompacted_deltas_of_several_transactions_only(tmp_path: Path, directory: str) -> None:
+    build(tmp_path, f"{directory}/bucket_00000")
+    side_file(tmp_path, f"{directory}/bucket_00000", 2)
+    state = state_of(tmp_path)
+    [found] = [f for d in (state.base, *state.deltas) if d for f in d.files]
+    assert (found.name, found.length, found.is_prefix) == ("bucket_00000", 5, False)
+
+
+def test_a_side_file_that_is_removed_after_the_listing_means_that_the_file_is_whole(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_9/bucket_00000")
+    side_file(tmp_path, "delta_1_9/bucket_00000", 2)
+
+    class Closing(LocalFileSystem):
+        def read_bytes(self, path: str) -> bytes:
+            Path(path).unlink()
+            return super().read_bytes(path)
+
+    state = acid_state(Closing(), str(tmp_path), ValidWriteIdList("db.t", 100), ALL_TXNS)
+    assert lengths(state) == [("bucket_00000", 5, False)]
+
+
+def test_of_an_insert_only_table_files_of_any_name_are_data(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_1_0/4b1f_data.0.orc", "delta_1_1_0/000000_0", "delta_1_1_0/_done", "delta_1_1_0/x/part-1")
+    ids = ValidWriteIdList("db.t", 100)
+    [delta] = acid_state(LocalFileSystem(), str(tmp_path), ids, ALL_TXNS, any_file_name=True).deltas
+    assert [f.name for f in delta.files] == ["000000_0", "4b1f_data.0.orc", "part-1"]
+
+
+def test_the_version_file_of_a_directory_is_noticed(tmp_path: Path) -> None:
+    build(tmp_path, "delta_1_1_0/bucket_00000", "delta_1_1_0/_orc_acid_version", "delta_2_2_0/bucket_00000")
+    assert [d.has_version_file for d in state_of(tmp_path).deltas] == [True, False]
+
+
+def test_data_directories_are_the_base_and_the_deltas_with_rows(tmp_path: Path) -> None:
+    build(tmp_path, "base_1/bucket_00000", "delta_2_2_0/bucket_00000", "delete_delta_2_2_0/bucket_00000")
+    state = state_of(tmp_path)
+    assert [Path(d.path).name for d in state.data_directories] == ["base_1", "delta_2_2_0"]
+    assert not state.is_empty
+
+
+@pytest.mark.parametrize("paths", [(), ("base_1/",), ("delete_delta_2_2_0/bucket_00000",)])
+def test_a_state_without_any_data_file_is_empty(tmp_path: Path, paths: tuple[str, ...]) -> None:
+    build(tmp_path, *paths)
+    assert state_of(tmp_path).is_empty
+
+
+def test_a_state_of_original_files_is_not_empty(tmp_path: Path) -> None:
+    build(tmp_path, "000000_0")
+    assert not state_of(tmp_path).is_empty

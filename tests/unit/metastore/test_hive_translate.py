@@ -79,7 +79,7 @@ class TestTables:
     def test_that_are_altered_have_what_is_new_and_keep_the_rest(self, old: Table, new: Table) -> None:
         there = translate.altered_table(translate.table_to_thrift(old), new)
         found = translate.table_from_thrift(through_bytes(there), constraints_of(new))
-        kept = ("database", "name", "bucket_columns", "num_buckets", "table_type", "owner", "created_at")
+        kept = ("database", "name", "bucket_columns", "num_buckets", "owner", "created_at")
         assert found == replace(new, **{name: getattr(old, name) for name in kept})
 
     def test_are_described_as_hive_describes_its_own(self) -> None:

@@ -23,13 +23,15 @@ def test_settings_come_back_from_their_file(tmp_path: Path) -> None:
 
 
 def test_all_of_hive_listens_on_the_loopback_address_and_lives_in_its_home() -> None:
-    settings = hive_settings(Path("/home/of/run"), metastore=1, derby=2, hiveserver2=3)
+    database = {"javax.jdo.option.ConnectionURL": "jdbc:postgresql://127.0.0.1:2/hive"}
+
+    settings = hive_settings(Path("/home/of/run"), metastore=1, hiveserver2=3, database=database)
 
     assert settings["hive.metastore.uris"] == "thrift://127.0.0.1:1"
     assert settings["metastore.thrift.bind.host"] == "127.0.0.1"
     assert settings["hive.server2.thrift.bind.host"] == "127.0.0.1"
     assert settings["hive.server2.thrift.port"] == "3"
-    assert settings["javax.jdo.option.ConnectionURL"] == "jdbc:derby://127.0.0.1:2//home/of/run/metastore"
+    assert settings["javax.jdo.option.ConnectionURL"] == "jdbc:postgresql://127.0.0.1:2/hive"
     for name in settings:
         if name.endswith((".dir", "dir", ".location", ".directory")):
             assert "/home/of/run/" in settings[name], name
@@ -49,6 +51,7 @@ def test_the_settings_come_first_on_the_class_path_and_the_jars_keep_their_order
 def test_the_cache_must_be_where_hive_can_read_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyhive")
     monkeypatch.setattr(hive, "find_java", lambda: Path("java"))
+    monkeypatch.setattr(hive, "postgres_is_possible", lambda: None)
     monkeypatch.setenv("ACIDSQL_TEST_CACHE", str(tmp_path / "plain"))
     assert hive.hive_is_possible() is None
 
@@ -65,6 +68,14 @@ def test_without_java_there_is_no_hive_and_the_reason_says_so(monkeypatch: pytes
     monkeypatch.setattr(hive, "find_java", none)
 
     assert hive.hive_is_possible() == "no Java here"
+
+
+def test_without_postgresql_there_is_no_hive_and_the_reason_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyhive")
+    monkeypatch.setattr(hive, "find_java", lambda: Path("java"))
+    monkeypatch.setattr(hive, "postgres_is_possible", lambda: "no PostgreSQL here")
+
+    assert hive.hive_is_possible() == "no PostgreSQL here"
 
 
 def test_without_the_client_there_is_no_hive_and_the_reason_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +95,7 @@ def test_what_does_not_run_cannot_be_asked(tmp_path: Path) -> None:
 def test_a_standing_hive_is_found_again_with_its_ports(tmp_path: Path) -> None:
     assert HiveServer.attach(cache=tmp_path) is None
     run = Run.new("hive", tmp_path / "runs", standing=True)
-    (run.home / "run" / "ports.json").write_text('{"metastore": 21, "hiveserver2": 22, "derby": 23, "compactor": 24}')
+    (run.home / "run" / "ports.json").write_text('{"metastore": 21, "hiveserver2": 22, "compactor": 23}')
 
     found = HiveServer.attach(cache=tmp_path)
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.services import hive, maven, metastore31
+from tests.services import hive, maven, metastore31, postgres
 
 CLASSIFIER = "{http://ant.apache.org/ivy/maven}classifier"
 LOCKS = pytest.mark.parametrize("lock", [hive.LOCK, metastore31.LOCK], ids=lambda lock: lock.name)
@@ -40,6 +40,19 @@ def test_the_last_of_the_metastore_is_the_agent() -> None:
 
     assert artifacts[0].version == metastore31.VERSION
     assert artifacts[-1].name == "byteman"
+
+
+@LOCKS
+def test_postgresqls_driver_is_among_the_jars(lock: Path) -> None:
+    assert "postgresql" in {artifact.name for artifact in maven.read_lock(lock)}
+
+
+def test_there_is_a_postgresql_for_each_kind_of_machine() -> None:
+    artifacts = maven.read_lock(postgres.LOCK)
+
+    for machine in postgres._MACHINES.values():
+        (found,) = (artifact for artifact in artifacts if artifact.name.endswith(machine))
+        assert found.version == postgres.VERSION
 
 
 def test_both_mean_the_same_file_by_the_same_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -113,6 +114,36 @@ def test_arguments_are_quoted_as_java_reads_them(run: Run, program: Callable[[st
     run.launch("server", program(OBEDIENT), ["a b", 'say "x"', "back\\slash"], dict(os.environ))
 
     assert (run.home / "run" / "server.args").read_text() == '"a b"\n"say \\"x\\""\n"back\\\\slash"\n'
+
+
+def test_another_program_is_told_by_its_own_option_which_file_to_read(run: Run, program: Callable[[str], Path]) -> None:
+    run.start("server", program(OBEDIENT), "--config-file=", "port = '1'\n", dict(os.environ))
+
+    file = run.home / "run" / "server.args"
+    pid = run.pid("server")
+    assert pid is not None
+    assert eventually(lambda: f"--config-file={file}" in runs.command_line(pid))
+    assert file.read_text() == "port = '1'\n"
+
+
+def test_a_process_is_ended_by_the_signal_that_it_wants_also_when_only_its_files_are_known(
+    run: Run, program: Callable[[str], Path]
+) -> None:
+    wanting = OBEDIENT.replace("print", "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print", 1)
+    run.start("server", program(wanting), "@", "", dict(os.environ), ended_by=signal.SIGINT)
+    assert eventually(lambda: "started" in run.output("server"))
+    process = run._children["server"]
+
+    found = Run(run.home)
+    assert found.pid("server") == process.pid
+    found._signal("server", found._ended_by("server"))
+
+    assert process.wait(60) == -signal.SIGINT
+
+
+def test_a_process_of_another_user_is_in_that_users_group_alone() -> None:
+    assert runs.as_user(None) == {}
+    assert runs.as_user("nobody") == {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []}
 
 
 def test_stopping_a_run_ends_its_processes_and_removes_its_home(run: Run, program: Callable[[str], Path]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from acidsql.sql.references import References, analyse_expression, analyse_query
@@ -179,7 +181,7 @@ def test_the_where_of_its_own_select_counts(text: str) -> None:
         "FROM emp |> WHERE p = 1",
         "SELECT * FROM emp WHERE p = 1 |> SELECT p",
         "TABLE emp",
-        "SELECT * FROM emp VERSION AS OF 1 WHERE p = 1",
+        "SELECT * FROM emp TIMESTAMP AS OF '2020-01-01' WHERE p = 1",
         "SELECT * FROM emp JOIN x WHERE p = 1",
         "SELECT * FROM emp, (SELECT 1 AS p) x WHERE p = 1",
         "SELECT * FROM emp LATERAL VIEW explode(a) t AS p WHERE p = 1",
@@ -279,3 +281,44 @@ def test_the_tables_in_the_subqueries_of_an_expression_have_theirs() -> None:
 
 def test_a_query_has_no_target() -> None:
     assert analysed("SELECT 1 FROM emp WHERE p = 1").conjuncts(None, KEYS) == ()
+
+
+# --- conditions of MERGE ---------------------------------------------------------------------------------------------
+
+ON = "t.p = 1 AND q = 2 AND s.p = 3 AND t.q > t.p AND t.p = s.q AND (t.p < 9 OR t.q < 9) AND x.t.p = 1"
+
+
+def of_merge(condition: str, alias: str | None = "t", **options: Any) -> list[str]:
+    target = TableName("emp", "hr", Span("hr.emp", 0, 6))
+    references = analyse_expression(Span(condition, 0, len(condition)), target=target, alias=alias, **options)
+    return [c.text for c in references.conjuncts(None, KEYS)]
+
+
+SRC = TableName("src", None, Span("src", 0, 3))
+OTHER_EMP = TableName("Emp", "x", Span("x.Emp", 0, 5))
+
+
+@pytest.mark.parametrize("options", [{"others": ["s"]}, {"other": (None, "s")}, {"other": (SRC, "s")}, {"others": ()}])
+def test_beside_a_source_only_columns_qualified_by_the_target_count(options: dict[str, Any]) -> None:
+    assert of_merge(ON, **options) == ["t.p = 1", "t.q > t.p", "(t.p < 9 OR t.q < 9)"]
+
+
+def test_without_a_source_columns_without_a_qualifier_count_too() -> None:
+    assert of_merge(ON) == ["t.p = 1", "q = 2", "t.q > t.p", "(t.p < 9 OR t.q < 9)"]
+
+
+def test_a_source_without_a_name_hides_what_has_no_qualifier() -> None:
+    assert of_merge("p = 1 AND emp.p = 2", None, other=(None, None)) == ["emp.p = 2"]
+
+
+@pytest.mark.parametrize("options", [{"others": ["EMP"]}, {"other": (None, "emp")}, {"other": (OTHER_EMP, None)}])
+def test_a_name_that_the_source_has_too_proves_nothing(options: dict[str, Any]) -> None:
+    assert of_merge("p = 1 AND emp.p = 2", None, **options) == []
+
+
+def test_an_unaliased_target_is_known_by_its_table() -> None:
+    assert of_merge("emp.p = 1 AND t.p = 1 AND src.p = 1", None, other=(SRC, None)) == ["emp.p = 1"]
+
+
+def test_conditions_on_a_version_of_a_table_count() -> None:
+    assert conjuncts("SELECT * FROM emp VERSION AS OF 1 e WHERE p = 1 AND e.q = 2") == ["p = 1", "e.q = 2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -332,12 +333,63 @@ def test_row_id_is_refused_where_a_view_with_that_column_would_change_the_answer
     spliced(query(f"SELECT 1 FROM {source}"))
 
 
-@pytest.mark.parametrize("clause", ["VERSION AS OF 3", "FOR VERSION AS OF 3", "TIMESTAMP AS OF '2020-01-01'"])
-def test_time_travel_is_refused_for_views_alone(clause: str) -> None:
-    references = query(f"SELECT 1 FROM emp {clause}")
-    assert references.splice({}) == f"SELECT 1 FROM emp {clause}"
-    with pytest.raises(UnsupportedError, match="emp"):
+# --- versions --------------------------------------------------------------------------------------------------------
+
+VERSIONS = [
+    ("SELECT 1 FROM emp VERSION AS OF 3", ["3"], "SELECT 1 FROM `v0` AS `emp`"),
+    ("SELECT 1 FROM emp /* x */ FOR VERSION AS OF :n e", [":n"], "SELECT 1 FROM `v0` e"),
+    (
+        "SELECT 1 FROM hr.emp FOR SYSTEM_VERSION AS OF 07 AS e JOIN emp WHERE a",
+        ["07", None],
+        "SELECT 1 FROM `v0` AS e JOIN `v1` AS `emp` WHERE a",
+    ),
+    (
+        "SELECT 1 FROM a VERSION AS OF 1 TABLESAMPLE (1 ROWS), a VERSION AS OF 2 b",
+        ["1", "2"],
+        "SELECT 1 FROM `v0` TABLESAMPLE (1 ROWS) AS `a`, `v1` b",
+    ),
+    (
+        "SELECT *, ROW__ID FROM emp VERSION AS OF 1",
+        ["1"],
+        "SELECT * EXCEPT (`emp`.ROW__ID), ROW__ID FROM `v0` AS `emp`",
+    ),
+    ("SELECT 1 FROM emp version, version AS OF", [None, None], "SELECT 1 FROM `v0` version, `v1` AS OF"),
+]
+
+
+@pytest.mark.parametrize(("text", "versions", "expected"), VERSIONS, ids=[v[0][:60] for v in VERSIONS])
+def test_a_version_is_told_and_goes_with_the_name(text: str, versions: list[str | None], expected: str) -> None:
+    references = query(text)
+    assert [t.version.text if t.version else None for t in references.tables] == versions
+    assert references.splice({}) == text
+    assert spliced(references) == expected
+    assert references.exact
+
+
+@pytest.mark.parametrize(
+    ("clause", "problem"),
+    [
+        ("TIMESTAMP AS OF '2020-01-01'", "emp cannot be read as of a time"),
+        ("FOR SYSTEM_TIME AS OF current_timestamp() - INTERVAL '1' DAY", "emp cannot be read as of a time"),
+        ("TIMESTAMP AS OF date '2020-01-01'", "emp cannot be read as of a time"),
+        ("VERSION AS OF 'tag'", "as of a version that is not a whole number"),
+        ("VERSION AS OF -1", "as of a version that is not a whole number"),
+        ("VERSION AS OF 1 + 1", "as of a version that is not a whole number"),
+        ("VERSION AS OF 3L", "as of a version that is not a whole number"),
+        ("FOR VERSION AS OF (3)", "as of a version that is not a whole number"),
+        ("VERSION AS OF f(3)", "as of a version that is not a whole number"),
+    ],
+)
+@pytest.mark.parametrize("alias", ["", " e", " AS e"])
+def test_other_time_travel_is_refused_for_views_alone(clause: str, problem: str, alias: str) -> None:
+    text = f"SELECT 1 FROM emp {clause}{alias} WHERE a"
+    references = query(text)
+    assert references.tables[0].version is None
+    assert references.tables[0].alias == (alias.split()[-1] if alias else None)
+    assert references.splice({}) == text
+    with pytest.raises(UnsupportedError, match=problem) as caught:
         spliced(references)
+    assert (caught.value.line, caught.value.column) == (1, len(HEAD) + text.index(clause) + 1)
 
 
 # --- exact -----------------------------------------------------------------------------------------------------------
@@ -418,6 +470,49 @@ def test_row_id_in_an_expression() -> None:
     references = expression("ROW__ID.rowId = 1 AND a IN (SELECT * FROM b)")
     assert references.uses_row_id
     assert spliced(references) == "ROW__ID.rowId = 1 AND a IN (SELECT * EXCEPT (`b`.ROW__ID) FROM `v0` AS `b`)"
+
+
+# --- expressions of MERGE --------------------------------------------------------------------------------------------
+
+
+def merge_expression(text: str, target: str = "hr.emp", alias: str | None = None, **options: Any) -> References:
+    *database, table = target.split(".")
+    name = TableName(table, database[0] if database else None, Span(target, 0, len(target)))
+    return analyse_expression(Span(text, 0, len(text)), target=name, alias=alias, **options)
+
+
+def source(text: str) -> TableName:
+    *database, table = text.split(".")
+    return TableName(table, database[0] if database else None, Span(text, 0, len(text)))
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ((source("hr.src"), None), "emp.a = src.a AND x.src.b = 1"),
+        ((source("hr.src"), "s"), "emp.a = hr.src.a AND x.src.b = 1"),
+        ((source("x.src"), None), "emp.a = hr.src.a AND src.b = 1"),
+        ((None, "src"), "emp.a = hr.src.a AND x.src.b = 1"),
+        ((None, None), "emp.a = hr.src.a AND x.src.b = 1"),
+        (None, "emp.a = hr.src.a AND x.src.b = 1"),
+    ],
+)
+def test_a_column_of_an_unaliased_source_loses_its_database_too(
+    other: tuple[TableName | None, str | None] | None, expected: str
+) -> None:
+    references = merge_expression("hr.emp.a = hr.src.a AND x.src.b = 1", other=other)
+    assert references.splice({}) == expected
+
+
+def test_in_a_subquery_the_target_and_the_source_are_in_scope_below_its_own_tables() -> None:
+    text = "EXISTS (SELECT 1 FROM hr.src WHERE hr.src.a = hr.emp.a AND hr.other.b = 1)"
+    references = merge_expression(text, other=(source("hr.other"), None))
+    assert spliced(references) == "EXISTS (SELECT 1 FROM `v0` AS `src` WHERE src.a = emp.a AND other.b = 1)"
+
+
+def test_names_of_a_with_clause_before_the_statement_are_no_tables() -> None:
+    references = merge_expression("a IN (SELECT a FROM C JOIN hr.c JOIN d)", ctes=["c"])
+    assert named(references) == ["hr.c", "d"]
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------

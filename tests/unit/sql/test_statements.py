@@ -423,13 +423,13 @@ def test_clauses_for_other_tables_are_read_over_and_refused_for_acid_tables(clau
     [
         "b int PRIMARY KEY",
         "b int GENERATED ALWAYS AS (a + 1)",
-        "b int CHECK (b > 0)",
         "b int NOT NULL DISABLE NOVALIDATE",
+        "b int CHECK (b > 0) NOT ENFORCED",
+        "CONSTRAINT c CHECK (a > 0) DISABLE",
         "CONSTRAINT pk PRIMARY KEY (a) DISABLE",
         "PRIMARY KEY (a)",
         "UNIQUE (a)",
         "FOREIGN KEY (a) REFERENCES x (y)",
-        "CHECK (a > 0)",
     ],
 )
 def test_constraints_are_read_over_and_refused_for_acid_tables(element: str) -> None:
@@ -494,8 +494,8 @@ def test_use() -> None:
 def test_explain_holds_the_statement_that_it_explains() -> None:
     found = parse(Explain, "EXPLAIN FORMATTED SELECT 1")
     assert (found.mode, type(found.inner), found.inner.span.text) == ("FORMATTED", Query, "SELECT 1")
-    inner = parse(Explain, "EXPLAIN ALTER TABLE t RENAME TO u").inner
-    assert (type(inner), inner.span.text) == (Passthrough, "ALTER TABLE t RENAME TO u")
+    inner = parse(Explain, "EXPLAIN ALTER TABLE t RECOVER PARTITIONS").inner
+    assert (type(inner), inner.span.text) == (Passthrough, "ALTER TABLE t RECOVER PARTITIONS")
 
 
 def test_show_tables() -> None:
@@ -536,30 +536,22 @@ def test_describe(text: str, table: str, formatted: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("ALTER TABLE hr.emp RENAME TO hr.people", {"hr.emp"}),
-        ("ALTER TABLE emp PARTITION (p = 1) RENAME TO PARTITION (p = 2)", {"emp"}),
         ("ALTER TABLE a.b.c.d ADD COLUMNS (x int)", set()),
-        ("MERGE INTO hr.emp t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE", {"hr.emp", "src"}),
-        ("MERGE INTO t USING (SELECT * FROM a JOIN b) s ON t.id = s.id WHEN MATCHED THEN DELETE", {"t", "a", "b"}),
-        ("TRUNCATE TABLE emp PARTITION (p = 1)", {"emp"}),
-        ("ANALYZE TABLE emp COMPUTE STATISTICS", {"emp"}),
         ("CACHE TABLE c AS SELECT * FROM emp", {"c", "emp"}),
-        ("CREATE VIEW v AS SELECT * FROM emp, hr.dept d, x JOIN y USING (id)", {"v", "emp", "hr.dept", "x", "y"}),
-        ("CREATE TABLE a LIKE hr.emp", {"a", "hr.emp"}),
+        ("ALTER VIEW v AS SELECT * FROM emp, hr.dept d, x JOIN y USING (id)", {"v", "emp", "hr.dept", "x", "y"}),
+        ("CREATE VIEW v DEFAULT COLLATION UTF8_BINARY AS SELECT * FROM emp", {"v", "emp"}),
+        ("MERGE INTO a.b.c.d USING src ON true WHEN MATCHED THEN DELETE", {"src"}),
+        ("FROM emp INSERT INTO a SELECT 1 INSERT OVERWRITE DIRECTORY 'x' SELECT 2", {"emp", "a"}),
         ("CREATE TABLE a.b.c.d (x int)", set()),
         ("CREATE TEMPORARY VIEW v USING csv OPTIONS (path 'x')", {"v", "csv"}),
-        ("DESCRIBE emp id", {"emp"}),
+        ("DESCRIBE emp s.f", {"emp"}),
+        ("DESCRIBE EXTENDED emp AS JSON", {"emp"}),
         ("DESCRIBE QUERY SELECT * FROM emp", {"emp"}),
-        ("FROM emp INSERT INTO a SELECT 1 INSERT OVERWRITE TABLE b SELECT 2", {"emp", "a", "b"}),
         ("INSERT OVERWRITE LOCAL DIRECTORY '/x' SELECT * FROM emp", {"emp"}),
         ("INSERT INTO emp REPLACE WHERE a = 1 SELECT * FROM src", {"emp", "src"}),
-        ("LOAD DATA LOCAL INPATH 'x' OVERWRITE INTO TABLE emp", {"emp"}),
         ("MSCK REPAIR TABLE emp DROP PARTITIONS", {"emp"}),
         ("REFRESH TABLE hr.emp", {"hr.emp"}),
-        ("SHOW COLUMNS IN emp", {"emp"}),
         ("SHOW CREATE TABLE emp AS SERDE", {"emp"}),
-        ("SHOW TBLPROPERTIES emp", {"emp"}),
-        ("DROP VIEW IF EXISTS v", {"v"}),
         ("UNCACHE TABLE IF EXISTS emp", {"emp"}),
         ("COMMENT ON TABLE emp IS 'x'", {"emp"}),
         ("SELEC 1", set()),

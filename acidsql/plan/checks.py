@@ -1,0 +1,43 @@
+"""CHECK constraints: rows that come into a table are held against its conditions."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from acidsql.metastore.model import Table
+from acidsql.plan.failures import failing
+from acidsql.plan.target import Change
+from acidsql.plan.text import quote
+from acidsql.plan.values import from_key_text
+from acidsql.plan.views import Views
+from acidsql.types import parse_type
+
+_ROW = "__acid_row"
+_PREFIX = "__acid_"
+
+
+def checked(spark: SparkSession, table: Table, changes: DataFrame, change: Change | None) -> DataFrame:
+    """The changes, failing at a new row for which a CHECK condition is false. NULL passes, as in the SQL standard.
+
+    Args:
+        spark: The session.
+        table: The table.
+        changes: The changes, as :mod:`acidsql.plan.write` describes them.
+        change: What happens to all rows; None where the column ``kind`` tells it.
+    """
+    if not table.checks or change is Change.DELETE:
+        return changes
+    columns = [f"{_ROW}.{_PREFIX}c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
+    for i, key in enumerate(table.partition_keys):
+        columns.append(f"{from_key_text(f'{_ROW}.{_PREFIX}k{i}', parse_type(key.type))} AS {quote(key.name)}")
+    is_new = "true" if change is not None else f"{_ROW}.{_PREFIX}kind IN ({int(Change.INSERT)}, {int(Change.UPDATE)})"
+    cases = [
+        f"WHEN NOT ({check}\n) THEN {failing(f'CHECK constraint violated: a row does not meet {check}')}"
+        for check in table.checks
+    ]
+    with Views(spark) as views:
+        renamed = views.add(changes.toDF(*[f"{_PREFIX}{name}" for name in changes.columns]))
+        values = f"LATERAL (SELECT {', '.join(columns)}) AS {quote(table.name)}"
+        fits = f"CASE WHEN NOT ({is_new}) THEN true {' '.join(cases)} ELSE true END"
+        frame = spark.sql(f"SELECT {_ROW}.* FROM {renamed} AS {_ROW}, {values} WHERE {fits}")
+    return frame.toDF(*changes.columns)

@@ -1,0 +1,195 @@
+"""Renamed tables and partitions: all that is known of the old name is known of the new one (``onRename`` of Hive)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from acidsql.errors import AlreadyExists, DatabaseNotFound, PartitionNotFound, TableNotFound
+from acidsql.metastore.model import Database, Operation, Partition
+from acidsql.metastore.protocol import Metastore
+from acidsql.valid_ids import ValidWriteIdList
+from tests.metastore.situations import (
+    EXCLUSIVE,
+    READ,
+    SHARED_WRITE,
+    begin,
+    home,
+    locks_of,
+    partition,
+    read_write_ids,
+    seen,
+    table,
+    take,
+    write,
+)
+
+
+def names_of(store: Metastore, name: str) -> list[str]:
+    return [p.values[0] for p in store.list_partitions("default", name)]
+
+
+def renamed(store: Metastore, old: str = "t", new: str = "u", database: str = "default") -> None:
+    """Rename a table as a statement does, in a transaction of its own that holds the lock."""
+    txn_id = begin(store)
+    take(store, txn_id, EXCLUSIVE, f"default.{old}")
+    write_id = store.allocate_table_write_id(txn_id, "default", old)
+    [valid] = store.get_valid_write_ids([f"default.{old}"], store.get_valid_txns(txn_id))
+    made = replace(store.get_table("default", old), database=database, name=new)
+    store.rename_table("default", old, made, write_id=write_id, write_ids=valid)
+    store.commit_txn(txn_id)
+
+
+class TestARenamedTable:
+    def test_is_found_under_its_new_name_only(self, store: Metastore) -> None:
+        store.create_table(table())
+        renamed(store)
+        assert store.find_table("default", "t") is None
+        assert store.get_table("default", "u").columns == table().columns
+        assert store.list_tables("default") == ["u"]
+
+    def test_keeps_its_write_ids_open_aborted_and_committed(self, store: Metastore) -> None:
+        store.create_table(table())
+        store.commit_txn(write(store))
+        aborted = write(store)
+        store.abort_txns([aborted])
+        store.commit_txn(write(store))
+        renamed(store)
+        valid = read_write_ids(store, "default.u")
+        assert seen(valid, 4) == [1, 3, 4]
+        assert valid.is_aborted(2)
+        assert store.allocate_table_write_id(begin(store), "default", "u") == 5
+
+    def test_keeps_its_partitions(self, store: Metastore) -> None:
+        store.create_table(table(partitioned=True))
+        store.add_partitions([partition("1"), partition("2")])
+        renamed(store)
+        assert names_of(store, "u") == ["1", "2"]
+        assert {p.table for p in store.list_partitions("default", "u")} == {"u"}
+
+    def test_goes_into_another_database(self, store: Metastore) -> None:
+        store.create_database(Database("hr", home("hr")))
+        store.create_table(table())
+        store.commit_txn(write(store))
+        renamed(store, database="hr")
+        assert store.list_tables("default") == []
+        assert store.list_tables("hr") == ["u"]
+        assert seen(read_write_ids(store, "hr.u")) == [1, 2]
+
+    def test_takes_its_aborted_transactions_along(self, store: Metastore) -> None:
+        store.create_table(table())
+        store.abort_txns([write(store)])
+        renamed(store)
+        assert not read_write_ids(store, "default.u").is_valid(1)
+
+    def test_leaves_the_tables_beside_it_alone(self, store: Metastore) -> None:
+        store.create_table(table("t"))
+        store.create_table(table("other"))
+        store.commit_txn(write(store, "default.other"))
+        renamed(store)
+        assert seen(read_write_ids(store, "default.other")) == [1]
+        assert store.list_tables("default") == ["other", "u"]
+
+    def test_must_be_there_and_its_new_name_free(self, store: Metastore) -> None:
+        store.create_table(table("t"))
+        store.create_table(table("taken"))
+        with pytest.raises(TableNotFound):
+            store.rename_table("default", "nope", table("u"))
+        with pytest.raises(AlreadyExists):
+            store.rename_table("default", "t", table("taken"))
+        with pytest.raises(DatabaseNotFound):
+            store.rename_table("default", "t", table("u", "nowhere"))
+        assert store.list_tables("default") == ["t", "taken"]
+
+    @pytest.mark.needs("database file")
+    def test_is_locked_under_its_new_name(self, store: Metastore) -> None:
+        store.create_table(table())
+        txn_id = begin(store)
+        take(store, txn_id, READ, "default.t")
+        store.rename_table("default", "t", table("u"))
+        assert [(k.database, k.table) for k in locks_of(store)] == [("default", "u")]
+
+    @pytest.mark.needs("tells conflicts")
+    def test_brings_its_write_conflicts(self, optimistic: Metastore) -> None:
+        optimistic.create_table(table())
+        late = begin(optimistic)
+        first = write(optimistic, operation=Operation.UPDATE)
+        optimistic.commit_txn(first)
+        renamed(optimistic)
+        take(optimistic, late, SHARED_WRITE, "default.u", Operation.UPDATE)
+        assert optimistic.get_latest_txn_in_conflict(late) == first
+
+    @pytest.mark.needs("database file")
+    def test_takes_the_places_of_partitions_below_it_along_and_no_others(self, store: Metastore) -> None:
+        old = table(partitioned=True)
+        store.create_table(old)
+        below = Partition("default", "t", ("1",), f"{old.location}/p=1")
+        beside = Partition("default", "t", ("2",), f"{old.location}2/p=2")
+        store.add_partitions([below, beside])
+        store.rename_table("default", "t", replace(old, name="u", location=f"{home()}/moved"))
+        assert [p.location for p in store.list_partitions("default", "u")] == [f"{home()}/moved/p=1", beside.location]
+
+    @pytest.mark.needs("database file")
+    def test_leaves_no_write_id_to_the_next_of_its_name(self, store: Metastore) -> None:
+        """Directories of the next one are never called as those that DataFrames of the old one may still look for."""
+        store.create_table(table())
+        for _ in range(3):
+            store.commit_txn(write(store))
+        renamed(store)
+        store.create_table(table())
+        assert read_write_ids(store).high_watermark == 4
+        assert store.allocate_table_write_id(begin(store), "default", "t") == 5
+        renamed(store, "u", "v")
+        assert store.allocate_table_write_id(begin(store), "default", "v") == 6
+
+    @pytest.mark.needs("database file")
+    def test_may_be_followed_by_one_that_takes_in_a_directory(self, store: Metastore) -> None:
+        store.create_table(table())
+        store.commit_txn(write(store))
+        renamed(store)
+        store.create_table(table())
+        store.seed_write_id(ValidWriteIdList("default.t", 7, (), (5,)))
+        assert seen(read_write_ids(store), 8) == [1, 2, 3, 4, 6, 7]
+        assert store.allocate_table_write_id(begin(store), "default", "t") == 8
+
+
+class TestARenamedPartition:
+    @pytest.fixture(autouse=True)
+    def partitioned(self, store: Metastore) -> None:
+        store.create_table(table(partitioned=True))
+        store.add_partitions([partition("1"), partition("2")])
+
+    def test_is_found_under_its_new_values_only(self, store: Metastore) -> None:
+        store.rename_partition("p=1", partition("3"))
+        assert names_of(store, "t") == ["2", "3"]
+
+    def test_must_be_there_and_its_new_values_free(self, store: Metastore) -> None:
+        with pytest.raises(PartitionNotFound):
+            store.rename_partition("p=9", partition("3"))
+        with pytest.raises(AlreadyExists):
+            store.rename_partition("p=1", partition("2"))
+        assert names_of(store, "t") == ["1", "2"]
+
+    @pytest.mark.needs("tells conflicts")
+    def test_brings_its_write_conflicts(self, optimistic: Metastore, store: Metastore) -> None:
+        late = begin(optimistic)
+        first = write(optimistic, "default.t/p=1", Operation.UPDATE)
+        optimistic.commit_txn(first)
+        optimistic.rename_partition("p=1", partition("3"))
+        take(optimistic, late, SHARED_WRITE, "default.t/p=3", Operation.UPDATE)
+        assert optimistic.get_latest_txn_in_conflict(late) == first
+
+    @pytest.mark.needs("database file")
+    def test_gives_its_table_properties_in_the_same_step(self, store: Metastore) -> None:
+        store.rename_partition("p=1", partition("3"), properties={"on its way": "yes"})
+        assert store.get_table("default", "t").parameters["on its way"] == "yes"
+
+    def test_that_is_not_renamed_may_get_another_place(self, store: Metastore) -> None:
+        place = f"{home()}/elsewhere"
+        store.alter_partition(replace(partition("1"), location=place))
+        assert [p.location.removeprefix("file:") for p in store.list_partitions("default", "t", ["p=1"])] == [
+            place.removeprefix("file:")
+        ]
+        with pytest.raises(PartitionNotFound):
+            store.alter_partition(partition("9"))

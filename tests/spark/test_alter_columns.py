@@ -1,0 +1,278 @@
+"""Columns that are renamed, retyped, replaced: what is in old files is read as Hive reads it, or the change refused."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+from acidsql.errors import AcidError, AnalysisError
+from acidsql.session import AcidSession
+from tests.spark.hive_rules import check_table
+from tests.spark.tree import tree
+
+Rows = list[tuple[object, ...]]
+
+
+def rows(acid: AcidSession, text: str) -> Rows:
+    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
+
+
+def columns(acid: AcidSession, table: str = "emp") -> list[tuple[str, str, str | None]]:
+    return [(c.name, c.type, c.comment) for c in acid.metastore.get_table("default", table).columns]
+
+
+@pytest.fixture
+def emp(acid: AcidSession) -> AcidSession:
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int COMMENT 'the key', name string, salary int DEFAULT 7)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann', 5000), (2, 'Bob', 5500), (3, NULL, NULL)")
+    acid.sql("UPDATE emp SET salary = 6000 WHERE id = 2")
+    return acid
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize(
+    "text",
+    ["CHANGE name who string", "CHANGE COLUMN Name Who string", "RENAME COLUMN name TO who"],
+)
+def test_a_renamed_column_keeps_its_values(emp: AcidSession, warehouse: Path, text: str) -> None:
+    assert emp.sql(f"ALTER TABLE emp {text}").columns == []
+    assert columns(emp) == [("id", "int", "the key"), ("who", "string", None), ("salary", "int", None)]
+    assert rows(emp, "SELECT id, who, salary FROM emp") == [(1, "Ann", 5000), (2, "Bob", 6000), (3, None, None)]
+    assert rows(emp, "SELECT who FROM emp WHERE who = 'Ann' OR who > 'B'") == [("Ann",), ("Bob",)]
+    emp.sql("INSERT INTO emp VALUES (4, 'Dan', 1)")
+    emp.sql("UPDATE emp SET who = upper(who) WHERE who IN ('Ann', 'Dan')")
+    emp.sql("DELETE FROM emp WHERE who = 'Bob'")
+    assert rows(emp, "SELECT id, who FROM emp") == [(1, "ANN"), (3, None), (4, "DAN")]
+    with pytest.raises(PySparkException, match="name"):
+        emp.sql("SELECT name FROM emp")
+    check_table(warehouse / "emp")
+
+
+def test_names_may_change_places_and_the_values_do_not(emp: AcidSession) -> None:
+    emp.sql("ALTER TABLE emp REPLACE COLUMNS (salary int, name string, id int, added date)")
+    emp.sql("INSERT INTO emp VALUES (9000, 'Eve', 4, date '2024-02-29')")
+    assert rows(emp, "SELECT id, name, salary, added FROM emp") == [
+        (4, "Eve", 9000, datetime.date(2024, 2, 29)),
+        (5000, "Ann", 1, None),
+        (6000, "Bob", 2, None),
+        (None, None, 3, None),
+    ]
+
+
+def test_a_dataframe_made_before_keeps_its_names(emp: AcidSession) -> None:
+    before = emp.table("emp")
+    emp.sql("ALTER TABLE emp RENAME COLUMN name TO who")
+    assert before.columns == ["id", "name", "salary"]
+    assert sorted(r.name for r in before.filter("name IS NOT NULL").collect()) == ["Ann", "Bob"]
+
+
+def test_what_a_column_declares_goes_along_with_it(emp: AcidSession) -> None:
+    emp.sql("ALTER TABLE emp ALTER COLUMN name SET DEFAULT 'nobody'")
+    emp.sql("ALTER TABLE emp CHANGE salary pay bigint COMMENT 'a month'")
+    emp.sql("ALTER TABLE emp CHANGE id id int COMMENT ''")
+    emp.sql("INSERT INTO emp (id) VALUES (4)")
+    assert columns(emp) == [("id", "int", ""), ("name", "string", None), ("pay", "bigint", "a month")]
+    assert rows(emp, "SELECT * FROM emp WHERE id = 4") == [(4, "nobody", 7)]
+    emp.sql("ALTER TABLE emp REPLACE COLUMNS (a int, b string, c bigint)")
+    emp.sql("INSERT INTO emp (a) VALUES (5)")
+    assert rows(emp, "SELECT * FROM emp WHERE a = 5") == [(5, "nobody", 7)]
+
+
+def test_a_check_follows_the_names_of_its_columns(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE c (a int, s struct<a:int>, CHECK (a > 0 AND s.a < c.a OR abs(`A`) = 5))")
+    acid.sql("ALTER TABLE c RENAME COLUMN a TO `new a`")
+    [condition] = acid.metastore.get_table("default", "c").checks
+    assert condition == "`new a` > 0 AND s.a < c.`new a` OR abs(`new a`) = 5"
+    acid.sql("INSERT INTO c VALUES (1, named_struct('a', 0))")
+    with pytest.raises((AcidError, PySparkException)):
+        acid.sql("INSERT INTO c VALUES (0, named_struct('a', 0))").collect()
+    assert rows(acid, "SELECT `new a` FROM c") == [(1,)]
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+WIDER = [
+    ("tinyint", "-128", "smallint", -128),
+    ("smallint", "300", "int", 300),
+    ("int", "-2147483648", "bigint", -2147483648),
+    ("int", "70000", "decimal(12,2)", Decimal("70000.00")),
+    ("bigint", "9223372036854775807", "decimal(19,0)", Decimal("9223372036854775807")),
+    ("bigint", "1234567", "double", 1234567.0),
+    ("int", "5", "float", 5.0),
+    ("float", "float(1.5)", "double", 1.5),
+    ("decimal(10,2)", "12345678.90", "decimal(12,4)", Decimal("12345678.9000")),
+    ("decimal(10,2)", "1.50", "double", 1.5),
+    ("bigint", "-5", "string", "-5"),
+    ("int", "42", "varchar(11)", "42"),
+    ("int", "42", "char(11)", "42         "),
+    ("date", "date '1500-02-28'", "string", "1500-02-28"),
+    ("timestamp", "timestamp '2024-02-29 12:34:56.5'", "string", "2024-02-29 12:34:56.5"),
+    ("varchar(5)", "'abc'", "varchar(9)", "abc"),
+    ("varchar(5)", "'abc'", "string", "abc"),
+    ("char(3)", "'a'", "char(5)", "a    "),
+    ("char(3)", "'a'", "string", "a"),
+]
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize(("old", "value", "new", "read"), WIDER, ids=[f"{w[0]} to {w[2]}" for w in WIDER])
+def test_old_files_are_read_with_the_wider_type(
+    acid: AcidSession, warehouse: Path, old: str, value: str, new: str, read: object
+) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v {old})")
+    acid.sql(f"INSERT INTO t VALUES (1, {value}), (2, NULL)")
+    acid.sql(f"ALTER TABLE t ALTER COLUMN v TYPE {new}")
+    assert rows(acid, "SELECT id, v FROM t") == [(1, read), (2, None)]
+    assert rows(acid, f"SELECT id FROM t WHERE v = CAST({value} AS {new})") == [(1,)]
+    acid.sql("UPDATE t SET id = id + 10")
+    acid.sql("INSERT INTO t SELECT id + 10, v FROM t")
+    assert rows(acid, "SELECT id, v FROM t") == [(11, read), (12, None), (21, read), (22, None)]
+    check_table(warehouse / "t")
+
+
+def test_the_evolution_of_a_table_as_hive_did_it(acid: AcidSession) -> None:
+    """The steps of the golden table ``evo``, by statements of our own, on rows of our own."""
+    acid.sql("CREATE TRANSACTIONAL TABLE evo (id int, name string)")
+    acid.sql("INSERT INTO evo VALUES (1, 'a')")
+    acid.sql("ALTER TABLE evo ADD COLUMNS (n int)")
+    acid.sql("INSERT INTO evo VALUES (2, 'b', 20)")
+    acid.sql("ALTER TABLE evo CHANGE n n bigint")
+    acid.sql("INSERT INTO evo VALUES (3, 'c', 3000000000)")
+    acid.sql("ALTER TABLE evo CHANGE name label string")
+    assert acid.table("evo").columns == ["id", "label", "n"]
+    assert rows(acid, "SELECT * FROM evo") == [(1, "a", None), (2, "b", 20), (3, "c", 3000000000)]
+
+
+def test_with_hives_setting_numbers_may_become_narrower_and_what_does_not_fit_is_null(emp: AcidSession) -> None:
+    with pytest.raises(AnalysisError) as caught:
+        emp.sql("ALTER TABLE emp CHANGE name name int")
+    assert caught.value.code == 40013
+    emp.sql("SET hive.metastore.disallow.incompatible.col.type.changes = false")
+    emp.sql("ALTER TABLE emp CHANGE salary salary tinyint")
+    emp.sql("ALTER TABLE emp CHANGE name name decimal(5,1)")
+    emp.sql("INSERT INTO emp VALUES (4, 12.5, 100)")
+    assert rows(emp, "SELECT name FROM emp WHERE id IN (1, 4)") == [(Decimal("12.5"),), (None,)]
+    with pytest.raises(AnalysisError) as caught:
+        emp.sql("ALTER TABLE emp CHANGE salary salary date")
+    assert caught.value.code == 10312
+
+
+# --- NOT NULL, DEFAULT, COMMENT --------------------------------------------------------------------------------------
+
+
+def test_not_null_is_set_where_there_are_no_nulls(emp: AcidSession) -> None:
+    emp.sql("ALTER TABLE emp ALTER COLUMN id SET NOT NULL")
+    with pytest.raises((AcidError, PySparkException)):
+        emp.sql("INSERT INTO emp VALUES (NULL, 'x', 1)").collect()
+    emp.sql("ALTER TABLE emp ALTER id DROP NOT NULL")
+    emp.sql("INSERT INTO emp VALUES (NULL, 'x', 1)")
+    assert rows(emp, "SELECT count(*) FROM emp") == [(4,)]
+    with pytest.raises(AnalysisError, match="there are rows that have NULL in it") as caught:
+        emp.sql("ALTER TABLE emp ALTER COLUMN name SET NOT NULL")
+    assert caught.value.column == 30
+    assert emp.sql("SHOW LOCKS").collect() == []
+    emp.sql("DELETE FROM emp WHERE name IS NULL")
+    emp.sql("ALTER TABLE emp CHANGE COLUMN name name string NOT NULL")
+    assert emp.metastore.get_table("default", "emp").columns[1].not_null
+
+
+def test_a_default_is_set_and_dropped(emp: AcidSession) -> None:
+    emp.sql("ALTER TABLE emp ALTER COLUMN salary SET DEFAULT 40 + 2")
+    emp.sql("INSERT INTO emp (id) VALUES (4)")
+    emp.sql("UPDATE emp SET salary = DEFAULT WHERE id = 3")
+    emp.sql("ALTER TABLE emp ALTER COLUMN salary DROP DEFAULT")
+    emp.sql("INSERT INTO emp (id) VALUES (5)")
+    assert rows(emp, "SELECT id, salary FROM emp WHERE id > 2") == [(3, 42), (4, 42), (5, None)]
+
+
+def test_columns_of_a_partitioned_table_change_in_all_partitions(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE part (id int, v string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO part VALUES (1, 'a', 1), (2, 'b', 2)")
+    acid.sql("ALTER TABLE part CHANGE v w string")
+    acid.sql("ALTER TABLE part CHANGE id id bigint CASCADE")
+    acid.sql("UPDATE part SET w = 'B' WHERE p = 2")
+    acid.sql("INSERT INTO part VALUES (3, 'c', 1)")
+    assert rows(acid, "SELECT id, w, p FROM part") == [(1, "a", 1), (2, "B", 2), (3, "c", 1)]
+    check_table(warehouse / "part")
+
+
+# --- refused ---------------------------------------------------------------------------------------------------------
+
+REFUSED = [
+    ("CHANGE nope n int", 10002, "1:24", "Invalid column reference nope"),
+    ("RENAME COLUMN nope TO n", 10002, "1:31", "nope"),
+    ("CHANGE p q int", 10002, "1:24", "Invalid column reference p"),
+    ("CHANGE id v int", 10036, "1:27", "Duplicate column name: v"),
+    ("CHANGE id p int", 40000, "1:27", "Partition column name p conflicts"),
+    ("CHANGE id row__id int", 40000, "1:27", "reserved"),
+    ("CHANGE id id int FIRST", 10311, "1:24", "Reordering columns is not supported for table default.part"),
+    ("CHANGE id id int AFTER v", 10311, "1:40", "Reordering"),
+    ("ALTER COLUMN v FIRST", 10311, "1:30", "Reordering"),
+    ("CHANGE v v int", 40013, "1:28", "types incompatible"),
+    ("CHANGE id id smallint", 40013, "1:30", "types incompatible"),
+    ("CHANGE id id array<int>", 40013, "1:30", "types incompatible"),
+    ("CHANGE id id boolean", 40013, "1:30", "types incompatible"),
+    ("CHANGE v v varchar(5)", 10312, "1:28", "from type string to varchar(5) is not supported for column v"),
+    ("CHANGE d d decimal(10,1)", 10312, "1:28", "from type decimal(10,2)"),
+    ("CHANGE d d decimal(11,4)", 10312, "1:28", "from type decimal(10,2)"),
+    ("CHANGE id id decimal(9,0)", 10312, "1:30", "from type int"),
+    ("CHANGE id id varchar(10)", 10312, "1:30", "from type int"),
+    ("CHANGE s s struct<a:int,b:int>", 10312, "1:28", "from type struct<a:int>"),
+    ("CHANGE id id zint", None, "1:30", "zint"),
+    ("REPLACE COLUMNS (id int)", 10313, "1:13", "cannot drop columns for table default.part"),
+    ("REPLACE COLUMNS (id int, v int, d decimal(10,2), s struct<a:int>)", 40013, "1:44", "incompatible"),
+    ("REPLACE COLUMNS (id int, v string, d decimal(10,2), id int)", 10036, "1:69", "Duplicate"),
+    ("REPLACE COLUMNS (id int, v string, d decimal(10,2), P int)", 40000, "1:69", "conflicts"),
+    ("DROP COLUMN v", 10313, "1:29", "cannot drop columns"),
+    ("DROP COLUMNS (id, v)", 10313, "1:31", "cannot drop columns"),
+    ("DROP COLUMN nope", 10002, "1:29", "Invalid column reference nope"),
+    ("ALTER COLUMN id SET DEFAULT nope", None, None, "nope"),
+    ("ALTER COLUMN id SET DEFAULT 'abc'", None, None, "abc"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "place", "piece"), REFUSED, ids=[r[0][:60] for r in REFUSED])
+def test_a_change_that_would_misread_files_is_refused_and_leaves_nothing(
+    acid: AcidSession, warehouse: Path, text: str, code: int | None, place: str | None, piece: str
+) -> None:
+    acid.sql(
+        "CREATE TRANSACTIONAL TABLE part (id int, v string, d decimal(10,2), s struct<a:int>) PARTITIONED BY (p int)"
+    )
+    acid.sql("INSERT INTO part VALUES (1, 'a', 1.5, named_struct('a', 1), 1)")
+    table, files = acid.metastore.get_table("default", "part"), tree(warehouse / "part")
+    with pytest.raises((AcidError, PySparkException)) as caught:
+        acid.sql(f"ALTER TABLE part {text}")
+    assert piece in str(caught.value)
+    if code is not None:
+        assert isinstance(caught.value, AcidError)
+        assert caught.value.code == code
+    if place is not None:
+        assert isinstance(caught.value, AcidError)
+        assert f"{caught.value.line}:{caught.value.column}" == place, str(caught.value)
+    assert acid.metastore.get_table("default", "part") == table
+    assert tree(warehouse / "part") == files
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+    assert acid.sql("SHOW LOCKS").collect() == []
+    [valid] = acid.metastore.get_valid_write_ids(["default.part"], acid.metastore.get_valid_txns())
+    assert valid.high_watermark == 1
+
+
+def test_a_bucket_column_keeps_name_and_type(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE b (k int, v int) CLUSTERED BY (k) INTO 2 BUCKETS")
+    for text in ("CHANGE k k bigint", "RENAME COLUMN k TO j", "REPLACE COLUMNS (k bigint, v int)"):
+        with pytest.raises(AcidError, match="is bucketed by k"):
+            acid.sql(f"ALTER TABLE b {text}")
+    acid.sql("ALTER TABLE b CHANGE k k int COMMENT 'the key'")
+    acid.sql("ALTER TABLE b REPLACE COLUMNS (k int, w bigint)")
+    assert columns(acid, "b") == [("k", "int", None), ("w", "bigint", None)]
+
+
+def test_columns_that_are_not_there_may_be_dropped_if_they_exist(emp: AcidSession) -> None:
+    assert emp.sql("ALTER TABLE emp DROP COLUMNS IF EXISTS (x, y)").columns == []

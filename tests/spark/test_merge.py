@@ -1,0 +1,526 @@
+"""MERGE: what it does to rows and directories, by Hive's and Delta's rules, and what it refuses."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from acidsql.errors import (
+    AcidError,
+    AnalysisError,
+    CardinalityViolation,
+    ColumnNotFound,
+    ConstraintViolation,
+    InvalidValue,
+    NotTransactional,
+)
+from acidsql.session import AcidSession
+from tests.spark.hive_rules import check_table
+
+Rows = list[tuple[object, ...]]
+
+
+@pytest.fixture(params=["20000", "0"], ids=["driver", "job"])
+def shop(acid: AcidSession, request: pytest.FixtureRequest) -> AcidSession:
+    acid.sql(f"SET acidsql.write.driver.rows = {request.param}")
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string, salary int)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann', 100), (2, 'Bob', 200), (3, 'Cat', 300)")
+    return acid
+
+
+def _rows(acid: AcidSession, query: str = "SELECT * FROM emp ORDER BY 1, 2, 3") -> Rows:
+    return [tuple(r) for r in acid.sql(query).collect()]
+
+
+def _counts(acid: AcidSession, text: str, **parameters: object) -> tuple[object, ...]:
+    [row] = acid.sql(text, **parameters).collect()
+    return tuple(row)
+
+
+def _directories(warehouse: Path, table: str = "emp") -> list[str]:
+    return sorted(p.name for p in (warehouse / table).iterdir())
+
+
+def _nothing_is_left(acid: AcidSession, warehouse: Path, before: list[str]) -> None:
+    assert _directories(warehouse) == before
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+    assert acid.sql("SHOW LOCKS").collect() == []
+
+
+# --- clauses ---------------------------------------------------------------------------------------------------------
+
+
+def test_update_delete_and_insert_in_one_statement(shop: AcidSession, warehouse: Path) -> None:
+    counts = _counts(
+        shop,
+        """MERGE INTO emp AS t USING (VALUES (1, 'x'), (2, 'y'), (9, 'z')) AS s(id, name) ON t.id = s.id
+           WHEN MATCHED AND s.name = 'x' THEN DELETE
+           WHEN MATCHED THEN UPDATE SET name = s.name, salary = t.salary + 1
+           WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.name, NULL)""",
+    )
+    assert counts == (3, 1, 1, 1)
+    assert _rows(shop) == [(2, "y", 201), (3, "Cat", 300), (9, "z", None)]
+    check_table(warehouse / "emp")
+
+
+def test_each_branch_has_directories_of_its_own(shop: AcidSession, warehouse: Path) -> None:
+    """As Hive numbers them: rows that are inserted stand under a later statement than changes."""
+    shop.sql(
+        "MERGE INTO emp t USING (VALUES (1), (9)) s(id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET salary = 0"
+        " WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    assert _directories(warehouse) == [
+        "delete_delta_0000002_0000002_0000",
+        "delta_0000001_0000001_0000",
+        "delta_0000002_0000002_0000",
+        "delta_0000002_0000002_0001",
+    ]
+
+
+def test_a_merge_that_changes_nothing_leaves_no_directory(shop: AcidSession, warehouse: Path) -> None:
+    before = _directories(warehouse)
+    counts = _counts(shop, "MERGE INTO emp t USING (VALUES (7)) s(id) ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert counts == (0, 0, 0, 0)
+    _nothing_is_left(shop, warehouse, before)
+
+
+def test_the_first_clause_that_fits_is_taken(shop: AcidSession) -> None:
+    shop.sql(
+        """MERGE INTO emp t USING emp s ON t.id = s.id
+           WHEN MATCHED AND t.id < 3 THEN UPDATE SET name = 'first'
+           WHEN MATCHED AND t.id < 2 THEN DELETE
+           WHEN MATCHED AND NULL THEN DELETE
+           WHEN MATCHED THEN UPDATE SET name = 'last'"""
+    )
+    assert [r[1] for r in _rows(shop)] == ["first", "first", "last"]
+
+
+def test_rows_that_no_clause_is_about_stay(shop: AcidSession) -> None:
+    counts = _counts(
+        shop,
+        "MERGE INTO emp t USING (VALUES (1, 5), (8, 5), (9, 6)) s(id, n) ON t.id = s.id"
+        " WHEN MATCHED AND s.n > 5 THEN DELETE"
+        " WHEN NOT MATCHED AND s.n > 5 THEN INSERT (id, name) VALUES (s.id, 'new')",
+    )
+    assert counts == (1, 0, 0, 1)
+    assert _rows(shop) == [(1, "Ann", 100), (2, "Bob", 200), (3, "Cat", 300), (9, "new", None)]
+
+
+def test_null_keys_match_nothing(shop: AcidSession) -> None:
+    shop.sql("INSERT INTO emp VALUES (NULL, 'none', 0)")
+    counts = _counts(
+        shop,
+        "MERGE INTO emp t USING (VALUES (CAST(NULL AS int), 'n')) s(id, name) ON t.id = s.id"
+        " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)",
+    )
+    assert counts == (1, 0, 0, 1)
+    assert sorted(r[1] for r in _rows(shop) if r[0] is None) == ["n", "none"]
+
+
+def test_stars_go_by_name(shop: AcidSession) -> None:
+    shop.sql(
+        "MERGE INTO emp t USING (SELECT 'Zoe' AS name, 7 AS extra, CAST(2 AS bigint) AS salary, stack(2, 2, 9) AS id) s"
+        " ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert _rows(shop) == [(1, "Ann", 100), (2, "Zoe", 2), (3, "Cat", 300), (9, "Zoe", 2)]
+
+
+def test_defaults(shop: AcidSession) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE d (id int, state string DEFAULT 'new', n int DEFAULT 7)")
+    shop.sql("INSERT INTO d VALUES (1, 'old', 1)")
+    shop.sql(
+        "MERGE INTO d t USING (VALUES (1), (2)) s(id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET state = DEFAULT"
+        " WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, DEFAULT)"
+    )
+    assert _rows(shop, "SELECT * FROM d ORDER BY id") == [(1, "new", 1), (2, "new", 7)]
+
+
+def test_rows_without_a_partner_in_the_source(shop: AcidSession) -> None:
+    counts = _counts(
+        shop,
+        """MERGE INTO emp t USING (VALUES (2)) s(id) ON t.id = s.id
+           WHEN NOT MATCHED BY SOURCE AND t.id = 1 THEN UPDATE SET name = t.name || '!'
+           WHEN NOT MATCHED BY SOURCE THEN DELETE""",
+    )
+    assert counts == (2, 1, 1, 0)
+    assert _rows(shop) == [(1, "Ann!", 100), (2, "Bob", 200)]
+
+
+def test_an_empty_source(shop: AcidSession) -> None:
+    empty = "(SELECT 1 AS id WHERE false) s ON t.id = s.id"
+    assert _counts(
+        shop, f"MERGE INTO emp t USING {empty} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    ) == (0, 0, 0, 0)
+    assert _counts(shop, f"MERGE INTO emp t USING {empty} WHEN NOT MATCHED BY SOURCE THEN DELETE") == (3, 0, 3, 0)
+
+
+def test_an_empty_target(shop: AcidSession) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE e (id int, name string, salary int)")
+    counts = _counts(
+        shop, "MERGE INTO e USING emp ON e.id = emp.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert counts == (3, 0, 0, 3)
+    assert _rows(shop, "SELECT * FROM e ORDER BY id") == _rows(shop)
+
+
+# --- sources ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "using",
+    [
+        "(SELECT id + 1 AS id, name FROM emp WHERE id IN (SELECT max(id) FROM emp)) s",
+        "changes s",
+        "changes AS s",
+        "default.changes s",
+        "(VALUES (4, 'Cat')) AS s(id, name)",
+        "VALUES (4, 'Cat') AS s(id, name)",
+        "(WITH c AS (SELECT 4 AS id, 'Cat' AS name) SELECT * FROM c) s",
+        "spark_view s",
+    ],
+)
+def test_forms_of_a_source(shop: AcidSession, spark: SparkSession, using: str) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE changes (id int, name string)")
+    shop.sql("INSERT INTO changes VALUES (4, 'Cat')")
+    spark.sql("SELECT 4 AS id, 'Cat' AS name").createOrReplaceTempView("spark_view")
+    text = (
+        f"MERGE INTO emp USING {using} ON emp.id = s.id WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    )
+    assert _counts(shop, text) == (1, 0, 0, 1)
+    assert _rows(shop)[-1] == (4, "Cat", None)
+
+
+def test_a_source_without_an_alias_and_names_with_their_database(shop: AcidSession) -> None:
+    shop.sql("CREATE DATABASE other")
+    shop.sql("CREATE TRANSACTIONAL TABLE other.changes (id int, name string)")
+    shop.sql("INSERT INTO other.changes VALUES (1, 'A'), (4, 'D')")
+    shop.sql(
+        """MERGE INTO default.emp USING other.changes ON default.emp.id = other.changes.id
+           WHEN MATCHED THEN UPDATE SET name = concat(changes.name, default.emp.name)
+           WHEN NOT MATCHED THEN INSERT VALUES (other.changes.id, changes.name, 0)"""
+    )
+    assert [r[:2] for r in _rows(shop)] == [(1, "AAnn"), (2, "Bob"), (3, "Cat"), (4, "D")]
+
+
+def test_a_with_clause_before_merge(shop: AcidSession) -> None:
+    shop.sql("WITH gone AS (SELECT 2 AS id) MERGE INTO emp t USING gone ON t.id = gone.id WHEN MATCHED THEN DELETE")
+    assert [r[0] for r in _rows(shop)] == [1, 3]
+
+
+def test_a_table_merged_into_itself_is_read_as_it_was(shop: AcidSession) -> None:
+    shop.sql(
+        "MERGE INTO emp t USING (SELECT id - 1 AS id, salary FROM emp) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET salary = s.salary"
+        " WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (s.id, s.salary)"
+    )
+    assert [(r[0], r[2]) for r in _rows(shop)] == [(0, 100), (1, 200), (2, 300), (3, 300)]
+
+
+def test_keys_of_another_type(shop: AcidSession) -> None:
+    shop.sql(
+        "MERGE INTO emp t USING (VALUES ('1'), ('x')) s(id) ON CAST(t.id AS string) = s.id WHEN MATCHED THEN DELETE"
+    )
+    shop.sql("MERGE INTO emp t USING (VALUES (2L)) s(id) ON t.id = s.id WHEN MATCHED THEN DELETE")
+    shop.sql("MERGE INTO emp t USING (VALUES (3.0D)) s(id) ON s.id = t.id WHEN MATCHED THEN UPDATE SET name = 'd'")
+    assert _rows(shop) == [(3, "d", 300)]
+
+
+def test_char_keys_match_across_lengths(shop: AcidSession) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE c (k char(5), n int)")
+    shop.sql("INSERT INTO c VALUES ('a', 1), ('b', 2)")
+    shop.sql("CREATE TRANSACTIONAL TABLE d (k char(3))")
+    shop.sql("INSERT INTO d VALUES ('a')")
+    assert _counts(shop, "MERGE INTO c USING d ON c.k = d.k WHEN MATCHED THEN UPDATE SET n = 9")[0] == 1
+    assert (
+        _counts(
+            shop, "MERGE INTO c USING (VALUES ('b')) s(k) ON c.k = rpad(s.k, 5, ' ') WHEN MATCHED THEN UPDATE SET n = 8"
+        )[0]
+        == 1
+    )
+    assert _rows(shop, "SELECT * FROM c ORDER BY k") == [("a    ", 9), ("b    ", 8)]
+
+
+def test_subqueries_and_parameters_in_clauses(shop: AcidSession) -> None:
+    shop.sql(
+        "MERGE INTO emp t USING (VALUES (1), (9)) s(id) ON t.id = s.id"
+        " WHEN MATCHED AND (SELECT count(*) FROM emp) = 3 THEN UPDATE SET salary = :n"
+        " WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, :name)",
+        n=5,
+        name="it's",
+    )
+    assert _rows(shop) == [(1, "Ann", 5), (2, "Bob", 200), (3, "Cat", 300), (9, "it's", None)]
+
+
+# --- cardinality -----------------------------------------------------------------------------------------------------
+
+TWICE = "MERGE INTO emp t USING (VALUES (1, 'a'), (1, 'b'), (2, 'c')) s(id, name) ON t.id = s.id "
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "WHEN MATCHED THEN UPDATE SET name = s.name",
+        "WHEN MATCHED THEN DELETE",
+        "WHEN MATCHED AND s.name = 'a' THEN DELETE",
+        "WHEN MATCHED AND s.name = 'c' THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+    ],
+)
+def test_a_row_with_two_partners_is_an_error_before_anything_is_written(
+    shop: AcidSession, warehouse: Path, clauses: str
+) -> None:
+    before = _directories(warehouse)
+    with pytest.raises(CardinalityViolation, match=r'\{"writeid":1,"bucketid":536870912,"rowid":0\}'):
+        shop.sql(TWICE + clauses)
+    _nothing_is_left(shop, warehouse, before)
+
+
+def test_without_the_check_only_two_changes_of_a_row_are_an_error(shop: AcidSession) -> None:
+    shop.sql("SET hive.merge.cardinality.check = false")
+    with pytest.raises(CardinalityViolation):
+        shop.sql(TWICE + "WHEN MATCHED THEN DELETE")
+    assert _counts(shop, TWICE + "WHEN MATCHED AND s.name <> 'b' THEN UPDATE SET name = s.name")[0] == 2
+    assert [r[1] for r in _rows(shop)] == ["a", "c", "Cat"]
+
+
+def test_two_equal_rows_of_the_source_without_a_partner_are_both_inserted(shop: AcidSession) -> None:
+    text = (
+        "MERGE INTO emp t USING (VALUES (7), (7)) s(id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    assert _counts(shop, text) == (2, 0, 0, 2)
+
+
+# --- partitioned and bucketed targets --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sales(shop: AcidSession) -> AcidSession:
+    shop.sql("CREATE TRANSACTIONAL TABLE sales (id int, n int) PARTITIONED BY (day date, region string)")
+    shop.sql(
+        "INSERT INTO sales VALUES (1, 1, date'2024-01-01', 'eu'), (2, 2, date'2024-01-01', 'us'),"
+        " (3, 3, date'2024-01-02', 'eu'), (4, 4, NULL, 'eu')"
+    )
+    return shop
+
+
+def test_a_partitioned_target(sales: AcidSession, warehouse: Path) -> None:
+    counts = _counts(
+        sales,
+        """MERGE INTO sales t USING (VALUES (1, 10, date'2024-01-01', 'eu'), (3, 30, date'2024-01-02', 'eu'),
+                                            (5, 50, date'2024-01-03', 'x/y z'), (6, 60, NULL, '')) s(id, n, day, region)
+           ON t.id = s.id AND t.day = s.day AND t.region = s.region
+           WHEN MATCHED AND s.id = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET n = s.n
+           WHEN NOT MATCHED THEN INSERT *""",
+    )
+    assert counts == (4, 1, 1, 2)
+    found = _rows(sales, "SELECT id, n, CAST(day AS string), region FROM sales ORDER BY id")
+    assert found == [
+        (1, 10, "2024-01-01", "eu"),
+        (2, 2, "2024-01-01", "us"),
+        (4, 4, None, "eu"),
+        (5, 50, "2024-01-03", "x/y z"),
+        (6, 60, None, None),
+    ]
+    assert ("day=2024-01-03/region=x%2Fy z",) in _rows(sales, "SHOW PARTITIONS sales")
+    check_table(warehouse / "sales")
+
+
+def test_keys_of_the_source_leave_partitions_out(sales: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    from acidsql.commands import merge
+
+    seen: list[int] = []
+    original = merge.snapshot_frame
+
+    def counted(spark: object, snapshot: object, **options: object) -> object:
+        seen.append(len(snapshot.partitions))  # type: ignore[attr-defined]
+        return original(spark, snapshot, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(merge, "snapshot_frame", counted)
+    sales.sql("SET acidsql.write.driver.rows = 100")
+    source = "(VALUES (3, date'2024-01-02')) s(id, day) ON t.id = s.id AND s.day = t.day"
+    assert _counts(sales, f"MERGE INTO sales t USING {source} WHEN MATCHED THEN DELETE")[0] == 1
+    assert _counts(sales, f"MERGE INTO sales t USING {source} WHEN NOT MATCHED BY SOURCE THEN DELETE")[0] == 3
+    sales.sql("MERGE INTO sales t USING (VALUES (9)) s(id) ON t.id = s.id AND t.region = 'us' WHEN MATCHED THEN DELETE")
+    assert seen == [1, 4, 1]
+
+
+def test_update_by_star_does_not_move_a_row_to_another_partition(sales: AcidSession) -> None:
+    source = "(SELECT id, n + 1 AS n, day, 'eu' AS region FROM sales WHERE id IN ({})) s ON t.id = s.id"
+    with pytest.raises(ConstraintViolation, match="would change day, region"):
+        sales.sql(f"MERGE INTO sales t USING {source.format('1, 2')} WHEN MATCHED THEN UPDATE SET *")
+    assert _counts(sales, f"MERGE INTO sales t USING {source.format('1, 4')} WHEN MATCHED THEN UPDATE SET *")[0] == 2
+
+
+def test_a_bucketed_target(shop: AcidSession, warehouse: Path) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE b (id int, name string) CLUSTERED BY (id) INTO 4 BUCKETS")
+    shop.sql("INSERT INTO b VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    counts = _counts(
+        shop,
+        "MERGE INTO b t USING (VALUES (2, 'B'), (3, 'C'), (8, 'H')) s(id, name) ON t.id = s.id"
+        " WHEN MATCHED AND s.id = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    )
+    assert counts == (3, 1, 1, 1)
+    assert _rows(shop, "SELECT * FROM b ORDER BY id") == [(1, "a"), (2, "B"), (8, "H")]
+    check_table(warehouse / "b")
+    with pytest.raises(AnalysisError, match="bucketing columns") as error:
+        shop.sql("MERGE INTO b t USING (VALUES (1)) s(id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 5")
+    assert error.value.code == 10302
+
+
+# --- schema evolution ------------------------------------------------------------------------------------------------
+
+
+def test_schema_evolution_adds_the_columns_of_the_source(shop: AcidSession) -> None:
+    source = "(VALUES (1, 'A', 5.5D), (9, 'Z', 6.5D)) s(id, name, bonus)"
+    text = f"USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    with pytest.raises(AnalysisError, match="salary"):
+        shop.sql(f"MERGE INTO emp t {text}")
+    shop.sql(f"MERGE WITH SCHEMA EVOLUTION INTO emp t {text}")
+    assert _rows(shop, "SELECT * FROM emp ORDER BY id") == [
+        (1, "A", 100, 5.5),
+        (2, "Bob", 200, None),
+        (3, "Cat", 300, None),
+        (9, "Z", None, 6.5),
+    ]
+    assert [c.type for c in shop.metastore.get_table("default", "emp").columns] == ["int", "string", "int", "double"]
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+WRONG: list[tuple[str, type[AcidError], int | None, str]] = [
+    (
+        "MERGE INTO emp t USING emp s ON t.id = s.id WHEN MATCHED THEN UPDATE SET nope = 1",
+        ColumnNotFound,
+        10408,
+        "1:74",
+    ),
+    (
+        "MERGE INTO emp t USING emp s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = 'a', NAME = 'b'",
+        AnalysisError,
+        40000,
+        "1:86",
+    ),
+    (
+        "MERGE INTO emp t USING emp s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (1, 'x')",
+        AnalysisError,
+        10044,
+        "1:45",
+    ),
+    (
+        "MERGE INTO emp t USING emp s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, zzz) VALUES (1, 2)",
+        AnalysisError,
+        40000,
+        "1:79",
+    ),
+    (
+        "MERGE INTO emp t USING (SELECT 1 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+        AnalysisError,
+        40000,
+        "1:58",
+    ),
+    ("MERGE INTO plain t USING emp s ON t.id = s.id WHEN MATCHED THEN DELETE", NotTransactional, 10297, "1:12"),
+    (
+        "MERGE INTO emp t USING emp s ON t.id = s.id WHEN MATCHED THEN UPDATE SET salary = array(s.salary)",
+        AnalysisError,
+        40000,
+        "1:83",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "code", "place"), WRONG, ids=[w[0][16:90] for w in WRONG])
+def test_a_wrong_merge_says_where_and_leaves_nothing(
+    shop: AcidSession, spark: SparkSession, warehouse: Path, text: str, kind: type[AcidError], code: int, place: str
+) -> None:
+    spark.range(1).createOrReplaceTempView("plain")
+    before = _directories(warehouse)
+    with pytest.raises(kind) as error:
+        shop.sql(text)
+    assert error.value.code == code
+    assert f"{error.value.line}:{error.value.column}" == place, str(error.value)
+    _nothing_is_left(shop, warehouse, before)
+
+
+def test_an_error_of_sparks_leaves_nothing(shop: AcidSession, warehouse: Path) -> None:
+    before = _directories(warehouse)
+    for condition in ("t.nope = s.id", "id = 1", "t.id = s.id AND 1 / 0 = t.id"):
+        with pytest.raises(Exception, match=r"nope|AMBIGUOUS|DIVIDE_BY_ZERO"):
+            shop.sql(f"MERGE INTO emp t USING emp s ON {condition} WHEN MATCHED THEN DELETE")
+    _nothing_is_left(shop, warehouse, before)
+
+
+def test_constraints_hold(shop: AcidSession) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE k (id int NOT NULL, n int CHECK (n > 0), CHECK (id <> n))")
+    shop.sql("INSERT INTO k VALUES (1, 5), (2, NULL)")
+    for clause in (
+        "MATCHED THEN UPDATE SET n = -1",
+        "MATCHED THEN UPDATE SET id = NULL",
+        "NOT MATCHED THEN INSERT VALUES (NULL, 1)",
+        "NOT MATCHED THEN INSERT VALUES (3, 3)",
+    ):
+        with pytest.raises(ConstraintViolation):
+            shop.sql(f"MERGE INTO k t USING (VALUES (1), (9)) s(id) ON t.id = s.id WHEN {clause}")
+    shop.sql("MERGE INTO k t USING (VALUES (1), (9)) s(id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 6")
+    assert _rows(shop, "SELECT * FROM k ORDER BY id") == [(1, 6), (2, None)]
+
+
+# --- builders --------------------------------------------------------------------------------------------------------
+
+
+def test_the_builder_does_what_the_statement_does(shop: AcidSession, spark: SparkSession) -> None:
+    changes = spark.sql("SELECT * FROM VALUES (1, 'Ann', 5), (2, 'gone', 0), (8, 'New', 6) AS c(id, name, salary)")
+    counts = (
+        shop.merge("emp", changes)
+        .on("emp.id = source.id")
+        .when_matched_delete("source.name = :word")
+        .when_matched_update({"salary": "source.salary", "name": "concat(emp.name, '+')"})
+        .when_not_matched_insert({"id": "source.id", "name": "'x'", "salary": 77})
+        .when_not_matched_by_source_update({"name": None})
+        .execute(word="gone")
+        .collect()[0]
+    )
+    assert tuple(counts) == (4, 2, 1, 1)
+    assert _rows(shop) == [(1, "Ann+", 5), (3, None, 300), (8, "x", 77)]
+
+
+def test_the_builder_with_stars_and_names(shop: AcidSession) -> None:
+    (
+        shop.merge(
+            "emp", "(SELECT 3 AS id, 'C' AS name, 1 AS salary UNION ALL SELECT 4, 'D', 2)", alias="t", source_alias="s"
+        )
+        .on("t.id = s.id")
+        .when_matched_update_all("s.salary < 5")
+        .when_not_matched_insert_all()
+        .when_not_matched_by_source_delete("t.id = 1")
+        .execute()
+    )
+    assert _rows(shop) == [(2, "Bob", 200), (3, "C", 1), (4, "D", 2)]
+
+
+def test_update_delete_and_insert_without_text(shop: AcidSession, spark: SparkSession) -> None:
+    assert shop.update("emp", {"salary": "salary * 2", "name": "'O''Neil'"}, "id = :id", id=1).collect()[0][0] == 1
+    assert shop.update("emp", {"salary": 9}, "id = 2").collect()[0][1] == 1
+    assert shop.delete("emp", "id = 3").collect()[0][2] == 1
+    rows = spark.sql("SELECT 5 AS salary, 7 AS id")
+    assert shop.insert(rows, "emp", by_name=True).collect()[0][3] == 1
+    assert _rows(shop) == [(1, "O'Neil", 200), (2, "Bob", 9), (7, None, 5)]
+    shop.insert(spark.sql("SELECT 1, 'a', 2"), "emp", overwrite=True)
+    assert _rows(shop) == [(1, "a", 2)]
+    shop.sql("CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (day date)")
+    shop.insert(spark.range(2).selectExpr("CAST(id AS int)"), "p", partition={"day": datetime.date(2024, 2, 29)})
+    assert _rows(shop, "SELECT id, CAST(day AS string) FROM p ORDER BY id") == [(0, "2024-02-29"), (1, "2024-02-29")]
+
+
+def test_a_builder_that_is_not_whole(shop: AcidSession, spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    with pytest.raises(InvalidValue, match="condition"):
+        shop.merge("emp", "emp").when_matched_delete().execute()
+    with pytest.raises(InvalidValue, match="clause"):
+        shop.merge("emp", "emp").on("true").execute()
+    with pytest.raises(InvalidValue, match="no value of a statement"):
+        shop.update("emp", {"salary": F.lit(1)})  # type: ignore[dict-item]
+    with pytest.raises(InvalidValue, match="no column"):
+        shop.update("emp", {})

@@ -1,0 +1,153 @@
+"""VERSION AS OF: a table as it was at a write id, while its files are there; an error, never other rows, when not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acidsql.errors import InvalidValue, SnapshotTooOld, UnsupportedError
+from acidsql.session import AcidSession
+from tests.spark.test_golden_tables import GOLDEN, adopt
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(r) for r in frame.collect()), key=repr)
+
+
+def _steps(table: str) -> list[tuple[str, int, list[int], list[Any]]]:
+    """Step, high watermark, hidden write ids, and Hive's rows with their identity, of each step of a golden table."""
+    found = []
+    for path in sorted(p for p in (GOLDEN / table).iterdir() if p.is_dir()):
+        [valid] = json.loads((path / "meta.json").read_text())["validWriteIds"]
+        shown = json.loads((path / "rowid.json").read_text())["rows"]
+        found.append((path.name, valid["writeIdHighWaterMark"], valid["invalidWriteIds"], shown))
+    return found
+
+
+def _read(acid: AcidSession, table: str, version: int) -> list[list[Any]]:
+    frame = acid.sql(f"SELECT ROW__ID, * FROM {table} VERSION AS OF {version}")
+    return sorted(
+        ([json.dumps(dict(zip(("writeid", "bucketid", "rowid"), r[0], strict=True))), *r[1:]] for r in frame.collect()),
+        key=repr,
+    )
+
+
+def _expected(shown: list[Any]) -> list[list[Any]]:
+    return sorted(([json.dumps(json.loads(r[0])), *r[2:]] for r in shown), key=repr)
+
+
+@pytest.mark.parametrize(
+    ("table", "later"),
+    [
+        ("emp", "07_delete2"),
+        ("emp", "10_minor"),
+        ("emp", "11_minor_cleaned"),
+        ("ow", "09_noop_update_delete"),
+        ("ab", "05_aborted_delete"),
+        ("ab", "11_minor_cleaned"),
+    ],
+)
+def test_each_older_step_of_a_hive_written_table_reads_as_hive_read_it_then(
+    acid: AcidSession, tmp_path: Path, table: str, later: str
+) -> None:
+    name = adopt(acid, f"{table}/{later}", tmp_path / "adopted")
+    hidden_later = next(hidden for step, _, hidden, _ in _steps(table) if step == later)
+    checked = 0
+    for step, high, hidden, shown in _steps(table):
+        if step > later or hidden != [h for h in hidden_later if h <= high]:
+            continue  # an id that was open then is aborted now, or the other way round
+        assert _read(acid, name, high) == _expected(shown), step
+        checked += 1
+    assert checked >= 3
+
+
+@pytest.mark.parametrize("step", ["12_major", "13_major_cleaned"])
+def test_a_version_before_a_major_compaction_is_too_old(acid: AcidSession, tmp_path: Path, step: str) -> None:
+    name = adopt(acid, f"emp/{step}", tmp_path / "adopted")
+    assert len(_read(acid, name, 7)) == 2
+    for version in range(1, 7):
+        with pytest.raises(SnapshotTooOld, match=r"\[Error 10327\]"):
+            acid.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
+
+
+def test_files_that_a_cleaner_removed_below_an_overwrite_are_missed(acid: AcidSession, tmp_path: Path) -> None:
+    """A base of INSERT OVERWRITE hides what a cleaner may remove: an empty answer would be wrong."""
+    name = adopt(acid, "ow/02_overwrite", tmp_path / "adopted")
+    assert len(_read(acid, name, 2)) == 3
+    for old in (tmp_path / "adopted").glob("de*_*"):
+        shutil.rmtree(old)
+    assert len(_read(acid, name, 3)) == 4
+    with pytest.raises(SnapshotTooOld, match="nothing older is left"):
+        acid.sql(f"SELECT * FROM {name} VERSION AS OF 2")
+    assert _read(acid, name, 0) == [], "nothing was written before the first write id"
+
+
+class TestATableOfOurs:
+    @pytest.fixture(autouse=True)
+    def _made(self, acid: AcidSession) -> None:
+        acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p int)")
+        acid.sql("INSERT INTO t PARTITION (p) VALUES (1, 'a', 1), (2, 'b', 2)")
+        acid.sql("UPDATE t SET v = 'c' WHERE id = 1")
+        acid.sql("DELETE FROM t WHERE id = 2")
+        acid.sql("INSERT INTO t PARTITION (p = 3) VALUES (3, 'd')")
+
+    VERSIONS = (
+        (),
+        ((1, "a", 1), (2, "b", 2)),
+        ((1, "c", 1), (2, "b", 2)),
+        ((1, "c", 1),),
+        ((1, "c", 1), (3, "d", 3)),
+    )
+
+    def test_each_version_has_its_rows(self, acid: AcidSession) -> None:
+        for version, expected in enumerate(self.VERSIONS):
+            assert rows(acid.sql(f"SELECT * FROM t VERSION AS OF {version}")) == list(expected)
+            assert rows(acid.table("t", version=version)) == list(expected)
+
+    def test_versions_meet_in_one_query(self, acid: AcidSession) -> None:
+        found = rows(
+            acid.sql(
+                "SELECT n.id, o.v, n.v FROM t n JOIN t VERSION AS OF 1 AS o ON n.id = o.id WHERE o.p = 1"
+                " UNION ALL SELECT id, v, 'gone' FROM t FOR VERSION AS OF :old WHERE id NOT IN (SELECT id FROM t)",
+                old=2,
+            )
+        )
+        assert found == [(1, "a", "c"), (2, "b", "gone")]
+
+    def test_a_version_can_be_put_back(self, acid: AcidSession) -> None:
+        acid.sql("INSERT OVERWRITE TABLE t PARTITION (p) SELECT * FROM t VERSION AS OF 1")
+        assert rows(acid.sql("SELECT * FROM t WHERE p < 3")) == list(self.VERSIONS[1])
+
+    def test_what_is_written_later_is_not_seen_by_a_frame(self, acid: AcidSession) -> None:
+        frame = acid.sql("SELECT * FROM t VERSION AS OF 4")
+        acid.sql("DELETE FROM t")
+        assert rows(frame) == list(self.VERSIONS[4])
+        assert rows(acid.sql("SELECT * FROM t VERSION AS OF 4")) == list(self.VERSIONS[4])
+
+    @pytest.mark.parametrize("version", ["5", "99999999999"])
+    def test_a_version_that_never_was(self, acid: AcidSession, version: str) -> None:
+        with pytest.raises(InvalidValue, match=r"line 1:\d+ .*write ids go from 0 to 4"):
+            acid.sql(f"SELECT * FROM t VERSION AS OF {version}")
+        with pytest.raises(InvalidValue):
+            acid.table("t", version=-1)
+
+    def test_a_parameter_that_is_no_number(self, acid: AcidSession) -> None:
+        with pytest.raises(InvalidValue, match="whole number"):
+            acid.sql("SELECT * FROM t VERSION AS OF :v", v="yesterday")
+
+    def test_a_view_has_no_versions(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v AS SELECT id FROM t VERSION AS OF 1")
+        assert rows(acid.sql("SELECT * FROM v")) == [(1,), (2,)]
+        with pytest.raises(UnsupportedError, match="is a view"):
+            acid.sql("SELECT * FROM v VERSION AS OF 1")
+        with pytest.raises(UnsupportedError, match="not an ACID table"):
+            acid.table("v", version=1)
+
+    def test_no_transaction_stays_behind(self, acid: AcidSession) -> None:
+        with pytest.raises(InvalidValue):
+            acid.sql("SELECT * FROM t VERSION AS OF 17")
+        assert acid.sql("SHOW TRANSACTIONS").collect() == []

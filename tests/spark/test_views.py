@@ -1,0 +1,190 @@
+"""Views of the metastore over ACID tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException as SparkAnalysisException
+
+from acidsql.errors import AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
+from acidsql.metastore.model import Column
+from acidsql.session import AcidSession
+
+
+def rows(acid: AcidSession, text: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
+
+
+@pytest.fixture(autouse=True)
+def emp(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name varchar(10), salary decimal(10,2)) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO emp PARTITION (p) VALUES (1, 'Ann', 10, 1), (2, 'Bob', 20, 2)")
+
+
+class TestCreateView:
+    def test_reads_the_rows_of_the_moment_of_the_query(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v AS SELECT id, salary * 2 AS twice FROM emp WHERE p = 1")
+        assert rows(acid, "SELECT id, CAST(twice AS int) FROM v") == [(1, 20)]
+        acid.sql("UPDATE emp SET salary = 50 WHERE id = 1")
+        assert rows(acid, "SELECT id, CAST(twice AS int) FROM v") == [(1, 100)]
+        assert rows(acid, "SELECT v.id FROM v JOIN emp ON v.id = emp.id") == [(1,)]
+
+    def test_keeps_names_types_and_comments(self, acid: AcidSession) -> None:
+        acid.sql(
+            "CREATE VIEW v (`No`, who COMMENT 'a name') COMMENT 'some' TBLPROPERTIES ('a'='b') AS SELECT id, name FROM emp"
+        )
+        view = acid.metastore.get_table("default", "v")
+        assert view.table_type == "VIRTUAL_VIEW"
+        assert view.columns == (Column("no", "int"), Column("who", "varchar(10)", "a name"))
+        assert (view.comment, view.parameters["a"]) == ("some", "b")
+        assert view.view_original == "SELECT id, name FROM emp"
+        assert (
+            view.view_text == "SELECT `id` AS `no`, `name` AS `who` FROM (\nSELECT id, name FROM `default`.`emp`\n) `v`"
+        )
+
+    def test_means_the_same_tables_in_every_database(self, acid: AcidSession) -> None:
+        acid.sql("CREATE DATABASE hr")
+        acid.sql("USE hr")
+        acid.sql("CREATE TRANSACTIONAL TABLE emp (id int)")
+        acid.sql("INSERT INTO emp VALUES (100)")
+        acid.sql(
+            "CREATE VIEW v AS WITH c AS (SELECT id FROM emp) SELECT c.id, e.name FROM c LEFT JOIN default.emp e ON true"
+        )
+        expected = [(100, "Ann"), (100, "Bob")]
+        assert rows(acid, "SELECT * FROM v") == expected
+        acid.sql("USE default")
+        assert rows(acid, "SELECT * FROM hr.v") == expected
+
+    def test_a_star_does_not_grow_with_its_table(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v AS SELECT *, 7 AS seven FROM emp WHERE id = 1")
+        acid.sql("ALTER TABLE emp ADD COLUMNS (more int)")
+        assert acid.sql("SELECT * FROM v").columns == ["id", "name", "salary", "p", "seven"]
+        assert [r[-1] for r in rows(acid, "SELECT * FROM v")] == [7]
+
+    def test_over_views(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v AS SELECT id FROM emp")
+        acid.sql("CREATE VIEW w AS SELECT max(id) AS top FROM v")
+        assert rows(acid, "SELECT * FROM w") == [(2,)]
+        assert rows(acid, "SELECT id FROM emp WHERE id = (SELECT top FROM w)") == [(2,)]
+
+    def test_is_replaced(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v AS SELECT id FROM emp")
+        with pytest.raises(AlreadyExists, match="line 1:13"):
+            acid.sql("CREATE VIEW v AS SELECT name FROM emp")
+        acid.sql("CREATE VIEW IF NOT EXISTS v AS SELECT name FROM emp")
+        assert rows(acid, "SELECT * FROM v") == [(1,), (2,)]
+        acid.sql("CREATE OR REPLACE VIEW v AS SELECT name FROM emp")
+        assert rows(acid, "SELECT * FROM v") == [("Ann",), ("Bob",)]
+
+    def test_two_columns_of_one_name_get_names_in_the_view(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v (a, b) AS SELECT e.id, f.id FROM emp e JOIN emp f ON e.id = f.id - 1")
+        assert rows(acid, "SELECT a, b FROM v") == [(1, 2)]
+
+    def test_of_no_acid_table_is_sparks(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW only_spark AS SELECT 1 AS one")
+        try:
+            assert acid.metastore.find_table("default", "only_spark") is None
+            assert rows(acid, "SELECT * FROM only_spark") == [(1,)]
+        finally:
+            acid.sql("DROP VIEW only_spark")
+        assert not acid.spark.catalog.tableExists("only_spark")
+
+    def test_of_no_acid_table_in_a_database_that_spark_does_not_have_is_ours(self, acid: AcidSession) -> None:
+        acid.sql("CREATE DATABASE hr")
+        acid.sql("CREATE VIEW hr.v AS SELECT 1 AS one")
+        assert rows(acid, "SELECT * FROM hr.v") == [(1,)]
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("text", "error", "match"),
+        [
+            ("CREATE VIEW v AS SELECT nope FROM emp", SparkAnalysisException, "nope"),
+            ("CREATE VIEW v (a) AS SELECT id, name FROM emp", AnalysisError, "10089"),
+            ("CREATE VIEW v (a, A) AS SELECT id, name FROM emp", AnalysisError, "10036"),
+            ("CREATE VIEW v AS SELECT id, id FROM emp", AnalysisError, "10036"),
+            ("CREATE VIEW emp AS SELECT id FROM emp", AlreadyExists, "10218"),
+            ("CREATE OR REPLACE VIEW emp AS SELECT id FROM emp", AlreadyExists, "not a view"),
+            ("CREATE VIEW nowhere.v AS SELECT id FROM emp", AnalysisError, "10072"),
+            ("CREATE VIEW v AS SELECT NULL AS nothing, id FROM emp", UnsupportedError, "nothing"),
+            ("CREATE VIEW v AS SELECT ROW__ID, id FROM emp", AnalysisError, "reserved"),
+            ("CREATE VIEW v AS SELECT id FROM emp, mine", AnalysisError, "this session only"),
+            ("CREATE VIEW v TBLPROPERTIES ('transactional'='true') AS SELECT id FROM emp", AnalysisError, "not trans"),
+        ],
+    )
+    def test_and_nothing_is_registered(self, acid: AcidSession, text: str, error: type[Exception], match: str) -> None:
+        acid.spark.sql("CREATE OR REPLACE TEMP VIEW mine AS SELECT 1 AS one")
+        with pytest.raises(error, match=match):
+            acid.sql(text)
+        assert acid.metastore.list_tables("default") == ["emp"]
+        assert acid.sql("SHOW TRANSACTIONS").collect() == []
+
+    def test_a_cycle(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW a AS SELECT id FROM emp")
+        acid.sql("CREATE VIEW b AS SELECT id FROM a")
+        acid.sql("CREATE VIEW c AS SELECT id FROM b")
+        for query, cycle in (("c", "a -> default.c -> default.b -> default.a"), ("a", "a -> default.a")):
+            with pytest.raises(AnalysisError, match=f"Recursive view default.a .*{cycle}"):
+                acid.sql(f"CREATE OR REPLACE VIEW a AS SELECT id FROM {query}")
+        assert rows(acid, "SELECT * FROM c") == [(1,), (2,)]
+
+    @pytest.mark.parametrize(
+        ("text", "code"),
+        [
+            ("UPDATE v SET id = 1", 10402),
+            ("DELETE FROM v", 10402),
+            ("INSERT INTO v VALUES (1)", 10090),
+            ("INSERT OVERWRITE TABLE v SELECT 1", 10090),
+            ("ANALYZE TABLE v COMPUTE STATISTICS", 10091),
+            ("DROP TABLE v", 40000),
+            ("DROP TABLE IF EXISTS v", 40000),
+        ],
+    )
+    def test_a_statement_on_a_view(self, acid: AcidSession, text: str, code: int) -> None:
+        acid.sql("CREATE VIEW v AS SELECT id FROM emp")
+        with pytest.raises(AnalysisError) as caught:
+            acid.sql(text)
+        assert caught.value.code == code
+        assert caught.value.line == 1
+        assert rows(acid, "SELECT * FROM v") == [(1,), (2,)]
+
+
+class TestAViewWhoseTableIsGone:
+    def test_names_the_table_and_itself(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v AS SELECT id FROM emp")
+        acid.sql("CREATE VIEW w AS SELECT id FROM v")
+        acid.sql("DROP TABLE emp")
+        with pytest.raises(TableNotFound, match=r"Table not found default\.emp in definition of view default\.v"):
+            acid.sql("SELECT * FROM v")
+        with pytest.raises(TableNotFound, match=r"default\.emp"):
+            acid.sql("SELECT * FROM w")
+        acid.sql("CREATE TRANSACTIONAL TABLE emp (id int)")
+        assert rows(acid, "SELECT * FROM w") == []
+
+
+class TestDropView:
+    def test_forgets_it(self, acid: AcidSession) -> None:
+        acid.sql("CREATE VIEW v AS SELECT id FROM emp")
+        acid.sql("DROP VIEW v")
+        assert acid.metastore.list_tables("default") == ["emp"]
+        with pytest.raises(TableNotFound, match=r"\[Error 10001\].*line 1:11"):
+            acid.sql("DROP VIEW v")
+        acid.sql("DROP VIEW IF EXISTS v")
+
+    def test_of_a_table_is_refused(self, acid: AcidSession) -> None:
+        with pytest.raises(AnalysisError, match="Cannot drop a base table with DROP VIEW"):
+            acid.sql("DROP VIEW emp")
+
+    def test_of_a_temporary_view_is_sparks(self, acid: AcidSession) -> None:
+        acid.sql("CREATE TEMPORARY VIEW mine AS SELECT id FROM emp")
+        acid.sql("DROP VIEW mine")
+        assert not acid.spark.catalog.tableExists("mine")
+
+    def test_goes_with_its_database(self, acid: AcidSession) -> None:
+        acid.sql("CREATE DATABASE hr")
+        acid.sql("CREATE VIEW hr.v AS SELECT id FROM default.emp")
+        with pytest.raises(AnalysisError):
+            acid.sql("DROP DATABASE hr")
+        acid.sql("DROP DATABASE hr CASCADE")
+        assert rows(acid, "SELECT id FROM emp") == [(1,), (2,)]
