@@ -173,6 +173,12 @@ DYNAMIC_PARTITION_MODE = _setting(
     "nonstrict",
     "strict: INSERT must name at least one static partition value.",
 )
+FETCH_DELETED = _setting(
+    "acid.fetch.deleted.rows",
+    parse_bool,
+    "false",
+    "A query that mentions ROW__IS__DELETED also gives deleted rows, while their files are there.",
+)
 METASTORE_BUSY = _setting(
     "acidsql.metastore.busy.timeout",
     parse_seconds,

@@ -19,7 +19,7 @@ from acidsql.commands.constraints import check_condition, check_default
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction
-from acidsql.commands.type_changes import Verdict, is_number, judge
+from acidsql.commands.type_changes import Verdict, is_lenient, judge
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, LockType, Table
 from acidsql.plan.scan import snapshot_frame
@@ -216,13 +216,16 @@ def _check_type(env: Environment, table: Table, old: Column, new: Column, span: 
         )
         hint = f"{old.type} cannot become {new.type}."
         raise at(span, AnalysisError(message, code=REFUSED_BY_HIVE, sqlstate="08S01", hint=hint))
-    allowed = not strict and verdict is not Verdict.UNREADABLE and is_number(parse_type(new.type))
+    allowed = not strict and verdict is not Verdict.UNREADABLE and is_lenient(parse_type(new.type))
     if verdict is not Verdict.FINE and not allowed:
         message = (
             f"Changing from type {old.type} to {new.type} is not supported for column {old.name}."
             " SerDe may be incompatible"
         )
-        hint = "Values that are there might not fit: make a new column, and fill it with UPDATE."
+        hint = (
+            f"Values that are there might not fit. SET {DISALLOW_TYPE_CHANGES.name}=false, if they may be read as NULL,"
+            " or cut off."
+        )
         raise at(span, AnalysisError(message, code=CANNOT_CHANGE_TYPE, hint=hint))
     if new.default is not None:
         check_default(env, _whole(new.default), parse_type(new.type))

@@ -19,6 +19,7 @@ from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.search import Search, searchable_columns
 from acidsql.plan.snapshot import TableSnapshot, take_snapshot
 from acidsql.plan.views import Views
+from acidsql.settings import FETCH_DELETED
 from acidsql.sql.references import References, TableReference, analyse_query
 from acidsql.sql.statements import Span
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
@@ -167,12 +168,13 @@ def _require_in_spark(env: Environment, reference: TableReference, table: Table)
 
 
 def _refuse_unread(table: Table, reference: TableReference, references: References) -> None:
-    if not references.uses_row_id:
+    if not references.virtual_columns:
         return
     problem: AcidError | None = None
     if not references.exact:
-        problem = UnsupportedError("ROW__ID cannot be used in this query: its scopes could not be taken apart")
-    elif table.is_insert_only and len(references.tables) == 1:
+        name = references.virtual_columns[0]
+        problem = UnsupportedError(f"{name} cannot be used in this query: its scopes could not be taken apart")
+    elif references.uses_row_id and table.is_insert_only and len(references.tables) == 1:
         problem = AnalysisError(
             f"The rows of {table.full_name} have no ROW__ID: the table is insert-only transactional",
             hint="Only full-ACID tables number their rows.",
@@ -233,7 +235,13 @@ def _frame(
     """What a name stands for: a table's snapshot, or a view's answer with the view's own column names."""
     if isinstance(source, Source):
         seen = snapshot.of(source.table, source.partitions, source.version)
-        return snapshot_frame(env.spark, seen, row_id=references.uses_row_id, search=source.search)
+        return snapshot_frame(
+            env.spark,
+            seen,
+            row_id=references.uses_row_id,
+            search=source.search,
+            deleted=_fetches_deleted(env, source.table) if references.uses_row_is_deleted else None,
+        )
     view = source.view
     try:
         frame = env.spark.sql(bind(env, source.query, source.sources, snapshot, views))
@@ -246,6 +254,11 @@ def _frame(
             hint="CREATE OR REPLACE VIEW … AS … takes the columns of today.",
         )
     return frame.toDF(*[c.name for c in view.columns])
+
+
+def _fetches_deleted(env: Environment, table: Table) -> bool:
+    """Whether a query with ROW__IS__DELETED is to have deleted rows: as the table's property says, or the session."""
+    return env.settings.value(FETCH_DELETED) or table.parameters.get(FETCH_DELETED.name, "").lower() == "true"
 
 
 def _unreadable(view: Table, error: SparkAnalysisException) -> AcidError:

@@ -12,8 +12,9 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column
-from acidsql.plan.scan import RAW_KEY, ROW_ID
+from acidsql.plan.scan import RAW_KEY
 from acidsql.plan.values import CHAR_TYPE
+from acidsql.sql.references import VIRTUAL_COLUMNS
 from acidsql.sql.statements import ColumnDef
 from acidsql.types import (
     LOCAL_TIMESTAMP,
@@ -53,7 +54,7 @@ def check_names(definitions: Sequence[ColumnDef], taken: Collection[str] = ()) -
 def _check_name(name: str, taken: Collection[str]) -> None:
     if name in taken:
         raise AnalysisError(f"Duplicate column name: {name}", code=10036, sqlstate="42000")
-    if name.upper() == ROW_ID or name.startswith(RAW_KEY):
+    if name.upper() in VIRTUAL_COLUMNS or name.startswith(RAW_KEY):
         raise AnalysisError(f"{name} is a reserved column name")
 
 

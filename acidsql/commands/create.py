@@ -9,13 +9,14 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.commands.adoption import find_partitions
+from acidsql.commands.create_as import create_table_as
 from acidsql.commands.create_table import CreateTableCommand
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
 from acidsql.commands.table_kind import is_ours
 from acidsql.commands.transaction import write_transaction
-from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
 from acidsql.plan.snapshot import new_partition
 from acidsql.sql.statements import (
@@ -83,8 +84,7 @@ def create_table(env: Environment, statement: CreateTable, parameters: Mapping[s
     """CREATE TABLE: ours when it is transactional, Spark's otherwise (its AS query may read ACID tables)."""
     if is_ours(env, statement):
         if statement.query is not None:
-            problem = UnsupportedError("CREATE TABLE AS SELECT of an ACID table comes in a later version")
-            raise at(statement.table.span, problem)
+            return create_table_as(env, statement, parameters)
         CreateTableCommand(env, statement).run()
         return env.nothing()
     if statement.query is None:

@@ -59,6 +59,32 @@ class CreateTableCommand:
 
     def run(self) -> Table | None:
         """All phases; the table, or None where IF NOT EXISTS leaves one that is there alone."""
+        env = self.env
+        new = self.prepare()
+        if new is None:
+            return None
+        table, there = new
+        adopted = Adopted(table, property_of(self.statement.properties, VALID_WRITE_IDS)) if there else None
+        filesystem, path = fs.resolve(table.location)
+        made = not filesystem.exists(path)
+        filesystem.mkdirs(path)
+        try:
+            with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
+                env.metastore.create_table(table, holds_rows=adopted is not None)
+        except AcidError as e:
+            if made:
+                filesystem.delete_if_empty(path)
+            raise self._fail(e) from e
+        if adopted is not None:
+            self._adopt(table, adopted)
+        warn_of_local_timestamps(table.columns)
+        return table
+
+    def prepare(self) -> tuple[Table, bool] | None:
+        """The table as it is going to be, and whether there is something in its directory already.
+
+        None where IF NOT EXISTS leaves a table that is there alone. Nothing is changed yet.
+        """
         env, statement = self.env, self.statement
         try:
             home = env.metastore.get_database(self.database)
@@ -82,20 +108,7 @@ class CreateTableCommand:
                     hint=f"Take it in with LOCATION '{path}', or remove it.",
                 )
             )
-        adopted = Adopted(table, property_of(statement.properties, VALID_WRITE_IDS)) if there else None
-        made = not filesystem.exists(path)
-        filesystem.mkdirs(path)
-        try:
-            with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
-                env.metastore.create_table(table, holds_rows=adopted is not None)
-        except AcidError as e:
-            if made:
-                filesystem.delete_if_empty(path)
-            raise self._fail(e) from e
-        if adopted is not None:
-            self._adopt(table, adopted)
-        warn_of_local_timestamps(table.columns)
-        return table
+        return table, there
 
     def _adopt(self, table: Table, adopted: Adopted) -> None:
         try:

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.commands.moves import finish_moves
 from acidsql.commands.places import at
-from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, TableNotFound, UnsupportedError
+from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, TableNotFound
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.text import quote
 from acidsql.settings import Settings
-from acidsql.sql.statements import Span, TableName
+from acidsql.sql.statements import TableName
 
 SPARK_CATALOG = "spark_catalog"
 

@@ -156,7 +156,7 @@ class InsertCommand:
 
     def changes(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
         """The rows to insert as :mod:`acidsql.plan.write` describes them; ``snapshot`` where ACID tables are read."""
-        return self._changes(self._raw(snapshot, sources, views))
+        return self.stored(self._raw(snapshot, sources, views))
 
     def write(self, changes: DataFrame, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> Written:
         """Write rows into a staging area, as one statement of a transaction."""
@@ -247,7 +247,7 @@ class InsertCommand:
             found.append(by_name[name.lower()])
         return found
 
-    def _changes(self, raw: DataFrame) -> DataFrame:
+    def stored(self, raw: DataFrame) -> DataFrame:
         """The rows as :mod:`acidsql.plan.write` describes them."""
         table = self.table
         columns = self._by_name(raw) if self.statement.by_name else self.columns

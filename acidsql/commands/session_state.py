@@ -14,7 +14,7 @@ from acidsql.errors import DatabaseNotFound, InvalidValue
 from acidsql.settings import REGISTRY
 from acidsql.sql.statements import Set, Use
 
-_OWN = ("acidsql.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.")
+_OWN = ("acidsql.", "acid.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.")
 """Names that begin so are ours: an unknown one is a mistake. Other names of Hive's are Spark's to keep."""
 
 

@@ -1,8 +1,8 @@
 """Which type a column may change to: only one in which old files, that keep their own types, read rightly.
 
 Hive's metastore compares the kinds of types alone (``ColumnType.areColTypesCompatible``) and lets a ``decimal(10,2)``
-become a ``decimal(4,0)``, or a ``string`` a ``char(3)``; values that do not fit are then read as NULL, or cut off. Such
-changes are refused here.
+become a ``decimal(4,0)``, or a ``string`` a ``char(3)``; values that do not fit are then read as NULL, or cut off, and
+the next UPDATE writes them so. Such changes are made here only with the setting with which Hive allows even more.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def judge(old: HiveType, new: HiveType) -> Verdict:
     return Verdict.UNREADABLE
 
 
-def is_number(type: HiveType) -> bool:
-    """Whether values of a type are numbers; what does not fit one is read as NULL, as Hive reads it."""
-    return _kind(type) in _ORDER
+def is_lenient(type: HiveType) -> bool:
+    """Whether what does not fit a type is read as Hive reads it: NULL for a number, cut off for a text."""
+    return _kind(type) in _ORDER or _is_text(type)
 
 
 def _numbers(before: str, after: str, new: HiveType) -> Verdict:

@@ -17,10 +17,9 @@ from acidsql.commands.query import pinned
 from acidsql.commands.transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
 from acidsql.metastore.model import Column, LockComponent, LockType, Table
-from acidsql.plan.scan import ROW_ID
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
-from acidsql.sql.references import References, TableReference, analyse_query
+from acidsql.sql.references import VIRTUAL_COLUMNS, References, TableReference, analyse_query
 from acidsql.sql.statements import CreateView, DropView, Name, Span
 from acidsql.types import parse_type, to_hive
 
@@ -148,7 +147,7 @@ class CreateViewCommand:
             place = name.span if name is not None else self.statement.query
             if any(c.name == text for c in made):
                 raise at(place, AnalysisError(f"Duplicate column name: {text}", code=10036))
-            if text.upper() == ROW_ID:
+            if text.upper() in VIRTUAL_COLUMNS:
                 raise at(place, AnalysisError(f"{text} is a reserved column name", hint="Give it another name: AS …"))
             made.append(Column(text, self._type(field, text, place), comment))
         return tuple(made)

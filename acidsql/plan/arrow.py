@@ -1,4 +1,4 @@
-"""Rows that Spark has at hand (a local relation) as an Arrow table for the driver's ORC writer."""
+"""Rows of Spark's as an Arrow table: fetched, or at hand already (a local relation)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Struct, Varchar
 
@@ -39,6 +39,21 @@ def arrow_type(type: HiveType) -> pa.DataType:
     if isinstance(type, Struct):
         return pa.struct([pa.field(name, arrow_type(t)) for name, t in type.fields])
     return _PRIMITIVES[type.name]
+
+
+def fetched(frame: DataFrame) -> pa.Table:
+    """The rows of a frame.
+
+    Java's Arrow leaves out the offsets of an array that has no elements at all, inside of another one; pyarrow takes
+    most things from such an array, but crashes where it adds up its bytes or puts it together with another. So nested
+    columns are copied.
+    """
+    rows = frame.toArrow()
+    for position, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            chunks = [chunk.take(pa.array(range(len(chunk)), pa.int64())) for chunk in rows.column(position).chunks]
+            rows = rows.set_column(position, field, pa.chunked_array(chunks, field.type))
+    return rows
 
 
 def rows_to_table(rows: Sequence[Row], names: Sequence[str], types: Sequence[pa.DataType]) -> pa.Table:

@@ -55,15 +55,27 @@ class _Keys:
     row_ids: Ids
 
 
-def hide_deleted(spark: SparkSession, snapshot: TableSnapshot) -> Callable[[DataFrame], DataFrame]:
-    """The delete filter of a snapshot, for frames of its rows with their identity columns and :data:`PART`."""
+IS_DELETED = "__acid_is_deleted"
+"""Column that tells deleted rows, where they are not hidden."""
+
+
+def hide_deleted(
+    spark: SparkSession, snapshot: TableSnapshot, *, mark: bool = False
+) -> Callable[[DataFrame], DataFrame]:
+    """The delete filter of a snapshot, for frames of its rows with their identity columns and :data:`PART`.
+
+    Args:
+        spark: The session.
+        snapshot: The snapshot.
+        mark: Leave deleted rows in, with a column :data:`IS_DELETED` that tells them.
+    """
     size = sum(f.length for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
     if size > DRIVER_BYTES:
-        return _scan_join(spark, snapshot)
+        return _scan_join(spark, snapshot, mark)
     keys = [k for k in _load(snapshot) if len(k.row_ids)]
     if not keys:
-        return lambda frame: frame
-    return _bitmap(spark, keys) or _broadcast_join(spark, keys)
+        return (lambda frame: frame.withColumn(IS_DELETED, F.lit(False))) if mark else lambda frame: frame
+    return (None if mark else _bitmap(spark, keys)) or _broadcast_join(spark, keys, mark)
 
 
 def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
@@ -144,13 +156,18 @@ def _runs(keys: list[_Keys]) -> Iterator[tuple[int, int, int, Ids]]:
 _IDENTITY = (PART, "originalTransaction", "bucket", "rowId")
 
 
-def _join(frame: DataFrame, keys: DataFrame) -> DataFrame:
-    """Rows of ``frame`` that have no partner in ``keys``, whose columns are those of the identity behind a ``d``."""
+def _join(frame: DataFrame, keys: DataFrame, mark: bool) -> DataFrame:
+    """Rows of ``frame`` that have no partner in ``keys``, whose columns are those of the identity behind a ``d``; with
+    ``mark`` all rows, and whether they have one."""
     conditions = [frame[name] == keys[f"d{name}"] for name in _IDENTITY]
-    return frame.join(keys, reduce(lambda a, b: a & b, conditions), "left_anti")
+    condition = reduce(lambda a, b: a & b, conditions)
+    if not mark:
+        return frame.join(keys, condition, "left_anti")
+    joined = frame.join(keys, condition, "left_outer")
+    return joined.select(*[frame[c] for c in frame.columns], keys[f"d{PART}"].isNotNull().alias(IS_DELETED))
 
 
-def _broadcast_join(spark: SparkSession, keys: list[_Keys]) -> Callable[[DataFrame], DataFrame]:
+def _broadcast_join(spark: SparkSession, keys: list[_Keys], mark: bool) -> Callable[[DataFrame], DataFrame]:
     parts = np.concatenate([np.full(len(k.row_ids), k.part, dtype=np.int32) for k in keys])
     columns = {
         f"d{PART}": pa.array(parts),
@@ -159,10 +176,12 @@ def _broadcast_join(spark: SparkSession, keys: list[_Keys]) -> Callable[[DataFra
         "drowId": pa.array(np.concatenate([k.row_ids for k in keys])),
     }
     table = spark.createDataFrame(pa.table(columns))
-    return lambda frame: _join(frame, F.broadcast(table))
+    if mark:  # a row that two events delete is one row
+        table = table.distinct()
+    return lambda frame: _join(frame, F.broadcast(table), mark)
 
 
-def _scan_join(spark: SparkSession, snapshot: TableSnapshot) -> Callable[[DataFrame], DataFrame]:
+def _scan_join(spark: SparkSession, snapshot: TableSnapshot, mark: bool) -> Callable[[DataFrame], DataFrame]:
     """Too many deletes for the driver: Spark scans the delete files, and joins as it sees fit."""
     parts = enumerate(snapshot.partitions)
     numbers = {f.path: (n,) for n, p in parts for d in p.state.delete_deltas for f in d.files}
@@ -175,7 +194,9 @@ def _scan_join(spark: SparkSession, snapshot: TableSnapshot) -> Callable[[DataFr
     events = events.filter(f"CASE WHEN {hidden} THEN false ELSE true END").filter(_reaches_expression(snapshot))
     keys = events.select(*[F.col(n).alias(f"d{n}") for n in _IDENTITY[1:]], F.col(PATH).alias("dpath"))
     keys = with_file_values(spark, keys, "dpath", events.inputFiles(), numbers, {f"d{PART}": pa.int32()})
-    return lambda frame: _join(frame, keys)
+    if mark:
+        keys = keys.select(*[f"d{n}" for n in _IDENTITY]).distinct()
+    return lambda frame: _join(frame, keys, mark)
 
 
 def _reaches_expression(snapshot: TableSnapshot) -> Column:

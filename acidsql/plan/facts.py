@@ -42,7 +42,7 @@ class FileFacts:
 
 
 _facts = FileCache[FileFacts](capacity=20000)
-_widths = FileCache[int | None](capacity=20000)
+_types = FileCache["tuple[HiveType, ...] | None"](capacity=20000)
 _PARQUET = b"PAR1"
 """What a Parquet file begins with."""
 
@@ -70,24 +70,24 @@ def facts_of(file: AcidFile) -> FileFacts:
     return _facts.get(file, read)
 
 
-def plain_width(file: AcidFile) -> int | None:
-    """The number of columns of an ORC file without events; None for a Parquet file.
+def plain_types(file: AcidFile) -> tuple[HiveType, ...] | None:
+    """The types of the columns of an ORC file without events; None for a Parquet file.
 
     Raises:
         UnsupportedError: When it is neither.
     """
 
-    def read() -> int | None:
+    def read() -> tuple[HiveType, ...] | None:
         filesystem, path = fs.resolve(file.path)
         with filesystem.open_read(path) as opened:
             if opened.read(len(_PARQUET)) == _PARQUET:
                 return None
         try:
-            return len(read_footer(filesystem, path).row_type.fields)
+            return tuple(type for _, type in read_footer(filesystem, path).row_type.fields)
         except CorruptFile as e:
             raise UnsupportedError(
                 f"{file.path} is neither an ORC nor a Parquet file: not read by this version",
                 hint="Hive can copy the table into one that is STORED AS ORC.",
             ) from e
 
-    return _widths.get(file, read)
+    return _types.get(file, read)

@@ -14,10 +14,10 @@ from acidsql.format.originals import OriginalFile, number_originals
 from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
-from acidsql.plan.facts import FileFacts, facts_of, plain_width
+from acidsql.plan.facts import FileFacts, facts_of, plain_types
 from acidsql.plan.prefixes import whole_file
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
-from acidsql.types import Char, HiveType, Varchar, contains, parse_type
+from acidsql.types import Char, HiveType, Primitive, Varchar, contains, parse_type
 
 Place = tuple[int | str | None, ...]
 """Where a file's rows belong: the number of its partition in the snapshot, and the partition's key values."""
@@ -30,6 +30,8 @@ class EventFiles:
     Attributes:
         names: Those names, as far as the table has columns.
         unbounded: Positions of the ``varchar`` columns whose values may be longer in these files than they are now.
+        retyped: Positions of the columns whose values are of another kind in these files than they are now. A predicate
+            on one must not be pushed down: orc-core fails on a constant that is not of the file's kind.
         is_merged: Whether their events are laid over each other by key (ACID version 1).
         own_names: Whether the names are the table's own.
         files: The files.
@@ -41,6 +43,7 @@ class EventFiles:
 
     names: tuple[str, ...]
     unbounded: tuple[int, ...]
+    retyped: tuple[int, ...]
     is_merged: bool
     own_names: bool
     files: list[AcidFile] = field(default_factory=list)
@@ -71,11 +74,13 @@ class PlainFiles:
     Attributes:
         files: The files.
         width: The number of columns of the widest ORC file.
+        retyped: As for :class:`EventFiles`, of any ORC file.
         places: By path.
     """
 
     files: list[AcidFile] = field(default_factory=list)
     width: int = 0
+    retyped: set[int] = field(default_factory=set)
     places: dict[str, Place] = field(default_factory=dict)
 
 
@@ -105,14 +110,18 @@ def plain_layout(snapshot: TableSnapshot) -> PlainLayout:
         UnsupportedError: When they are neither ORC nor Parquet files.
     """
     layout = PlainLayout(PlainFiles(), PlainFiles())
+    kinds = [kind_of(parse_type(c.type)) for c in snapshot.table.columns]
     for number, part in enumerate(snapshot.partitions):
         place = _place(number, part)
         for files in (part.state.originals, *(d.files for d in part.state.data_directories)):
             filled = [f for f in files if f.length]
             if filled:
-                width = plain_width(filled[0])
-                found = layout.parquet if width is None else layout.orc
-                found.width = max(found.width, width or 0)
+                types = plain_types(filled[0])
+                found = layout.parquet if types is None else layout.orc
+                found.width = max(found.width, len(types or ()))
+                found.retyped |= {
+                    i for i, (now, was) in enumerate(zip(kinds, types or (), strict=False)) if now != kind_of(was)
+                }
                 found.files += filled
                 found.places.update((f.path, place) for f in filled)
     if layout.parquet.files and any(contains(parse_type(c.type), "timestamp") for c in snapshot.table.columns):
@@ -142,7 +151,7 @@ class _Layout:
         self._spark = spark
         self._table = snapshot.table
         self._types = tuple(parse_type(c.type) for c in snapshot.table.columns)
-        self._groups: dict[tuple[tuple[str, ...], tuple[int, ...], bool], EventFiles] = {}
+        self._groups: dict[tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], bool], EventFiles] = {}
         self._plain, self._merged_plain = OriginalFiles(), OriginalFiles()
         for number, part in enumerate(snapshot.partitions):
             self._partition(_place(number, part), part)
@@ -177,12 +186,12 @@ class _Layout:
         names = tuple(name for name, _ in facts.columns[: len(wanted)])
         same = tuple(n.lower() for n in names) == wanted[: len(names)]
         names = wanted if same else names
-        types = (type for _, type in facts.columns)
-        unbounded = tuple(
-            i for i, (now, was) in enumerate(zip(self._types, types, strict=False)) if _may_be_longer(now, was)
-        )
+        types = [type for _, type in facts.columns]
+        pairs = list(enumerate(zip(self._types, types, strict=False)))
+        unbounded = tuple(i for i, (now, was) in pairs if _may_be_longer(now, was))
+        retyped = tuple(i for i, (now, was) in pairs if kind_of(now) != kind_of(was))
         return self._groups.setdefault(
-            (names, unbounded, is_merged), EventFiles(names, unbounded, is_merged, own_names=same)
+            (names, unbounded, retyped, is_merged), EventFiles(names, unbounded, retyped, is_merged, own_names=same)
         )
 
     def _originals(
@@ -233,6 +242,14 @@ def _changes_rows(directory: AcidDirectory, events: list[AcidFile]) -> bool:
     if first.stats is not None and first.changes_rows:
         return True
     return not (directory.has_version_file or first.is_versioned) and any(facts_of(f).changes_rows for f in events)
+
+
+def kind_of(type: HiveType) -> str:
+    """Types of one kind have constants of one kind in a search argument (``PredicateLeaf.Type``)."""
+    if isinstance(type, Char | Varchar):
+        return "string"
+    name = type.name if isinstance(type, Primitive) else type.__class__.__name__
+    return {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "float": "double"}.get(name, name)
 
 
 def _may_be_longer(now: HiveType, was: HiveType) -> bool:

@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from acidsql.plan.arrow import fetched
+
 SMALL_BYTES = 4 << 20
 """A result that Spark estimates below this is worth fetching, unless it has too many rows."""
 
@@ -31,7 +33,7 @@ def fetch_small(frame: DataFrame, most: int) -> pa.Table | None:
         to_arrow_schema(named.schema)
     except PySparkException:  # a type that Arrow does not have
         return None
-    rows = named.limit(most + 1).toArrow()
+    rows = fetched(named.limit(most + 1))
     return rows if rows.num_rows <= most else None
 
 

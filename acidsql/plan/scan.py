@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import reduce
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.format.names import DeltaName
 from acidsql.metastore.model import Table
-from acidsql.plan.deletes import PART, hide_deleted
+from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
 from acidsql.plan.files import PATH, event_frame, parquet_frame, plain_frame, with_file_values
 from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_frame
@@ -21,6 +22,7 @@ from acidsql.plan.versions import MERGE_COLUMNS, STATEMENT, newest
 from acidsql.types import Varchar, parse_type, to_spark
 
 ROW_ID = "ROW__ID"
+ROW_IS_DELETED = "ROW__IS__DELETED"
 RAW_KEY = "__acid_key_"
 """Prefix of the columns that carry a row's partition as the text of its path, for whoever writes events back."""
 
@@ -35,6 +37,7 @@ def snapshot_frame(
     row_id: bool = False,
     raw_keys: bool = False,
     search: Search | None = None,
+    deleted: bool | None = None,
 ) -> DataFrame:
     """The rows of a snapshot.
 
@@ -45,17 +48,20 @@ def snapshot_frame(
             an insert-only table have none.
         raw_keys: Whether columns ``__acid_key_0…`` with the partition's path values come last.
         search: Conditions that the rows are going to be filtered by; parts of files that they rule out are skipped.
+        deleted: Where it is not None, a column ``ROW__IS__DELETED boolean`` comes before the data columns; True: rows
+            that a delete event hides are there too, with true in it (Hive's ``acid.fetch.deleted.rows``).
 
     Returns:
         A lazy frame: data columns, then partition keys, named and typed as the table declares them.
     """
     table = snapshot.table
     scan = _Scan(spark, snapshot, zones_of(spark))
-    parts = scan.plain() if table.is_insert_only else scan.events(search)
-    row_id = row_id and not table.is_insert_only
+    mark = bool(deleted) and not table.is_insert_only
+    parts = scan.plain() if table.is_insert_only else scan.events(search, mark=mark)
+    virtual = _virtual(row_id and not table.is_insert_only, None if deleted is None else mark)
     if not parts:
-        return _empty(spark, table, row_id, raw_keys)
-    answer = _answer(table, row_id, raw_keys)
+        return _empty(spark, table, virtual, raw_keys)
+    answer = _answer(table, virtual, raw_keys)
     merged = reduce(DataFrame.union, [part.selectExpr(*answer) for part in parts])
     return with_char_types(merged, table.all_columns)
 
@@ -82,13 +88,13 @@ class _Scan:
         for files, read in ((found.orc, plain_frame), (found.parquet, parquet_frame)):
             if files.files:
                 frame = read(self._spark, [f.path for f in files.files], columns, files.width)
-                rows = frame.selectExpr(*self._plain_values(), f"{PATH} AS {_PATH}")
+                rows = frame.selectExpr(*self._plain_values(files.retyped), f"{PATH} AS {_PATH}")
                 urls = frame.inputFiles()
                 frames.append(with_file_values(self._spark, rows, _PATH, urls, files.places, self._place))
         return frames
 
-    def events(self, search: Search | None) -> list[DataFrame]:
-        """Rows of a full-ACID table that no delete event hides."""
+    def events(self, search: Search | None, *, mark: bool) -> list[DataFrame]:
+        """Rows of a full-ACID table that no delete event hides; with ``mark`` the others too, marked."""
         found = layout(self._spark, self._snapshot)
         rows = [self._inserts(group, search) for group in found.events if not group.is_merged]
         if found.originals.files:
@@ -100,7 +106,7 @@ class _Scan:
             rows.append(newest(versions, PART))
         if not rows:
             return []
-        hide = hide_deleted(self._spark, self._snapshot)
+        hide = hide_deleted(self._spark, self._snapshot, mark=mark)
         return [hide(frame) for frame in rows]
 
     def _inserts(self, group: EventFiles, search: Search | None) -> DataFrame:
@@ -141,7 +147,7 @@ class _Scan:
     def _search_options(self, group: EventFiles, search: Search | None) -> dict[str, str]:
         """Only where the files have the table's names and orc-core takes them for ACID ones: then the rule is known."""
         small = sum(f.length for f in group.files) < MIN_BYTES
-        if search is None or not search.conjuncts or small or not (group.own_names and group.exact):
+        if search is None or not search.conjuncts or small or not (group.own_names and group.exact) or group.retyped:
             return {}
         return reader_options(self._spark, self._table, search, group.files[0].path)
 
@@ -151,14 +157,23 @@ class _Scan:
         shadowed = any(c.name == "row" for c in self._table.columns)
         for i, (name, _) in enumerate(group.columns(self._table)):
             field = f"row.{quote(name)}"
-            if shadowed:  # a pushed predicate on `row.x` would be looked up in the table's own column `row`
+            if shadowed or i in group.retyped:
+                # a pushed predicate on `row.x` would be looked up in the table's own column `row`, or is of no use for
+                # what is in the files
                 field = f"CASE WHEN operation < 2 THEN {field} END"
             made.append(self._value(i, field, cut=i in group.unbounded))
         return made
 
-    def _plain_values(self) -> list[str]:
-        """The data columns of files without events; what they were declared as is known of one file at most."""
-        return [self._value(i, f"c{i}", cut=True) for i in range(len(self._table.columns))]
+    def _plain_values(self, retyped: Collection[int] = ()) -> list[str]:
+        """The data columns of files without events; what they were declared as is known of one file at most.
+
+        No predicate on one that is ``retyped`` reaches orc-core: Catalyst does not see that the CASE is always true.
+        """
+        made = []
+        for i in range(len(self._table.columns)):
+            field = f"CASE WHEN hash(c{i}) % 1 = 0 THEN c{i} END" if i in retyped else f"c{i}"
+            made.append(self._value(i, field, cut=True))
+        return made
 
     def _value(self, position: int, field: str, *, cut: bool) -> str:
         """One value as the user sees it; ``cut`` where it may be longer than its ``varchar`` allows now."""
@@ -204,11 +219,21 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
     return inside if inside or beyond else None
 
 
-def _answer(table: Table, row_id: bool, raw_keys: bool) -> list[str]:
-    """The columns that are asked for. The ``^ 0`` keeps user predicates on ROW__ID out of ORC's search arguments, which
-    orc-core would apply to a table column of that name."""
-    identity = "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
-    made = [f"{identity} AS {quote(ROW_ID)}"] if row_id else []
+def _virtual(row_id: bool, mark: bool | None) -> dict[str, tuple[str, str]]:
+    """Expression and type of the virtual columns that are asked for. The ``^ 0`` keeps user predicates on ROW__ID out
+    of ORC's search arguments, which orc-core would apply to a table column of that name."""
+    made = {}
+    if row_id:
+        identity = "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
+        made[ROW_ID] = (identity, "struct<writeId: bigint, bucketId: int, rowId: bigint>")
+    if mark is not None:
+        made[ROW_IS_DELETED] = (IS_DELETED if mark else "false", "boolean")
+    return made
+
+
+def _answer(table: Table, virtual: Mapping[str, tuple[str, str]], raw_keys: bool) -> list[str]:
+    """The columns that are asked for."""
+    made = [f"{expression} AS {quote(name)}" for name, (expression, _) in virtual.items()]
     made += [f"c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
     made += [
         f"{from_key_text(f'{RAW_KEY}{i}', parse_type(k.type))} AS {quote(k.name)}"
@@ -219,11 +244,11 @@ def _answer(table: Table, row_id: bool, raw_keys: bool) -> list[str]:
     return made
 
 
-def _empty(spark: SparkSession, table: Table, row_id: bool, raw_keys: bool) -> DataFrame:
-    made = [f"CAST(NULL AS struct<writeId: bigint, bucketId: int, rowId: bigint>) AS {quote(ROW_ID)}"] if row_id else []
+def _empty(spark: SparkSession, table: Table, virtual: Mapping[str, tuple[str, str]], raw_keys: bool) -> DataFrame:
+    made = [f"CAST(NULL AS {type}) AS {quote(name)}" for name, (_, type) in virtual.items()]
     for column in table.all_columns:
         type = to_spark(parse_type(column.type), plain_strings=True)
         made.append(f"CAST(NULL AS {type}) AS {quote(column.name)}")
     if raw_keys:
         made += [f"CAST(NULL AS string) AS {quote(f'{RAW_KEY}{i}')}" for i in range(len(table.partition_keys))]
-    return spark.sql(f"SELECT {', '.join(made)} WHERE false")
+    return with_char_types(spark.sql(f"SELECT {', '.join(made)} WHERE false"), table.all_columns)

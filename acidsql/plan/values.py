@@ -2,7 +2,7 @@
 
 An ORC ``timestamp`` is a wall clock; Spark's ``TIMESTAMP`` is an instant. Spark's ORC reader and writer go through the
 JVM's default time zone, the user sees the session's: where the two differ, :func:`from_orc` and :func:`to_orc_job` move
-the value so that the wall clock stays (Hive's meaning of ``timestamp``). Hive's ``timestamp with local time zone`` is an
+the value so that the wall clock stays (Hive's meaning of ``timestamp``). A ``timestamp with local time zone`` is an
 instant in ORC too.
 """
 

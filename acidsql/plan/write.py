@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from acidsql.format.bucket import encode
 from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
 from acidsql.partition_names import partition_name
-from acidsql.plan.arrow import arrow_type, rows_to_table
+from acidsql.plan.arrow import arrow_type, fetched, rows_to_table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.checks import checked
 from acidsql.plan.job import matched_twice, write_by_job
@@ -32,7 +32,7 @@ from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, Target, Written
 from acidsql.plan.text import quote
-from acidsql.plan.values import to_orc_driver
+from acidsql.plan.values import only_driver_writes, to_orc_driver
 
 _IDENTITY = ("writeId", "bucketId", "rowId")
 _INTS, _LONGS = ("bucketId", "kind", "b"), ("writeId", "rowId", "n")
@@ -50,6 +50,7 @@ class Writer:
         self._staging = staging
         self._driver_rows = driver_rows
         self._row_type = row_type_of(target.table)
+        self._only_driver = only_driver_writes(self._row_type)
         self._key_count = len(target.table.partition_keys)
 
     def write(self, changes: DataFrame, change: Change | None, *, small: bool | None = None) -> Written:
@@ -64,9 +65,10 @@ class Writer:
         Raises:
             CardinalityViolation: When a row is named twice.
         """
-        fetched = None if small is False else self.fetch(changes, change, all_rows=bool(small))
-        if fetched is not None:
-            return self.write_fetched(fetched, change)
+        for_job = small is False and not self._only_driver
+        found = None if for_job else self.fetch(changes, change, all_rows=bool(small))
+        if found is not None:
+            return self.write_fetched(found, change)
         changes = self._completed(changes, change)
         return write_by_job(self._spark, self._target, self._staging, changes, change)
 
@@ -83,10 +85,10 @@ class Writer:
             rows = finished.collect()
             names = list(finished.columns)
             return rows_to_table(rows, names, self._arrow_types(names))
-        if all_rows:
-            return finished.toArrow()
-        fetched = finished.limit(self._driver_rows + 1).toArrow()
-        return fetched if fetched.num_rows <= self._driver_rows else None
+        if all_rows or self._only_driver:
+            return fetched(finished)
+        found = fetched(finished.limit(self._driver_rows + 1))
+        return found if found.num_rows <= self._driver_rows else None
 
     def _completed(self, changes: DataFrame, change: Change | None) -> DataFrame:
         """The changes held against the table's constraints, with the bucket of each new row."""

@@ -20,6 +20,9 @@ from acidsql.sql.statements import Span, TableName
 from acidsql.sql.tokens import Token, tokenize
 
 ROW_ID = "ROW__ID"
+ROW_IS_DELETED = "ROW__IS__DELETED"
+VIRTUAL_COLUMNS = (ROW_ID, ROW_IS_DELETED)
+"""Columns that a table has for whoever names them; no star stands for them."""
 SPARK_CATALOG = "spark_catalog"
 
 
@@ -86,7 +89,7 @@ class References:
     Attributes:
         tables: One for each place, in their order. Names of WITH queries, table functions, VALUES and subqueries are
             not among them.
-        uses_row_id: Whether the text mentions ROW__ID.
+        virtual_columns: Those of :data:`VIRTUAL_COLUMNS` that the text mentions.
     """
 
     def __init__(self, span: Span, tokens: list[Token], structure: Structure, outer: _Outer | None = None) -> None:
@@ -96,7 +99,18 @@ class References:
         self._outer = outer
         self._relations = {TableReference(r.name, r.alias, r.version): r for r in structure.relations if not r.is_cte}
         self.tables: tuple[TableReference, ...] = tuple(self._relations)
-        self.uses_row_id: bool = any(t.is_name and t.name.upper() == ROW_ID for t in tokens)
+        mentioned = {t.name.upper() for t in tokens if t.is_name}
+        self.virtual_columns = tuple(name for name in VIRTUAL_COLUMNS if name in mentioned)
+
+    @property
+    def uses_row_id(self) -> bool:
+        """Whether the text mentions ROW__ID."""
+        return ROW_ID in self.virtual_columns
+
+    @property
+    def uses_row_is_deleted(self) -> bool:
+        """Whether the text mentions ROW__IS__DELETED."""
+        return ROW_IS_DELETED in self.virtual_columns
 
     @cached_property
     def exact(self) -> bool:
@@ -127,7 +141,7 @@ class References:
             self._refuse(relation)
             edits += self._name_edits(relation, view)
         edits += self._column_edits(found, database)
-        if self.uses_row_id and found:
+        if self.virtual_columns and found:
             edits += self._star_edits(found)
         return self._apply(edits)
 
@@ -138,8 +152,8 @@ class References:
             span = relation.travel
             problem = f"Table {name} cannot be read {relation.travel_problem}"
             hint = "VERSION AS OF takes a write id: a whole number, or a named parameter."
-        elif self.uses_row_id and relation.obstacle is not None:
-            problem = f"ROW__ID cannot be used in a query that has table {name} {relation.obstacle}"
+        elif self.virtual_columns and relation.obstacle is not None:
+            problem = f"{self.virtual_columns[0]} cannot be used in a query that has table {name} {relation.obstacle}"
         if problem is not None:
             raise UnsupportedError(problem, hint=hint).locate(span.source, span.start, span.end)
 
@@ -164,7 +178,7 @@ class References:
                 yield _Edit(relation.end, relation.end, alias)
 
     def _all_columns(self) -> str:
-        return f"* EXCEPT ({ROW_ID})" if self.uses_row_id else "*"
+        return f"* EXCEPT ({', '.join(self.virtual_columns)})" if self.virtual_columns else "*"
 
     def _column_edits(self, found: Mapping[Relation, str], database: str | None) -> Iterator[_Edit]:
         for chain in self._structure.chains:
@@ -207,12 +221,11 @@ class References:
         for star in self._structure.stars:
             hidden = self._hidden(star, found)
             given = self._given_exceptions(star)
-            if not star.qualifier and (ROW_ID,) in given:
-                continue
-            names = [n for n in hidden if n not in given]
+            excepted = {n[-1] for n in given if len(n) == 1} if not star.qualifier else set()
+            names = [n for n in hidden if n not in given and n[-1] not in excepted]
             if not names:
                 continue
-            text = ", ".join(".".join(_quote(p) if p != ROW_ID else p for p in n) for n in names)
+            text = ", ".join(".".join(_quote(p) if p not in VIRTUAL_COLUMNS else p for p in n) for n in names)
             if star.except_close is not None:
                 close = self._tokens[star.except_close].start
                 yield _Edit(close, close, f", {text}")
@@ -224,12 +237,13 @@ class References:
         """Which columns a star must leave out, as dotted names."""
         spliced = [r for r in star.scope.relations if r in found and r.visible]
         if not star.qualifier:
-            return [(r.shown_name, ROW_ID) for r in spliced]
+            return [(r.shown_name, name) for r in spliced for name in self.virtual_columns]
         qualifier = [self._tokens[i].name.lower() for i in star.qualifier]
-        return [(ROW_ID,)] if any(r.shown_name.lower() == qualifier[-1] for r in spliced) else []
+        is_spliced = any(r.shown_name.lower() == qualifier[-1] for r in spliced)
+        return [(name,) for name in self.virtual_columns] if is_spliced else []
 
     def _given_exceptions(self, star: Star) -> list[tuple[str, ...]]:
-        """The names of the EXCEPT clause that the user wrote; ROW__ID in upper case."""
+        """The names of the EXCEPT clause that the user wrote; virtual columns in upper case."""
         if star.except_open is None or star.except_close is None:
             return []
         given: list[tuple[str, ...]] = [()]
@@ -238,7 +252,7 @@ class References:
                 given.append(())
             elif token.is_name:
                 name = token.name
-                given[-1] = (*given[-1], ROW_ID if name.upper() == ROW_ID else name)
+                given[-1] = (*given[-1], name.upper() if name.upper() in VIRTUAL_COLUMNS else name)
         return given
 
     def _apply(self, edits: list[_Edit]) -> str:

@@ -67,7 +67,7 @@ class Default:
 
 @dataclass(frozen=True)
 class ColumnDef:
-    """A column of CREATE TABLE; ``type`` is the user's text of the type."""
+    """A column of CREATE TABLE; ``type`` is the user's text of the type, empty for a partition key of a query's."""
 
     name: Name
     type: Span

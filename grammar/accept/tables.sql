@@ -35,6 +35,9 @@ CREATE TABLE t CLUSTERED BY (a) INTO 8 BUCKETS STORED AS ORC TBLPROPERTIES ('tra
 --> CreateTable covers: spark_trait
 CREATE TABLE t (a int NOT NULL DISABLE NOVALIDATE, b int CHECK (b > 0) NOT ENFORCED) USING parquet;
 
+--> CreateTable covers: create_table, partition_column
+CREATE TRANSACTIONAL TABLE t PARTITIONED BY (p) AS SELECT 1 AS a, 2 AS p;
+
 --> CreateTable covers: create_table, create_like
 CREATE TABLE IF NOT EXISTS hr.a LIKE hr.b LOCATION '/data/a' TBLPROPERTIES ('transactional' = 'true');
 

@@ -84,7 +84,16 @@ class Both:
             raise Disagreement(f"{text}\n  Hive:    {answers[0]}\n  acidsql: {answers[1]}")
         return [tuple(r) for r in answers[0]]
 
-    def table(self, columns: str, keys: str = "", *, by: str, properties: str = "") -> SharedTable:
+    def table(
+        self,
+        columns: str,
+        keys: str = "",
+        *,
+        by: str,
+        properties: str = "",
+        buckets: str = "",
+        insert_only: bool = False,
+    ) -> SharedTable:
         """Make a table.
 
         Args:
@@ -92,24 +101,40 @@ class Both:
             keys: The partition keys, likewise.
             by: The side that makes it.
             properties: More table properties, ``'orc.compress'='SNAPPY'``.
+            buckets: What stands behind CLUSTERED BY, ``(id) INTO 4 BUCKETS``.
+            insert_only: Whether it is an insert-only table.
         """
-        self._names += 1
-        name = f"{self.database}.t{self._names}"
+        name = self.new_name()
         partitioned = f" PARTITIONED BY ({keys})" if keys else ""
+        clustered = f" CLUSTERED BY {buckets}" if buckets else ""
         more = f", {properties}" if properties else ""
-        text = (
-            f"CREATE TABLE {name} ({columns}){partitioned} STORED AS ORC TBLPROPERTIES ('transactional'='true'{more})"
+        if insert_only:
+            more += ", 'transactional_properties'='insert_only'"
+        self.run(
+            by,
+            f"CREATE TABLE {name} ({columns}){partitioned}{clustered} STORED AS ORC"
+            f" TBLPROPERTIES ('transactional'='true'{more})",
         )
-        self.run(by, text)
-        return SharedTable(self, name, parse_fields(columns), parse_fields(keys))
+        return SharedTable(self, name, parse_fields(columns), parse_fields(keys), identified=not insert_only)
+
+    def new_name(self) -> str:
+        """A name for a table that nobody has yet."""
+        self._names += 1
+        return f"{self.database}.t{self._names}"
 
 
 class SharedTable:
-    """A table that both engines read and write. ``{t}`` in a statement is its name."""
+    """A table that both engines read and write. ``{t}`` in a statement is its name.
 
-    def __init__(self, both: Both, name: str, columns: Sequence[Field], keys: Sequence[Field]) -> None:
+    One that is not ``identified`` has no row ids (insert-only): its rows are numbered here, by the order of values.
+    """
+
+    def __init__(
+        self, both: Both, name: str, columns: Sequence[Field], keys: Sequence[Field], *, identified: bool = True
+    ) -> None:
         self.both = both
         self.name = name
+        self.identified = identified
         self.columns = tuple(columns)
         self.keys = tuple(keys)
         self._agreed: tuple[int, list[Row]] | None = None
@@ -151,12 +176,15 @@ class SharedTable:
     def read(self, side: str) -> list[Row]:
         """All rows as one side reads them: write id, bucket, row id, then the values in their one form."""
         if side == HIVE:
-            head, values = "ROW__ID", [f.asked_of_hive() for f in self.fields]
+            head, values = "ROW__ID, ", [f.asked_of_hive() for f in self.fields]
         else:
-            head = "ROW__ID.writeId AS w, ROW__ID.bucketId AS b, ROW__ID.rowId AS r"
+            head = "ROW__ID.writeId AS w, ROW__ID.bucketId AS b, ROW__ID.rowId AS r, "
             values = [f.asked_of_acidsql() for f in self.fields]
         listed = ", ".join(f"{v} AS c{i}" for i, v in enumerate(values))
-        rows = self.both.ask(side, f"SELECT {head}, {listed} FROM {self.name}")
+        rows = self.both.ask(side, f"SELECT {head if self.identified else ''}{listed} FROM {self.name}")
+        if not self.identified:
+            ordered = sorted((self._values(r) for r in rows), key=repr)
+            return [(0, 0, number, *r) for number, r in enumerate(ordered)]
         if side == HIVE:
             rows = [(*_identity(r[0]), *r[1:]) for r in rows]
         return [(*map(int, r[:3]), *self._values(r[3:])) for r in rows]

@@ -31,7 +31,8 @@ READ, SHARED_WRITE, EXCL_WRITE, EXCLUSIVE = (
 NEVER_GIVEN = 4_711_000_000_000
 """An id that no transaction and no lock has, however long a store has been in use."""
 
-STAMPS = {"transient_lastDdlTime", "transactional_properties", "numFiles", "numFilesErasureCoded", "totalSize"}
+STATISTICS = {"numRows", "numFiles", "numFilesErasureCoded", "totalSize"}
+STAMPS = {"transient_lastDdlTime", "transactional_properties", *STATISTICS}
 """Properties that a Hive Metastore gives to a table by itself, besides its creation time."""
 
 

@@ -26,6 +26,7 @@ CAPABILITIES = {
     "describes transactions": "a transaction is shown with its type and with the agent that opened it",
     "drops write sets": "what was changed in a dropped table is in conflict with nothing in the next one of its name",
     "exclusive writes": "EXCL_WRITE is a kind of lock besides SHARED_WRITE",
+    "exact statistics": "a number of rows that was counted is known to be exact",
     "forgets components": "the components of an aborted transaction can be dropped by the client",
     "Hive's own tables": "what only Hive makes can be put into it by the metastore's own API",
     "keeps blockers up to date": "each waiting lock in SHOW LOCKS names one that is in its way now",
@@ -43,6 +44,7 @@ CAPABILITIES = {
     "seeds are for all": "write ids of a seed are seen by transactions from before, too",
     "seeds transaction ids": "transaction ids can start above those of files made elsewhere",
     "seeds write ids": "write ids can start above those of files made elsewhere",
+    "statistics of columns": "what ANALYZE found of a column is kept where DESCRIBE looks for it",
     "shared writes go together": "two transactions may have SHARED_WRITE locks on the same object",
     "table meets partition": "a change of a whole table is in conflict with one of its partitions",
     "takes compactions back": "a request that no worker has taken yet can be aborted",
@@ -122,6 +124,7 @@ HIVE_3 = frozenset(
 
 HIVE_4 = HIVE_3 - {"refuses locks after the end"} | {
     "describes compactions",
+    "exact statistics",
     "takes compactions back",
     "commits of readers twice",
     "exclusive writes",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from acidsql.errors import AcidError, MetastoreError
 from acidsql.metastore import open_metastore
+from acidsql.metastore.embedded.schema import SCHEMA_VERSION
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from tests.metastore.conftest import OpenStore
@@ -71,6 +74,13 @@ class TestAFileThatIsNoStore:
         with refused(made):
             opened(made)
         with pytest.raises(MetastoreError, match="4711"):
+            opened(made)
+
+    def test_is_of_an_impossible_version(self, made: Path) -> None:
+        with closing(sqlite3.connect(made)) as connection:
+            connection.execute("UPDATE VERSION SET SCHEMA_VERSION = 0")
+            connection.commit()
+        with refused(made):
             opened(made)
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write every file")
@@ -174,3 +184,54 @@ def test_a_read_does_not_wait_for_a_writer_and_sees_nothing_of_it(store: Metasto
         other.execute("DELETE FROM TBLS")
         assert store.list_tables("default") == ["t"]
         other.execute("ROLLBACK")
+
+
+NEW_IN_2 = (
+    "ALTER TABLE TBLS DROP COLUMN VIEW_ORIGINAL_TEXT",
+    "ALTER TABLE TBLS DROP COLUMN VIEW_EXPANDED_TEXT",
+    "DROP TABLE PARTITION_PARAMS",
+    "DROP TABLE TAB_COL_STATS",
+    "UPDATE VERSION SET SCHEMA_VERSION = 1",
+)
+"""What makes a store of today one of version 1."""
+
+
+class TestAStoreOfVersion1:
+    @pytest.fixture
+    def old(self, made: Path) -> Path:
+        with closing(sqlite3.connect(made)) as connection:
+            for text in NEW_IN_2:
+                connection.execute(text)
+            connection.commit()
+        return made
+
+    def test_is_brought_up_to_date_with_all_that_is_in_it(self, old: Path) -> None:
+        with closing(opened(old)) as store:
+            assert store.get_table("default", "t") == table()
+            view = replace(table("v"), view_text="SELECT 1", table_type="VIRTUAL_VIEW")
+            store.create_table(view)
+            assert store.list_views("default") == ["v"]
+            assert store.partition_parameters("default", "t") == {}
+        with closing(sqlite3.connect(old)) as connection:
+            [[version]] = connection.execute("SELECT SCHEMA_VERSION FROM VERSION").fetchall()
+        assert version == SCHEMA_VERSION
+
+    def test_is_the_same_as_a_new_one(self, old: Path, tmp_path: Path) -> None:
+        opened(old).close()
+        opened(tmp_path / "new.db").close()
+
+        def columns(path: Path) -> dict[str, set[tuple[str, str]]]:
+            with closing(sqlite3.connect(path)) as connection:
+                names = [r[0] for r in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+                return {
+                    name: {(r[1], r[2]) for r in connection.execute(f'PRAGMA table_info("{name}")')} for name in names
+                }
+
+        assert columns(old) == columns(tmp_path / "new.db")
+
+    def test_is_brought_up_to_date_once(self, old: Path) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            stores = list(pool.map(lambda _: opened(old), range(4)))
+        for store in stores:
+            assert store.list_views("default") == []
+            store.close()

@@ -159,6 +159,10 @@ def test_with_hives_setting_numbers_may_become_narrower_and_what_does_not_fit_is
     emp.sql("ALTER TABLE emp CHANGE name name decimal(5,1)")
     emp.sql("INSERT INTO emp VALUES (4, 12.5, 100)")
     assert rows(emp, "SELECT name FROM emp WHERE id IN (1, 4)") == [(Decimal("12.5"),), (None,)]
+    emp.sql("ALTER TABLE emp ADD COLUMNS (v string)")
+    emp.sql("UPDATE emp SET v = 'abcdef' WHERE id = 1")
+    emp.sql("ALTER TABLE emp CHANGE v v varchar(3)")
+    assert rows(emp, "SELECT v FROM emp WHERE id = 1 OR v = 'abcdef'") == [("abc",)]
     with pytest.raises(AnalysisError) as caught:
         emp.sql("ALTER TABLE emp CHANGE salary salary date")
     assert caught.value.code == 10312
@@ -206,33 +210,33 @@ def test_columns_of_a_partitioned_table_change_in_all_partitions(acid: AcidSessi
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 REFUSED = [
-    ("CHANGE nope n int", 10002, "1:24", "Invalid column reference nope"),
-    ("RENAME COLUMN nope TO n", 10002, "1:31", "nope"),
-    ("CHANGE p q int", 10002, "1:24", "Invalid column reference p"),
-    ("CHANGE id v int", 10036, "1:27", "Duplicate column name: v"),
-    ("CHANGE id p int", 40000, "1:27", "Partition column name p conflicts"),
-    ("CHANGE id row__id int", 40000, "1:27", "reserved"),
-    ("CHANGE id id int FIRST", 10311, "1:24", "Reordering columns is not supported for table default.part"),
-    ("CHANGE id id int AFTER v", 10311, "1:40", "Reordering"),
-    ("ALTER COLUMN v FIRST", 10311, "1:30", "Reordering"),
-    ("CHANGE v v int", 40013, "1:28", "types incompatible"),
-    ("CHANGE id id smallint", 40013, "1:30", "types incompatible"),
-    ("CHANGE id id array<int>", 40013, "1:30", "types incompatible"),
-    ("CHANGE id id boolean", 40013, "1:30", "types incompatible"),
-    ("CHANGE v v varchar(5)", 10312, "1:28", "from type string to varchar(5) is not supported for column v"),
-    ("CHANGE d d decimal(10,1)", 10312, "1:28", "from type decimal(10,2)"),
-    ("CHANGE d d decimal(11,4)", 10312, "1:28", "from type decimal(10,2)"),
-    ("CHANGE id id decimal(9,0)", 10312, "1:30", "from type int"),
-    ("CHANGE id id varchar(10)", 10312, "1:30", "from type int"),
-    ("CHANGE s s struct<a:int,b:int>", 10312, "1:28", "from type struct<a:int>"),
-    ("CHANGE id id zint", None, "1:30", "zint"),
+    ("CHANGE nope n int", 10002, "1:25", "Invalid column reference nope"),
+    ("RENAME COLUMN nope TO n", 10002, "1:32", "nope"),
+    ("CHANGE p q int", 10002, "1:25", "Invalid column reference p"),
+    ("CHANGE id v int", 10036, "1:28", "Duplicate column name: v"),
+    ("CHANGE id p int", 40000, "1:28", "Partition column name p conflicts"),
+    ("CHANGE id row__id int", 40000, "1:28", "reserved"),
+    ("CHANGE id id int FIRST", 10311, "1:25", "Reordering columns is not supported for table default.part"),
+    ("CHANGE id id int AFTER v", 10311, "1:41", "Reordering"),
+    ("ALTER COLUMN v FIRST", 10311, "1:31", "Reordering"),
+    ("CHANGE v v int", 40013, "1:29", "types incompatible"),
+    ("CHANGE id id smallint", 40013, "1:31", "types incompatible"),
+    ("CHANGE id id array<int>", 40013, "1:31", "types incompatible"),
+    ("CHANGE id id boolean", 40013, "1:31", "types incompatible"),
+    ("CHANGE v v varchar(5)", 10312, "1:29", "from type string to varchar(5) is not supported for column v"),
+    ("CHANGE d d decimal(10,1)", 10312, "1:29", "from type decimal(10,2)"),
+    ("CHANGE d d decimal(11,4)", 10312, "1:29", "from type decimal(10,2)"),
+    ("CHANGE id id decimal(9,0)", 10312, "1:31", "from type int"),
+    ("CHANGE id id varchar(10)", 10312, "1:31", "from type int"),
+    ("CHANGE s s struct<a:int,b:int>", 10312, "1:29", "from type struct<a:int>"),
+    ("CHANGE id id zint", None, "1:31", "zint"),
     ("REPLACE COLUMNS (id int)", 10313, "1:13", "cannot drop columns for table default.part"),
-    ("REPLACE COLUMNS (id int, v int, d decimal(10,2), s struct<a:int>)", 40013, "1:44", "incompatible"),
-    ("REPLACE COLUMNS (id int, v string, d decimal(10,2), id int)", 10036, "1:69", "Duplicate"),
-    ("REPLACE COLUMNS (id int, v string, d decimal(10,2), P int)", 40000, "1:69", "conflicts"),
-    ("DROP COLUMN v", 10313, "1:29", "cannot drop columns"),
-    ("DROP COLUMNS (id, v)", 10313, "1:31", "cannot drop columns"),
-    ("DROP COLUMN nope", 10002, "1:29", "Invalid column reference nope"),
+    ("REPLACE COLUMNS (id int, v int, d decimal(10,2), s struct<a:int>)", 40013, "1:45", "incompatible"),
+    ("REPLACE COLUMNS (id int, v string, d decimal(10,2), id int)", 10036, "1:70", "Duplicate"),
+    ("REPLACE COLUMNS (id int, v string, d decimal(10,2), P int)", 40000, "1:70", "conflicts"),
+    ("DROP COLUMN v", 10313, "1:30", "cannot drop columns"),
+    ("DROP COLUMNS (id, v)", 10313, "1:32", "cannot drop columns"),
+    ("DROP COLUMN nope", 10002, "1:30", "Invalid column reference nope"),
     ("ALTER COLUMN id SET DEFAULT nope", None, None, "nope"),
     ("ALTER COLUMN id SET DEFAULT 'abc'", None, None, "abc"),
 ]

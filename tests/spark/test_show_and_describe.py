@@ -44,7 +44,10 @@ class TestShowColumns:
 
     def test_of_a_table_of_sparks_is_sparks(self, acid: AcidSession) -> None:
         acid.spark.sql("CREATE OR REPLACE TEMP VIEW mine AS SELECT 1 AS a")
-        assert answer(acid, "SHOW COLUMNS IN mine") == (["col_name"], [("a",)])
+        try:
+            assert answer(acid, "SHOW COLUMNS IN mine") == (["col_name"], [("a",)])
+        finally:
+            acid.spark.catalog.dropTempView("mine")
 
 
 class TestShowProperties:

@@ -39,7 +39,7 @@ def test_show_and_describe_know_the_table(acid: AcidSession) -> None:
     ]
     formatted = [tuple(r) for r in acid.sql("DESCRIBE FORMATTED emp").collect()]
     assert ("", "transactional", "true") in formatted
-    assert ("Constraint", "id", "NOT NULL") in formatted
+    assert ("# Not Null Constraints", None, None) in formatted
     [[text]] = acid.sql("SHOW CREATE TABLE emp").collect()
     acid.sql("DROP TABLE emp")
     assert rows(acid, "SHOW TABLES LIKE 'emp'") == []

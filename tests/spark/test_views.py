@@ -18,7 +18,7 @@ def rows(acid: AcidSession, text: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(autouse=True)
 def emp(acid: AcidSession) -> None:
-    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name varchar(10), salary decimal(10,2)) PARTITIONED BY (p int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name char(3), salary decimal(10,2)) PARTITIONED BY (p int)")
     acid.sql("INSERT INTO emp PARTITION (p) VALUES (1, 'Ann', 10, 1), (2, 'Bob', 20, 2)")
 
 
@@ -32,11 +32,12 @@ class TestCreateView:
 
     def test_keeps_names_types_and_comments(self, acid: AcidSession) -> None:
         acid.sql(
-            "CREATE VIEW v (`No`, who COMMENT 'a name') COMMENT 'some' TBLPROPERTIES ('a'='b') AS SELECT id, name FROM emp"
+            "CREATE VIEW v (`No`, who COMMENT 'a name') COMMENT 'some' TBLPROPERTIES ('a'='b')"
+            " AS SELECT id, name FROM emp"
         )
         view = acid.metastore.get_table("default", "v")
         assert view.table_type == "VIRTUAL_VIEW"
-        assert view.columns == (Column("no", "int"), Column("who", "varchar(10)", "a name"))
+        assert view.columns == (Column("no", "int"), Column("who", "char(3)", "a name"))
         assert (view.comment, view.parameters["a"]) == ("some", "b")
         assert view.view_original == "SELECT id, name FROM emp"
         assert (
@@ -115,8 +116,11 @@ class TestRefused:
     )
     def test_and_nothing_is_registered(self, acid: AcidSession, text: str, error: type[Exception], match: str) -> None:
         acid.spark.sql("CREATE OR REPLACE TEMP VIEW mine AS SELECT 1 AS one")
-        with pytest.raises(error, match=match):
-            acid.sql(text)
+        try:
+            with pytest.raises(error, match=match):
+                acid.sql(text)
+        finally:
+            acid.spark.catalog.dropTempView("mine")
         assert acid.metastore.list_tables("default") == ["emp"]
         assert acid.sql("SHOW TRANSACTIONS").collect() == []
 

@@ -155,3 +155,10 @@ def test_lists_of_several_tables_are_joined_as_hives_valid_txn_write_id_list() -
 def test_other_joined_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue):
         split_write_ids(text)
+
+
+def test_a_list_as_of_an_older_write_id_hides_what_was_hidden_and_all_above() -> None:
+    valid = ValidWriteIdList("d.t", 9, (4, 8), (2, 6))
+    assert valid.as_of(6) == ValidWriteIdList("d.t", 6, (4,), (2, 6))
+    assert valid.as_of(0) == ValidWriteIdList("d.t", 0)
+    assert valid.as_of(12) == valid

@@ -311,21 +311,21 @@ class Cursor:
         """Whether the stop word that stands here is one, and not a column of that name; two words are none."""
         before, after = self.tokens[self.at - 1], self.peek()
         if self.word not in stops:
-            return before.word != "."
+            return before.word not in (".", ":")
         if self.at > first:
-            return before.word != "." and not self._wants_operand(self.at - 1)
+            return before.word not in (".", ":") and not self._wants_operand(self.at - 1)
         return not (after.kind is Kind.SYMBOL and after.word not in "([{")
 
     def _skip_case(self) -> bool:
         """Read ``CASE … END``, if it stands here; a column that is called ``case`` has no END."""
-        if self.word != "CASE" or self.tokens[self.at - 1].word == ".":
+        if self.word != "CASE" or self.tokens[self.at - 1].word in (".", ":"):
             return False
         first, depth = self.at, 0
         while not self.at_end() and self.word not in _CLOSED:
             if self.word in _CLOSING:
                 self.skip_brackets()
                 continue
-            if self.tokens[self.at - 1].word != ".":
+            if self.tokens[self.at - 1].word not in (".", ":"):
                 depth += (self.word == "CASE") - (self.word == "END")
             self.at += 1
             if depth == 0:
@@ -338,7 +338,7 @@ class Cursor:
         token = self.tokens[index]
         if token.kind is Kind.SYMBOL:
             return token.word not in _CLOSED and token.word != "?"
-        return token.word in _BEFORE_OPERANDS and self.tokens[index - 1].word != "."
+        return token.word in _BEFORE_OPERANDS and self.tokens[index - 1].word not in (".", ":")
 
     def partition_spec(self) -> PartitionSpec | None:
         """``PARTITION (p = 1, q)``, None where there is none."""

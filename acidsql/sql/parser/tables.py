@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from acidsql.errors import AcidError
 from acidsql.sql.parser.columns import Elements, at_column, column, elements, skip_one
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
-from acidsql.sql.statements import ColumnDef, CreateTable, Name, Statement, TableName
+from acidsql.sql.statements import ColumnDef, CreateTable, Name, Span, Statement, TableName
 from acidsql.sql.tokens import Kind
 
 
@@ -38,6 +38,8 @@ class _Clauses:
     sorted_by: tuple[Name, ...] = ()
     num_buckets: int | None = None
     refused: list[AcidError] = field(default_factory=list)
+    untyped: list[AcidError] = field(default_factory=list)
+    """An error for each partition key without a type, where there is no query that gives it one."""
     seen: set[str] = field(default_factory=set)
 
 
@@ -60,6 +62,8 @@ def create_table(cursor: Cursor) -> Statement:
     if not cursor.at_end():
         cursor.accept("AS")
         query = cursor.query()
+    if query is None:
+        clauses.refused += clauses.untyped
     acid = transactional or _property(clauses.properties, "transactional").lower() == "true"
     if acid and clauses.refused:
         raise clauses.refused[0]
@@ -123,8 +127,11 @@ def _partitioned_by(cursor: Cursor, clauses: _Clauses) -> None:
 
     def key() -> None:
         following = cursor.peek().word
-        if following in (",", ")", "(", "."):
-            # A bare column or a transform, as in Spark's tables of other providers.
+        if following in (",", ")"):  # a column of the query of CREATE TABLE AS; without one, it needs a type
+            clauses.untyped.append(cursor.error("Expected a type for the partition key", cursor.peek()))
+            name = cursor.expect_name("a partition key")
+            keys.append(ColumnDef(name, Span(cursor.source, name.span.end, name.span.end)))
+        elif following in ("(", "."):  # a transform, as in Spark's tables of other providers
             clauses.refused.append(cursor.error("Expected a type for the partition key", cursor.peek()))
             while cursor.word not in (",", ")") and not cursor.at_end():
                 skip_one(cursor)

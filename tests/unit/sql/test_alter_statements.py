@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TypeVar
 
 import pytest
@@ -12,10 +13,17 @@ from acidsql.sql.statements import (
     AbortTransactions,
     AddColumns,
     AddPartitions,
+    ChangeColumn,
     Compact,
+    DropColumns,
     DropPartitions,
+    Name,
     PartitionSpec,
     Passthrough,
+    RenamePartition,
+    RenameTable,
+    ReplaceColumns,
+    SetLocation,
     SetProperties,
     ShowCompactions,
     Span,
@@ -203,3 +211,94 @@ def test_what_acid_tables_do_not_have_yet_is_named_with_its_place(text: str, lat
     assert (found.later.text, found.later.span.text) == (later, place)
     assert "emp" in {n.table for n in found.names}
     assert found.span.text == text
+
+
+# --- names, places, columns ------------------------------------------------------------------------------------------
+
+
+def test_tables_and_partitions_are_renamed_and_moved() -> None:
+    renamed = parse(RenameTable, "ALTER TABLE hr.emp RENAME TO x.people")
+    assert (renamed.new_name.database, renamed.new_name.table) == ("x", "people")
+    moved = parse(SetLocation, "ALTER TABLE emp SET LOCATION '/x'")
+    assert (moved.location.value, moved.partition) == ("/x", None)
+    moved = parse(SetLocation, "ALTER TABLE emp PARTITION (p = 1) SET LOCATION 'hdfs://x/y'")
+    assert (moved.location.value, spec_of(moved.partition)) == ("hdfs://x/y", {"p": "1"})
+    partition = parse(RenamePartition, "ALTER TABLE emp PARTITION (p = 1, q = 2) RENAME TO PARTITION (p = 3, q = 'b')")
+    assert (spec_of(partition.partition), spec_of(partition.new_partition)) == (
+        {"p": "1", "q": "2"},
+        {"p": "3", "q": "'b'"},
+    )
+
+
+@pytest.mark.parametrize("end", ["", " CASCADE", " RESTRICT"])
+def test_all_columns_are_replaced(end: str) -> None:
+    found = parse(ReplaceColumns, f"ALTER TABLE emp REPLACE COLUMNS (a int COMMENT 'x', b map<string, int>){end}")
+    assert [(c.name.text, c.type.text, c.comment) for c in found.columns] == [
+        ("a", "int", "x"),
+        ("b", "map<string, int>", None),
+    ]
+
+
+def changed(text: str) -> dict[str, object]:
+    """What the statement says of the column, without what it leaves as it is."""
+    statement = parse(ChangeColumn, f"ALTER TABLE emp {text}")
+    found: dict[str, object] = {}
+    for part in fields(statement):
+        value = getattr(statement, part.name)
+        if part.name not in ("span", "table") and value != part.default:
+            is_piece = isinstance(value, Name | Span)
+            found[part.name] = value.text if is_piece else value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CHANGE a b bigint", {"column": "a", "new_name": "b", "type": "bigint"}),
+        ("CHANGE COLUMN a a bigint CASCADE", {"column": "a", "new_name": "a", "type": "bigint"}),
+        (
+            "CHANGE COLUMN a b decimal(10, 2) COMMENT 'x' AFTER c RESTRICT",
+            {"column": "a", "new_name": "b", "type": "decimal(10, 2)", "comment": "x", "after": "c"},
+        ),
+        ("CHANGE a b int FIRST", {"column": "a", "new_name": "b", "type": "int", "first": True}),
+        ("CHANGE a b int NOT NULL", {"column": "a", "new_name": "b", "type": "int", "not_null": True}),
+        ("CHANGE a b int DEFAULT 1", {"column": "a", "new_name": "b", "type": "int", "default": "1"}),
+        ("CHANGE column b int", {"column": "column", "new_name": "b", "type": "int"}),
+        ("CHANGE kind type string", {"column": "kind", "new_name": "type", "type": "string"}),
+        ("CHANGE a comment string", {"column": "a", "new_name": "comment", "type": "string"}),
+        ("CHANGE COLUMN a COMMENT 'x'", {"column": "a", "comment": "x"}),
+        ("CHANGE COLUMN a FIRST", {"column": "a", "first": True}),
+        ("CHANGE COLUMN a SET NOT NULL", {"column": "a", "not_null": True}),
+        (
+            "ALTER COLUMN a TYPE timestamp with local time zone",
+            {"column": "a", "type": "timestamp with local time zone"},
+        ),
+        ("ALTER a TYPE int", {"column": "a", "type": "int"}),
+        ("ALTER column TYPE decimal(3, 2)", {"column": "column", "type": "decimal(3, 2)"}),
+        ("ALTER COLUMN a COMMENT 'it''s'", {"column": "a", "comment": "it's"}),
+        ("ALTER COLUMN a COMMENT ''", {"column": "a", "comment": ""}),
+        ("ALTER COLUMN a SET NOT NULL", {"column": "a", "not_null": True}),
+        ("ALTER COLUMN a DROP NOT NULL", {"column": "a", "not_null": False}),
+        ("ALTER COLUMN a SET DEFAULT f(1, 2)", {"column": "a", "default": "f(1, 2)"}),
+        ("ALTER COLUMN a DROP DEFAULT", {"column": "a", "drop_default": True}),
+        ("ALTER COLUMN a FIRST", {"column": "a", "first": True}),
+        ("ALTER COLUMN a AFTER `b c`", {"column": "a", "after": "b c"}),
+        ("RENAME COLUMN a TO `b c`", {"column": "a", "new_name": "b c"}),
+    ],
+)
+def test_one_column_is_changed(text: str, expected: dict[str, object]) -> None:
+    assert changed(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "if_exists"),
+    [
+        ("DROP COLUMN a", ["a"], False),
+        ("DROP COLUMNS a, b", ["a", "b"], False),
+        ("DROP COLUMN IF EXISTS (a, `b c`)", ["a", "b c"], True),
+        ("DROP COLUMNS (a)", ["a"], False),
+    ],
+)
+def test_columns_are_dropped(text: str, names: list[str], if_exists: bool) -> None:
+    found = parse(DropColumns, f"ALTER TABLE emp {text}")
+    assert ([c.text for c in found.columns], found.if_exists) == (names, if_exists)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
@@ -61,8 +62,9 @@ def test_the_table_of_the_readme_names_what_is_there() -> None:
         r"^\| `(\w+)` \| (.+?) \| `(\w+)\.(\w+)` \| `(.+?)` \|$", (GRAMMAR / "README.md").read_text(), re.M
     )
     assert len(rows) == 51
-    for production, kinds, _, _, file in rows:
+    for production, kinds, module, function, file in rows:
         assert production in productions()
+        assert hasattr(importlib.import_module(f"acidsql.sql.parser.{module}"), function), production
         assert (GRAMMAR / file).is_file()
         if production != "later":
             cases = [c for c in accepted() if c.file == file and production in c.covers]

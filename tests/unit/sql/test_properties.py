@@ -64,6 +64,7 @@ WORDS = [
     *("PIVOT", "GROUP", "BY", "IN", "AND", "BETWEEN", "CASE", "END", "EXCEPT", "TABLESAMPLE", "IDENTIFIER", "ROW__ID"),
     *("UPDATE", "SET", "INSERT", "INTO", "DEFAULT", "a", "b", "hr", ".", ",", "(", ")", "(", ")", "*", "=", "1", "'x'"),
     *("|>", "::", "->"),
+    *("VERSION", "OF", "FOR", ":", "MERGE", "USING", "WHEN", "NOT", "MATCHED", "THEN", "SOURCE", "DELETE", "OVERWRITE"),
 ]
 
 
@@ -76,6 +77,41 @@ def test_no_order_of_words_makes_the_reader_crash(text: str) -> None:
     for table in references.tables:
         references.conjuncts(table, frozenset("ab"))
     answer_or_place(lambda: references.splice(dict.fromkeys(references.tables, "v")))
+
+
+MERGE_WORDS = [
+    *(
+        "WHEN",
+        "WHEN",
+        "NOT",
+        "MATCHED",
+        "MATCHED",
+        "BY",
+        "SOURCE",
+        "TARGET",
+        "AND",
+        "THEN",
+        "THEN",
+        "UPDATE",
+        "SET",
+        "*",
+    ),
+    *("DELETE", "INSERT", "VALUES", "DEFAULT", "CASE", "END", "a", "t", ".", ",", "(", ")", "=", "1", "'x'", ":"),
+]
+ALTER_WORDS = [
+    *("ADD", "REPLACE", "CHANGE", "ALTER", "RENAME", "DROP", "SET", "COLUMN", "COLUMNS", "PARTITION", "TO", "LOCATION"),
+    *("TYPE", "COMMENT", "NOT", "NULL", "DEFAULT", "FIRST", "AFTER", "CASCADE", "IF", "EXISTS", "CHECK", "CONSTRAINT"),
+    *("a", "int", "'x'", "=", "1", ",", "(", ")", "."),
+]
+
+
+@given(st.lists(st.sampled_from(MERGE_WORDS), max_size=25), st.lists(st.sampled_from(ALTER_WORDS), max_size=12))
+@settings(max_examples=600, deadline=None)
+def test_no_order_of_words_makes_a_statement_crash(merge: list[str], alter: list[str]) -> None:
+    for head, words in (("MERGE INTO t USING s ON a", merge), ("ALTER TABLE t", alter), ("CREATE TABLE t (", alter)):
+        text = f"{head} {' '.join(words)}"
+        statement = answer_or_place(lambda text=text: parse_statement(text))
+        assert statement is None or statement.span.text == text
 
 
 # --- space between tokens --------------------------------------------------------------------------------------------

@@ -1,0 +1,171 @@
+"""What ANALYZE found: kept by table and partition, carried on by writes, not exact beside writes that it missed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from acidsql.errors import TableNotFound
+from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table
+from acidsql.metastore.protocol import Metastore
+from tests.metastore.situations import begin, partition, table
+
+BASIC = {"numRows": "7", "numFiles": "2", "totalSize": "100"}
+EXACT = "COLUMN_STATS_ACCURATE"
+OF_A = ColumnStatistics("a", "int", 1, 5, "-3", "9")
+
+
+def analyze(store: Metastore, t: Table, found: Mapping[str, Statistics]) -> None:
+    """A transaction of its own, as ANALYZE has one."""
+    txn_id = begin(store)
+    valid = store.get_valid_txns(txn_id)
+    write_id = store.allocate_table_write_id(txn_id, t.database, t.name)
+    [write_ids] = store.get_valid_write_ids([t.full_name], valid)
+    store.set_statistics(t, write_id, write_ids, found)
+    store.commit_txn(txn_id)
+
+
+def change(store: Metastore, txn_id: int, t: Table, changes: Mapping[str, RowChange]) -> None:
+    """What a write says before its commit."""
+    write_id = store.allocate_table_write_id(txn_id, t.database, t.name)
+    [write_ids] = store.get_valid_write_ids([t.full_name], store.get_valid_txns(txn_id))
+    store.update_statistics(t, write_id, write_ids, changes)
+
+
+def parameters(store: Metastore, t: Table) -> Mapping[str, str]:
+    return store.get_table(t.database, t.name).parameters
+
+
+@pytest.fixture
+def t(store: Metastore) -> Table:
+    store.create_table(table())
+    return table()
+
+
+@pytest.fixture
+def pt(store: Metastore) -> Table:
+    made = table("pt", partitioned=True)
+    store.create_table(made)
+    store.add_partitions([partition("1", "pt"), partition("2", "pt")])
+    return made
+
+
+@pytest.mark.needs("exact statistics")
+def test_numbers_are_properties_of_the_table(store: Metastore, t: Table) -> None:
+    analyze(store, t, {"": Statistics(BASIC, exact=True)})
+    found = parameters(store, t)
+    assert BASIC.items() <= found.items()
+    assert json.loads(found[EXACT])["BASIC_STATS"] == "true"
+    assert found["transactional"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows"),
+    [
+        (RowChange(inserted=3), "10"),
+        (RowChange(deleted=2), "5"),
+        (RowChange(inserted=4, overwrites=True), "4"),
+        (RowChange(), "7"),
+    ],
+)
+def test_a_write_carries_them_on_and_nothing_is_exact(
+    store: Metastore, t: Table, changes: RowChange, rows: str
+) -> None:
+    analyze(store, t, {"": Statistics(BASIC, exact=True)})
+    txn_id = begin(store)
+    change(store, txn_id, t, {"": changes})
+    store.commit_txn(txn_id)
+    found = parameters(store, t)
+    assert found["numRows"] == rows
+    assert EXACT not in found
+
+
+@pytest.mark.needs("exact statistics")
+def test_a_writer_that_is_not_seen_keeps_them_from_being_exact(store: Metastore, t: Table) -> None:
+    """He has said that nothing is exact, and will not say it again: his commit must not make them wrong."""
+    writer = begin(store)
+    change(store, writer, t, {"": RowChange(inserted=3)})
+    analyze(store, t, {"": Statistics(BASIC, exact=True)})
+    assert EXACT not in parameters(store, t)
+    store.commit_txn(writer)
+    analyze(store, t, {"": Statistics(BASIC, exact=True)})
+    assert EXACT in parameters(store, t)
+
+
+def test_one_that_committed_later_keeps_them_from_being_exact(store: Metastore, t: Table) -> None:
+    """ANALYZE begins, a writer begins and commits, ANALYZE ends: its number is that of before."""
+    analyst = begin(store)
+    valid = store.get_valid_txns(analyst)
+    writer = begin(store)
+    change(store, writer, t, {"": RowChange(inserted=3)})
+    store.commit_txn(writer)
+    write_id = store.allocate_table_write_id(analyst, "default", "t")
+    [write_ids] = store.get_valid_write_ids([t.full_name], valid)
+    store.set_statistics(t, write_id, write_ids, {"": Statistics(BASIC, exact=True)})
+    assert EXACT not in parameters(store, t)
+
+
+@pytest.mark.needs("exact statistics")
+def test_an_aborted_writer_does_not(store: Metastore, t: Table) -> None:
+    writer = begin(store)
+    store.allocate_table_write_id(writer, "default", "t")
+    store.abort_txns([writer])
+    analyze(store, t, {"": Statistics(BASIC, exact=True)})
+    assert EXACT in parameters(store, t)
+
+
+def test_sizes_alone_are_not_exact_rows(store: Metastore, t: Table) -> None:
+    analyze(store, t, {"": Statistics({"numFiles": "1"})})
+    assert parameters(store, t)["numFiles"] == "1"
+    assert EXACT not in parameters(store, t)
+
+
+@pytest.mark.needs("exact statistics")
+def test_partitions_have_their_own(store: Metastore, pt: Table) -> None:
+    analyze(store, pt, {"p=1": Statistics(BASIC, exact=True), "p=2": Statistics({"numRows": "0"}, exact=True)})
+    found = store.partition_parameters("default", "pt")
+    assert {name: found[name]["numRows"] for name in found} == {"p=1": "7", "p=2": "0"}
+    assert list(store.partition_parameters("default", "pt", ["p=2"])) == ["p=2"]
+    txn_id = begin(store)
+    change(store, txn_id, pt, {"p=1": RowChange(deleted=1)})
+    store.commit_txn(txn_id)
+    found = store.partition_parameters("default", "pt")
+    assert (found["p=1"]["numRows"], EXACT in found["p=1"]) == ("6", False)
+    assert (found["p=2"]["numRows"], EXACT in found["p=2"]) == ("0", True)
+    with pytest.raises(TableNotFound):
+        store.partition_parameters("default", "nowhere")
+
+
+class TestColumns:
+    pytestmark = pytest.mark.needs("statistics of columns")
+
+    def test_are_found_by_table_and_partition(self, store: Metastore, pt: Table) -> None:
+        of_partition = ColumnStatistics("a", "int", 0, 1, "9", "9")
+        text = ColumnStatistics("s", "string", 2, 3, average_length=1.5, max_length=4)
+        flag = ColumnStatistics("b", "boolean", 0, trues=1, falses=2)
+        analyze(
+            store, pt, {"": Statistics({}, (OF_A, text, flag)), "p=1": Statistics(BASIC, (of_partition,), exact=True)}
+        )
+        assert store.column_statistics(pt) == [OF_A, flag, text]
+        assert store.column_statistics(pt, "p=1") == [of_partition]
+        assert store.column_statistics(pt, "p=2") == []
+
+    def test_of_one_analysis_go_over_those_of_an_older_one(self, store: Metastore, t: Table) -> None:
+        other = ColumnStatistics("z", "int", 0)
+        analyze(store, t, {"": Statistics(BASIC, (OF_A, other), exact=True)})
+        newer = ColumnStatistics("a", "int", 4)
+        analyze(store, t, {"": Statistics(BASIC, (newer,), exact=True)})
+        assert store.column_statistics(t) == [newer, other]
+        assert json.loads(parameters(store, t)[EXACT])["COLUMN_STATS"] == {"a": "true", "z": "true"}
+
+    def test_go_with_their_table_and_partition(self, store: Metastore, pt: Table) -> None:
+        analyze(store, pt, {"p=1": Statistics(BASIC, (OF_A,), exact=True), "": Statistics({}, (OF_A,))})
+        store.drop_partitions("default", "pt", ["p=1"])
+        store.add_partitions([partition("1", "pt")])
+        assert store.column_statistics(pt, "p=1") == []
+        assert store.partition_parameters("default", "pt", ["p=1"]) == {"p=1": {}}
+        store.drop_table("default", "pt")
+        store.create_table(pt)
+        assert store.column_statistics(pt) == []
