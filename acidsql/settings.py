@@ -155,6 +155,12 @@ COMPACTION_WAIT = _setting(
     "1h",
     "How long ALTER TABLE … COMPACT … AND WAIT waits for the worker; the compaction itself goes on afterwards.",
 )
+NANOSECONDS = _setting(
+    "acidsql.timestamp.nanoseconds",
+    _choice("error", "truncate"),
+    "error",
+    "What UPDATE and MERGE do with a row that they rewrite and that keeps a timestamp finer than a microsecond.",
+)
 DRIVER_WRITE_ROWS = _setting(
     "acidsql.write.driver.rows",
     _count,

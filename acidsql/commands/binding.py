@@ -48,7 +48,7 @@ class Snapshot:
                 f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"
             )
         seen = take_snapshot(table, valid.as_of(version), self._txns, partitions)
-        require_history(seen)
+        require_history(seen, lambda: self._env.metastore.completed_writes(table.database, table.name))
         return seen
 
     def write_ids(self, table: Table) -> ValidWriteIdList:

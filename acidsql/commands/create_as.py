@@ -103,8 +103,8 @@ class CreateTableAsCommand:
         for definition in statement.partition_keys:
             name = definition.name.text.lower()
             if name not in by_name:
-                problem = ColumnNotFound(f"The query has no column {name} to partition by", code=10004)
-                raise at(definition.name.span, problem)
+                missing = ColumnNotFound(f"The query has no column {name} to partition by", code=10004)
+                raise at(definition.name.span, missing)
             keys.append(by_name.pop(name))
         if not by_name:
             problem = AnalysisError("A table needs a column that it is not partitioned by", code=10217)

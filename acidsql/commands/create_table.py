@@ -137,12 +137,14 @@ class CreateTableCommand:
         env, s = self.env, self.statement
         if self._columns is not None:
             columns, keys = tuple(self._columns), tuple(self._keys)
+            places = [s.query or s.table.span] * len(keys)
         else:
             check_names([*s.columns, *s.partition_keys])
             columns, keys = declared_columns(env, s.columns), declared_columns(env, s.partition_keys)
-            for definition, key in zip(s.partition_keys, keys, strict=True):
-                if not _is_key_type(parse_type(key.type)):
-                    raise at(definition.type, AnalysisError(f"A partition key cannot be of type {key.type}"))
+            places = [definition.type for definition in s.partition_keys]
+        for place, key in zip(places, keys, strict=True):
+            if not _is_key_type(parse_type(key.type)):
+                raise at(place, AnalysisError(f"A partition key cannot be of type {key.type}"))
         conditions = [*(c.check for c in s.columns if c.check is not None), *s.checks]
         return Table(
             self.database,

@@ -22,7 +22,7 @@ from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, Target, Written
 from acidsql.plan.text import literal
-from acidsql.plan.values import NotStorable, key_text, store_assignment
+from acidsql.plan.values import NotStorable, default_value, key_text, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import (
@@ -33,6 +33,7 @@ from acidsql.settings import (
 )
 from acidsql.sql.references import References, analyse_query
 from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
+from acidsql.sql.with_clause import whole_query
 from acidsql.types import parse_type, to_spark
 
 
@@ -58,7 +59,13 @@ class InsertCommand:
     """
 
     def __init__(
-        self, env: Environment, statement: Insert, parameters: Mapping[str, Any], table: Table, *, head: str = ""
+        self,
+        env: Environment,
+        statement: Insert,
+        parameters: Mapping[str, Any],
+        table: Table,
+        *,
+        head: tuple[Span, ...] = (),
     ) -> None:
         """``head`` is what stands before the query: FROM and its sources, in a statement of several INSERTs."""
         self.env = env
@@ -111,11 +118,7 @@ class InsertCommand:
 
     def _body(self) -> Span:
         """The query with the WITH clause that stands before INSERT, as one text."""
-        query, clause = self.statement.query, self.statement.with_clause
-        if clause is None and not self.head:
-            return query
-        text = "\n".join(part for part in (clause.text if clause else "", self.head, query.text) if part)
-        return Span(text, 0, len(text))
+        return whole_query(self.statement.with_clause, *self.head, self.statement.query)
 
     def _columns(self) -> list[Column]:
         """The columns that the query's columns go to, in the query's order; BY NAME finds them later."""
@@ -281,7 +284,7 @@ class InsertCommand:
             raise self._at_table(
                 AnalysisError(f"Column {column.name} is NOT NULL and has no default; it needs a value")
             )
-        return f"CAST(({column.default or 'NULL'}\n) AS {to_spark(parse_type(column.type), plain_strings=True)})"
+        return default_value(column)
 
     def _small(self, changes: DataFrame) -> bool | None:
         return None if estimated_bytes(changes) <= SMALL_BYTES else False

@@ -29,6 +29,7 @@ from acidsql.errors import AcidError
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition
 from acidsql.plan.local import fetch_small, local_frame
 from acidsql.plan.merge import SOURCE_MARK, SOURCE_NUMBER, Branch, Fits, Join, MergePlan
+from acidsql.plan.nanoseconds import kept_timestamps, refuse_finer
 from acidsql.plan.prune import prune
 from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.search import key_conditions
@@ -38,11 +39,21 @@ from acidsql.plan.text import quote
 from acidsql.plan.values import NotStorable
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
-from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, MERGE_CARDINALITY, XLOCK_MERGE_INSERT, XLOCK_WRITE
+from acidsql.settings import (
+    DRIVER_WRITE_ROWS,
+    LOCK_PARTITIONS,
+    MERGE_CARDINALITY,
+    NANOSECONDS,
+    XLOCK_MERGE_INSERT,
+    XLOCK_WRITE,
+)
 from acidsql.sql.join_keys import Side, equal_columns
 from acidsql.sql.references import References, analyse_expression, analyse_query
 from acidsql.sql.statements import Match, Merge, MergeDelete, MergeInsert, MergeUpdate, Span, WhenClause
+from acidsql.sql.with_clause import cte_names, whole_query
 
+_NO_QUERY = "\nSELECT 1"
+"""Makes a WITH clause a query."""
 UNNAMED_SOURCE = "__acid_using"
 """The alias of a subquery that the user has given none."""
 
@@ -79,6 +90,7 @@ class MergeCommand:
         self.table = env.changeable_table(statement.table)
         self.alias = statement.alias.text if statement.alias else None
         self.using = analyse_query(self._source_text())
+        self.named_queries = self._named_queries()
         self.on = self._analyse(statement.on)
         clauses = resolve_clauses(statement.clauses, self._names(None))
         self.texts = {span: self._analyse(span) for clause in clauses for span in clause.spans}
@@ -101,19 +113,28 @@ class MergeCommand:
 
     def _source_text(self) -> Span:
         """The source as a query, with the WITH clause that stands before MERGE."""
-        source, clause = self.statement.source, self.statement.with_clause
-        if source.query is not None and clause is None:
-            return source.query
-        query = source.query.text if source.query is not None else f"SELECT * FROM {source.span.text}"
+        source = self.statement.source
+        query = source.query
         if source.table is not None:
-            query = f"SELECT * FROM {source.table.span.text}"
-        text = f"{clause.text}\n{query}" if clause else query
-        return Span(text, 0, len(text))
+            text = f"SELECT * FROM {source.table.span.text}"
+            query = Span(text, 0, len(text))
+        assert query is not None
+        return whole_query(self.statement.with_clause, query)
+
+    def _named_queries(self) -> References | None:
+        """The WITH clause, for the subqueries of conditions and values."""
+        clause = self.statement.with_clause
+        if clause is None:
+            return None
+        text = f"{clause.text}{_NO_QUERY}"
+        return analyse_query(Span(text, 0, len(text)))
 
     def _analyse(self, span: Span) -> References:
         source = self.statement.source
         other = (source.table, source.alias.text if source.alias else None)
-        return analyse_expression(span, target=self.statement.table, alias=self.alias, other=other)
+        clause = self.statement.with_clause
+        ctes = cte_names(clause) if clause is not None else ()
+        return analyse_expression(span, target=self.statement.table, alias=self.alias, other=other, ctes=ctes)
 
     def _names(self, source_columns: Sequence[str] | None) -> Names:
         return Names(
@@ -140,16 +161,18 @@ class MergeCommand:
         """All phases from the resolved statement to the commit."""
         env = self.env
         using = find_sources(env, self.using, self.parameters)
-        inner = {r: find_sources(env, r, self.parameters) for r in (self.on, *self.texts.values())}
+        expressions = [self.on, *self.texts.values(), *([self.named_queries] if self.named_queries else [])]
+        inner = {r: find_sources(env, r, self.parameters) for r in expressions}
         partitions = self._partitions()
         read = [*using, *(s for found in inner.values() for s in found)]
         locks = [*self._locks(partitions), *read_locks(read)]
         with write_transaction(env, locks) as txn, Views(env.spark) as views:
-            txn.confirm(self.table)
+            txn.confirm(self.table, partitions)
             snapshot = Snapshot(env, txn.valid_txns)
             source = self._source(using, snapshot, views)
             evolved = self._evolve(source)
-            plan = self._plan(source, {r: bind(env, r, s, snapshot, views) for r, s in inner.items()})
+            bound = {r: bind(env, r, s, snapshot, views) for r, s in inner.items()}
+            plan = self._plan(source, bound)
             written = _Run(self, txn, snapshot, views, plan, source).run(partitions)
             if evolved and any((written.inserted, written.updated)):
                 self._store_schema(txn)
@@ -247,6 +270,7 @@ class MergeCommand:
             bound[self.on],
             tuple(branch(c) for c in clauses),
             strict,
+            named_queries=bound[self.named_queries].removesuffix(_NO_QUERY) if self.named_queries else "",
         )
 
     def not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
@@ -340,7 +364,7 @@ class _Run:
 
     def _target_view(self, partitions: tuple[Partition, ...] | None, conditions: Sequence[tuple[str, str]]) -> str:
         command, table = self._command, self._table
-        seen = self._snapshot.of(table, partitions)
+        seen = self._seen = self._snapshot.of(table, partitions)
         search = None
         if command._prunes:
             search = search_of(table, command.on, None, command.target_name, command.parameters)
@@ -364,7 +388,12 @@ class _Run:
 
     def _changes(self, join: Join, target: str, source: str, plan: MergePlan) -> DataFrame:
         raw = self._env.sql(plan.query(join, target, source), self._command.parameters)
-        return plan.changes(self._env.spark, raw, join, self._command.not_storable)
+        changes = plan.changes(self._env.spark, raw, join, self._command.not_storable)
+        if join in (Join.SOURCE_ALONE, Join.NO_TARGET) or self._env.settings.value(NANOSECONDS) == "truncate":
+            return changes
+        updates = [b.values.keys() for b in plan.branches if b.change is Change.UPDATE]
+        kept = {i for assigned in updates for i in kept_timestamps(self._table, assigned)}
+        return refuse_finer(self._env.spark, self._seen, sorted(kept), changes, None)
 
     # --- a fetched source --------------------------------------------------------------------------------------------
 

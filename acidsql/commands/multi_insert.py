@@ -41,12 +41,11 @@ class MultiInsertCommand:
         self.env = env
         self.statement = statement
         self.parameters = parameters
-        clause = statement.with_clause
-        head = f"{clause.text}\n{statement.source.text}" if clause else statement.source.text
         self.legs: list[InsertCommand] = []
         for insert in statement.inserts:
             table = env.get_table(insert.table)
-            self.legs.append(InsertCommand(env, insert, parameters, table, head=head))
+            leg = replace(insert, with_clause=statement.with_clause)
+            self.legs.append(InsertCommand(env, leg, parameters, table, head=(statement.source,)))
 
     def run(self) -> Written:
         """All phases from the resolved statement to the commit."""

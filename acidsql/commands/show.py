@@ -136,7 +136,7 @@ def show_columns(env: Environment, statement: ShowColumns, parameters: Mapping[s
     table = known_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
-    return env.strings(["field"], [[c.name] for c in table.all_columns])
+    return env.strings(["field"], [[c.name] for c in table.all_columns if _matches(c.name, statement.like)])
 
 
 def show_properties(env: Environment, statement: ShowProperties, parameters: Mapping[str, Any]) -> DataFrame:

@@ -16,7 +16,15 @@ from acidsql.errors import (
     TransactionAborted,
     TransactionError,
 )
-from acidsql.metastore.model import LockComponent, LockRequest, LockResponse, LockState, Operation, Table
+from acidsql.metastore.model import (
+    LockComponent,
+    LockRequest,
+    LockResponse,
+    LockState,
+    Operation,
+    Partition,
+    Table,
+)
 from acidsql.plan.failures import own_failures
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
@@ -46,16 +54,25 @@ class WriteTransaction:
             self._txns = self.env.metastore.get_valid_txns(self.id)
         return self._txns
 
-    def confirm(self, table: Table) -> None:
+    def confirm(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
         """Make sure that a table that was resolved before the locks were granted is still that table.
 
         Its comment and most of its properties may differ: Hive keeps statistics there, and changes them at each write.
+
+        Args:
+            table: The table.
+            partitions: Partitions that were resolved too: they must be where they were.
 
         Raises:
             TableNotFound: When it was dropped while this statement waited.
             TransactionError: When it was altered or made anew.
         """
-        if _essence(self.env.metastore.get_table(table.database, table.name)) != _essence(table):
+        metastore = self.env.metastore
+        same = _essence(metastore.get_table(table.database, table.name)) == _essence(table)
+        if same and partitions:
+            names = [partition_names(table, p) for p in partitions]
+            same = set(partitions) <= set(metastore.list_partitions(table.database, table.name, names))
+        if not same:
             raise TransactionError(
                 f"Table {table.full_name} was changed while this statement waited for its locks", hint="Run it again."
             )

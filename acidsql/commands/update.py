@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,6 +18,7 @@ from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.commands.truncate import truncate_table
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.local import estimated_bytes
+from acidsql.plan.nanoseconds import kept_timestamps, refuse_finer
 from acidsql.plan.scan import RAW_KEY, ROW_ID, snapshot_frame
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Change, Target, Written
@@ -25,7 +26,7 @@ from acidsql.plan.text import quote
 from acidsql.plan.values import NotStorable, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
-from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, XLOCK_WRITE
+from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, NANOSECONDS, XLOCK_WRITE
 from acidsql.sql.references import References, analyse_expression
 from acidsql.sql.statements import Default, Delete, Span, Update
 
@@ -65,7 +66,7 @@ class _RowChange(ABC):
             return Written()
         locks = self._locks(partitions) + read_locks(s for found in sources.values() for s in found)
         with write_transaction(env, locks) as txn, Views(env.spark) as views:
-            txn.confirm(table)
+            txn.confirm(table, partitions)
             changes = self._plan(Snapshot(env, txn.valid_txns), sources, partitions, views)
             if changes is None:
                 return Written()
@@ -119,7 +120,17 @@ class _RowChange(ABC):
         columns = ",\n".join([*(f"{v} AS v{i}" for i, v in enumerate(values)), *identity, *keys])
         where = f" WHERE {bound[self.where]}\n" if self.where else ""
         raw = env.sql(f"SELECT {columns}\nFROM {view} AS {name}{where}", self.parameters)
-        return self._stored(raw) if values else raw
+        if not values:
+            return raw
+        stored = self._stored(raw)
+        if env.settings.value(NANOSECONDS) == "truncate":
+            return stored
+        kept = kept_timestamps(table, self._assigned())
+        return refuse_finer(env.spark, seen, kept, stored, Change.UPDATE)
+
+    def _assigned(self) -> Collection[str]:
+        """The columns that the statement sets."""
+        return ()
 
     def _stored(self, raw: DataFrame) -> DataFrame:
         """The new values as they are stored."""
@@ -161,6 +172,9 @@ class UpdateCommand(_RowChange):
         self.expressions = {
             name: self._analyse(a.value) for name, a in self.assignments.items() if isinstance(a.value, Span)
         }
+
+    def _assigned(self) -> Collection[str]:
+        return self.assignments.keys()
 
     def _expressions(self) -> list[References]:
         return [*super()._expressions(), *self.expressions.values()]

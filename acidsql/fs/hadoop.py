@@ -128,8 +128,17 @@ class HadoopFileSystem:
     def open_read(self, path: str) -> BinaryIO:
         with java_errors("read", path):
             fs, target = self._fs, self._classes.path(path)
-            length = int(fs.getFileStatus(target).getLen())
-            return buffered(Reading(fs.open(target), path, length))
+            stream = fs.open(target)
+            return buffered(Reading(stream, path, self._length(stream, target)))
+
+    def _length(self, stream: Any, path: Any) -> int:
+        """The length of an opened file.
+
+        Of a file that is still being written HDFS tells by the stream alone how much of it can be read already.
+        """
+        if str(stream.getClass().getName()).endswith(".HdfsDataInputStream"):
+            return int(stream.getVisibleLength())
+        return int(self._fs.getFileStatus(path).getLen())
 
     def open_write(self, path: str) -> BinaryIO:
         return Upload(path, lambda: self._fs.create(self._classes.path(path), True))

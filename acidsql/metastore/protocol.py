@@ -317,6 +317,15 @@ class Transactions(Protocol):
         """Drop the components of an aborted transaction whose files are gone. Nothing else may forget them (rule 5)."""
         ...
 
+    def completed_writes(self, database: str, table: str) -> dict[str, frozenset[int]] | None:
+        """Write ids of committed transactions, by the partition that they may have written to; by the empty name those
+        that may have written anywhere in the table.
+
+        They are kept until a compaction over them is cleaned, as in Hive's COMPLETED_TXN_COMPONENTS. None where the
+        store does not tell.
+        """
+        ...
+
     def seed_write_id(self, valid_write_ids: ValidWriteIdList) -> None:
         """Start a table's write ids above those in files made elsewhere (Hive's ``seedWriteId`` and
         ``replTableWriteIdState``): ids up to the high watermark count as committed, its aborted and open ids as

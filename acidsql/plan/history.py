@@ -4,20 +4,30 @@ A snapshot cut at an older write id chooses its directories by the rules of ever
 count, in a compacted delta the rows and deletes beyond it are filtered out, and where only a compacted base is there
 the choice itself fails (Hive 10327). What remains is a base that INSERT OVERWRITE or TRUNCATE made later. It hides
 older files without having their rows, and a cleaner may have removed those: then nothing older is there, and that must
-not pass for an empty table.
+not pass for an empty table. But many a partition begins with such a base: where the store has its write on record still,
+and none up to the snapshot, nothing can have been removed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 
 from acidsql import fs
 from acidsql.errors import SnapshotTooOld
 from acidsql.format.directory import AcidState
 from acidsql.format.names import BaseName, is_hidden, parse_directory
-from acidsql.plan.snapshot import TableSnapshot
+from acidsql.plan.snapshot import PartitionState, TableSnapshot, partition_names
+
+Writes = Mapping[str, "frozenset[int]"]
+"""Write ids by the name of the partition that they wrote to; by the empty name those of a whole table."""
 
 
-def require_history(snapshot: TableSnapshot) -> None:
+def require_history(snapshot: TableSnapshot, completed: Callable[[], Writes | None]) -> None:
     """Make sure that the rows of a snapshot older than others are still there.
+
+    Args:
+        snapshot: The snapshot.
+        completed: The writes that the store has on record; a record goes when a compaction over it is cleaned.
 
     Raises:
         SnapshotTooOld: When they may have been removed (Hive 10327).
@@ -25,25 +35,36 @@ def require_history(snapshot: TableSnapshot) -> None:
     high = snapshot.write_ids.high_watermark
     if not any(snapshot.write_ids.is_valid(w) for w in range(1, high + 1)):
         return  # nothing was written yet
+    writes: Writes | None = None
     for part in snapshot.partitions:
-        later = _later_base(part.state, high)
-        if later is not None and not _has_files(part.state):
+        later = None if _has_files(part.state) else _first_base_beyond(part.state, high)
+        if later is None:
+            continue
+        writes = writes if writes is not None else completed()
+        if writes is None or not _began_after(high, later, _name(snapshot, part), writes):
             raise SnapshotTooOld(
-                f"Not enough history for {part.state.path}: {later} replaced what was there at write id {high}, and"
-                " nothing older is left",
-                hint=f"The oldest version of {snapshot.table.full_name} that can be read may be that base's write id.",
+                f"Not enough history for {part.state.path}: a base of write id {later} replaced what was there at write"
+                f" id {high}, and nothing older is left",
+                hint=f"The oldest version of {snapshot.table.full_name} that can be read may be that write id.",
             )
+
+
+def _name(snapshot: TableSnapshot, part: PartitionState) -> str:
+    return partition_names(snapshot.table, part.partition) if part.partition is not None else ""
+
+
+def _began_after(high: int, base: int, partition: str, writes: Writes) -> bool:
+    """Whether the write of a base is on record for a partition, and none up to a write id."""
+    own = writes.get(partition, frozenset())
+    return base in own and min(own | writes.get("", frozenset())) > high
 
 
 def _has_files(state: AcidState) -> bool:
     return state.base is not None or bool(state.deltas) or bool(state.originals)
 
 
-def _later_base(state: AcidState, high: int) -> str | None:
-    """The name of a base beyond the snapshot."""
+def _first_base_beyond(state: AcidState, high: int) -> int | None:
+    """The write id of the oldest base beyond the snapshot."""
     filesystem, path = fs.resolve(state.path)
-    for entry in filesystem.list(path):
-        name = parse_directory(entry.name) if entry.is_dir and not is_hidden(entry.name) else None
-        if isinstance(name, BaseName) and name.write_id > high:
-            return entry.name
-    return None
+    names = [parse_directory(e.name) for e in filesystem.list(path) if e.is_dir and not is_hidden(e.name)]
+    return min((n.write_id for n in names if isinstance(n, BaseName) and n.write_id > high), default=None)

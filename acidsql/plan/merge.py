@@ -95,6 +95,7 @@ class MergePlan:
         branches: The clauses.
         all_pairs: Whether pairs for which no clause fits are answered too.
         numbered: Whether the source has :data:`SOURCE_NUMBER`, which is then answered as ``n``.
+        named_queries: A WITH clause whose names the expressions may use.
     """
 
     table: Table
@@ -104,6 +105,7 @@ class MergePlan:
     branches: tuple[Branch, ...]
     all_pairs: bool
     numbered: bool = False
+    named_queries: str = ""
 
     def query(self, join: Join, target_view: str, source_view: str) -> str:
         """The query over the pairs of a join.
@@ -122,12 +124,13 @@ class MergePlan:
         choice = f"LATERAL (SELECT {self._choice(join)} AS {_CLAUSE}) AS {_CHOICE}"
         kept = "true" if self._counts_all(join) else f"{_CHOICE}.{_CLAUSE} <> {_NONE}"
         listed = ",\n".join(columns)
-        return f"SELECT {listed}\nFROM {self._from(join, target_view, source_view)}, {choice}\nWHERE {kept}"
+        pairs = self._from(join, target_view, source_view)
+        return f"{self.named_queries}\nSELECT {listed}\nFROM {pairs}, {choice}\nWHERE {kept}"
 
     def matched_query(self, target_view: str, source_view: str) -> str:
         """The numbers of the source's rows that have a partner, as ``n``."""
         pairs = self._from(Join.PAIRS, target_view, source_view)
-        return f"SELECT DISTINCT {self.source}.{SOURCE_NUMBER} AS n FROM {pairs}"
+        return f"{self.named_queries}\nSELECT DISTINCT {self.source}.{SOURCE_NUMBER} AS n FROM {pairs}"
 
     def changes(
         self, spark: SparkSession, raw: DataFrame, join: Join, failed: Callable[[Branch, NotStorable], AcidError]

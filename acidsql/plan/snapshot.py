@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
+from acidsql.errors import StorageError
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import parse_partition_name, partition_name
@@ -63,6 +64,7 @@ def take_snapshot(
     Raises:
         SnapshotTooOld: When the files of this snapshot were compacted away and cleaned.
         CorruptFile: When the name of a directory or a side file cannot be understood.
+        StorageError: When a directory is not there.
     """
     return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions)))
 
@@ -70,11 +72,10 @@ def take_snapshot(
 def _states(
     table: Table, write_ids: ValidWriteIdList, txns: ValidTxnList, partitions: Sequence[Partition] | None
 ) -> Iterable[PartitionState]:
-    if partitions is None:
-        filesystem, path = fs.resolve(table.location)
-        yield PartitionState(None, acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only))
-        return
-    for partition in partitions:
-        filesystem, path = fs.resolve(partition.location)
+    for partition in [None] if partitions is None else partitions:
+        filesystem, path = fs.resolve(table.location if partition is None else partition.location)
         state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
+        if not (state.data_directories or state.originals or filesystem.exists(path)):
+            # a table or partition has a directory from its first day to its last: rows may be where it is now
+            raise StorageError(f"{path} is not there: it was renamed, moved or dropped meanwhile", hint="Run it again.")
         yield PartitionState(partition, state)

@@ -244,7 +244,14 @@ def _bounded(expression: str, column: Column) -> str:
 def default_value(column: Column) -> str:
     """The expression of a column's DEFAULT as it is stored; NULL where there is none."""
     target = to_spark(parse_type(column.type), plain_strings=True)
-    return _bounded(f"CAST(({column.default or 'NULL'}\n) AS {target})", column)
+    return _not_null(_bounded(f"CAST(({column.default or 'NULL'}\n) AS {target})", column), column)
+
+
+def _not_null(expression: str, column: Column) -> str:
+    if not column.not_null:
+        return expression
+    failure = failing(f"NULL value in column {column.name}, which is NOT NULL")
+    return f"CASE WHEN {expression} IS NULL THEN {failure} ELSE {expression} END"
 
 
 def _stored(name: str, column: Column, type: HiveType, source: str, ansi: bool) -> str:
@@ -258,11 +265,7 @@ def _stored(name: str, column: Column, type: HiveType, source: str, ansi: bool) 
             failure = failing(f"Value cannot be stored in column {column.name} {column.type} without losing data")
             attempt = f"try_cast({expression} AS {target})"
             expression = f"if({expression} IS NOT NULL AND {attempt} IS NULL, {failure}, {attempt})"
-    expression = _bounded(expression, column)
-    if column.not_null:
-        failure = failing(f"NULL value in column {column.name}, which is NOT NULL")
-        expression = f"CASE WHEN {expression} IS NULL THEN {failure} ELSE {expression} END"
-    return expression
+    return _not_null(_bounded(expression, column), column)
 
 
 class NotStorable(AnalysisError):

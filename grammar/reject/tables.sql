@@ -40,6 +40,9 @@ CREATE TABLE t (a int CHECK a > 0);
 --> ParseError 1:31 Expected a condition, found ')'
 CREATE TABLE t (a int, CHECK ());
 
+--> UnsupportedError 1:50 A column has one CHECK here
+CREATE TRANSACTIONAL TABLE t (a int CHECK (a>0)  CHECK (a < 9));
+
 --> UnsupportedError 1:65 Constraints of ACID tables are enforced here
 CREATE TRANSACTIONAL TABLE t (a int, CONSTRAINT c CHECK (a > 0) DISABLE);
 

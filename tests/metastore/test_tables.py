@@ -31,6 +31,7 @@ def emp(store: Metastore) -> Table:
         num_buckets=4,
         owner="ann",
         created_at=1_700_000_000,
+        checks=("id > 0", "name <> 'x' OR id < 10", "id <> 7"),
     )
 
 

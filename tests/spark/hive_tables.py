@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from acidsql import fs
 from acidsql.format.directory import directory_summary
-from acidsql.fs import LocalFileSystem
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.snapshot import new_partition
 from acidsql.session import AcidSession
@@ -21,7 +21,7 @@ Columns = Sequence[tuple[str, str]]
 
 def register(
     acid: AcidSession,
-    location: Path,
+    location: Path | str,
     columns: Columns,
     *,
     name: str = "t",
@@ -31,7 +31,7 @@ def register(
     valid: ValidWriteIdList | None = None,
 ) -> Table:
     """Make a table of a directory; without ``valid`` every write id in its names is committed."""
-    found = directory_summary(LocalFileSystem(), str(location))
+    found = directory_summary(*fs.resolve(str(location)))
     properties = {"transactional": "true", "transactional_properties": "default", **(parameters or {})}
     table = Table(
         "default",

@@ -88,7 +88,7 @@ def test_the_name_is_reserved(acid: AcidSession) -> None:
 
 
 def test_older_versions_of_a_hive_written_table_come_back_as_deleted_rows(acid: AcidSession, tmp_path: Path) -> None:
-    """Every row that Hive ever read from the table is there once, by its identity; those that it reads now are alive."""
+    """Every row that Hive ever read from the table is there once, by its identity; what it reads now is alive."""
     name = adopt(acid, "emp/07_delete2", tmp_path / "adopted")
     steps = sorted(p for p in (GOLDEN / "emp").iterdir() if p.is_dir() and p.name <= "07_delete2")
     read = [{r[0] for r in json.loads((p / "rowid.json").read_text())["rows"]} for p in steps]

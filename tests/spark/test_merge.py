@@ -210,6 +210,16 @@ def test_a_with_clause_before_merge(shop: AcidSession) -> None:
     assert [r[0] for r in _rows(shop)] == [1, 3]
 
 
+def test_a_with_clause_is_seen_by_conditions_and_values(shop: AcidSession) -> None:
+    shop.sql(
+        "WITH gone AS (SELECT 2 AS id), top AS (SELECT max(salary) AS m FROM emp)"
+        " MERGE INTO emp t USING (WITH one AS (SELECT 1 AS id) SELECT * FROM one UNION ALL SELECT * FROM gone) s"
+        " ON t.id = s.id WHEN MATCHED AND t.id IN (SELECT id FROM gone) THEN DELETE"
+        " WHEN MATCHED THEN UPDATE SET salary = (SELECT m + 1 FROM top)"
+    )
+    assert _rows(shop) == [(1, "Ann", 301), (3, "Cat", 300)]
+
+
 def test_a_table_merged_into_itself_is_read_as_it_was(shop: AcidSession) -> None:
     shop.sql(
         "MERGE INTO emp t USING (SELECT id - 1 AS id, salary FROM emp) s ON t.id = s.id"

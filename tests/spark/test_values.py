@@ -93,6 +93,18 @@ def test_a_text_that_is_too_long_is_refused_at_every_depth(
     assert files(warehouse / "t") == []
 
 
+def test_a_default_is_stored_as_any_other_value(acid: AcidSession) -> None:
+    acid.sql(
+        "CREATE TRANSACTIONAL TABLE t (id int, c char(4) DEFAULT 'ab', v varchar(2) DEFAULT concat('ab', ' '),"
+        " l varchar(2) DEFAULT 'abc', n int DEFAULT 1 + 0 NOT NULL)"
+    )
+    acid.sql("INSERT INTO t (id, l) VALUES (1, 'l')")
+    acid.sql("INSERT INTO t VALUES (2, DEFAULT, DEFAULT, 'l', DEFAULT)")
+    assert sorted(rows(acid, "SELECT * FROM t")) == [(1, "ab  ", "ab", "l", 1), (2, "ab  ", "ab", "l", 1)]
+    with pytest.raises((AcidError, PySparkException), match="exceeds the length of its type"):
+        acid.sql("INSERT INTO t (id) VALUES (3)")
+
+
 def test_lengths_are_written_to_the_files_schema(acid: AcidSession, warehouse: Path) -> None:
     acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, {NESTED})")
     acid.sql("INSERT INTO t (id) VALUES (1)")
@@ -235,8 +247,8 @@ def test_nothing_in_nested_types_comes_back_as_the_same_nothing(
     assert repr(found[11]) == "([None], {'k': None}, Row(x=None, y=Row(z=None, w=None)), [None])"
     assert repr(found[12]) == (
         "([[], [None], [1]], {'': {}, 'k': {1: None}}, Row(x=1, y=Row(z='', w=[None, Row(v=None),"
-        " Row(v=datetime.date(1500, 1, 1))])), [Row(x=None, y=None), Row(x=1, y={}), Row(x=2, y={'n': nan, 'm':"
-        " None})])"
+        " Row(v=datetime.date(1500, 1, 1))])), [Row(x=None, y=None), Row(x=1, y={}),"
+        " Row(x=2, y={'m': None, 'n': nan})])"
     )
     assert found[13] == (None, None, None, None)
     check_table(warehouse / "t")

@@ -86,6 +86,20 @@ def test_files_that_a_cleaner_removed_below_an_overwrite_are_missed(acid: AcidSe
     assert _read(acid, name, 0) == [], "nothing was written before the first write id"
 
 
+def test_a_partition_that_began_with_an_overwrite_was_not_there_before(acid: AcidSession, warehouse: Path) -> None:
+    """The daily load: each partition is written by INSERT OVERWRITE. Yesterday's version knows nothing of today's."""
+    acid.sql("CREATE TRANSACTIONAL TABLE days (id int) PARTITIONED BY (d int)")
+    for day in (1, 2, 3):
+        acid.sql(f"INSERT OVERWRITE TABLE days PARTITION (d = {day}) VALUES ({day})")
+    acid.sql("INSERT OVERWRITE TABLE days PARTITION (d) VALUES (4, 4), (20, 2)")
+    for version, expected in enumerate(([], [(1, 1)], [(1, 1), (2, 2)], [(1, 1), (2, 2), (3, 3)])):
+        assert rows(acid.table("days", version=version)) == expected
+    shutil.rmtree(warehouse / "days" / "d=2" / "base_0000002")
+    assert rows(acid.table("days", version=1)) == [(1, 1)]
+    with pytest.raises(SnapshotTooOld, match="d=2"):
+        acid.table("days", version=3)
+
+
 class TestATableOfOurs:
     @pytest.fixture(autouse=True)
     def _made(self, acid: AcidSession) -> None:

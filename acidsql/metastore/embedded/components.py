@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, null, select, update
 from sqlalchemy import literal as value
 
-from acidsql.metastore.embedded.schema import TXN_COMPONENTS, TXN_TO_WRITE_ID
+from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXN_TO_WRITE_ID
 from acidsql.metastore.model import LockComponent, LockRequest, Operation
 
 _C, _W = TXN_COMPONENTS.c, TXN_TO_WRITE_ID.c
@@ -117,3 +117,15 @@ def _row(
         "TC_OPERATION_TYPE": operation.value,
         "TC_WRITEID": write_id,
     }
+
+
+def completed_writes(db: Connection, database: str, table: str) -> dict[str, frozenset[int]]:
+    """Write ids of committed transactions by partition, by the empty name those of the whole table."""
+    c = COMPLETED_TXN_COMPONENTS.c
+    query = select(c.CTC_PARTITION, c.CTC_WRITEID).where(
+        c.CTC_DATABASE == database, c.CTC_TABLE == table, c.CTC_WRITEID.is_not(None)
+    )
+    found: dict[str, set[int]] = {}
+    for partition, write_id in db.execute(query):
+        found.setdefault(partition or "", set()).add(write_id)
+    return {partition: frozenset(ids) for partition, ids in found.items()}

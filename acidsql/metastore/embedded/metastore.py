@@ -294,6 +294,10 @@ class EmbeddedMetastore:
         with self._store.read() as db:
             return commit.latest_conflict(db, txn_id)
 
+    def completed_writes(self, database: str, table: str) -> dict[str, frozenset[int]]:
+        with self._store.read() as db:
+            return components.completed_writes(db, database, table)
+
     def forget_txn_components(self, txn_id: int) -> None:
         with self._store.write() as db:
             if txns.is_aborted(db, txn_id):

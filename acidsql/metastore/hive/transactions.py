@@ -108,6 +108,9 @@ class HiveTransactions(HiveLocks):
     def forget_txn_components(self, txn_id: int) -> None:
         """Nothing: Hive's initiator and cleaner do it."""
 
+    def completed_writes(self, database: str, table: str) -> None:
+        """The metastore's API does not tell."""
+
     # --- snapshots and write ids -------------------------------------------------------------------------------------
 
     def get_valid_txns(self, current_txn: int = 0) -> ValidTxnList:

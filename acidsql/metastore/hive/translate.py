@@ -89,9 +89,8 @@ def table_from_thrift(found: Any, constraints: Any = None) -> Table:
         for c in getattr(constraints, "notNullConstraints", None) or ()
         if c.enable_cstr is not False
     }
-    checks = tuple(
-        c.check_expression for c in getattr(constraints, "checkConstraints", None) or () if c.enable_cstr is not False
-    )
+    conditions = [c for c in getattr(constraints, "checkConstraints", None) or () if c.enable_cstr is not False]
+    checks = tuple(c.check_expression for c in sorted(conditions, key=lambda c: c.dc_name or ""))
     parameters = dict(found.parameters or {})
     comment = parameters.pop("comment", None)
 
@@ -227,7 +226,8 @@ def default_constraints(table: Table) -> list[Any]:
 
 
 def check_constraints(table: Table) -> list[Any]:
-    """CHECK of a table, over the columns of the row."""
+    """CHECK of a table, over the columns of the row; names that keep their order."""
+    names = f"cc_{uuid.uuid4().hex[:16]}"
     return [
         ttypes.SQLCheckConstraint(
             catName=CATALOG,
@@ -235,12 +235,12 @@ def check_constraints(table: Table) -> list[Any]:
             table_name=table.name,
             column_name=None,
             check_expression=condition,
-            dc_name=f"cc_{uuid.uuid4().hex[:16]}",
+            dc_name=f"{names}_{n:03d}",
             enable_cstr=True,
             validate_cstr=False,
             rely_cstr=True,
         )
-        for condition in table.checks
+        for n, condition in enumerate(table.checks)
     ]
 
 

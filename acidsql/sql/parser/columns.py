@@ -116,7 +116,9 @@ def column(cursor: Cursor, refused: list[AcidError], what: str, stops: tuple[str
         elif cursor.accept("DEFAULT"):
             default = _default(cursor)
             _traits(cursor, refused)
-        elif cursor.word == "CHECK" and check is None:
+        elif cursor.word == "CHECK":
+            if check is not None:
+                refused.append(cursor.unsupported("A column has one CHECK here", hint="Join the conditions by AND."))
             check = _check(cursor, refused)
         elif cursor.word in _OPTIONS:
             _skip_constraint(cursor, refused)

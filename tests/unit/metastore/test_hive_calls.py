@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -338,6 +339,26 @@ def test_heartbeats_go_out_for_runs_of_ids(serve: Serve, connect: Connect) -> No
     assert session.heartbeat_txns([9, 3, 4, 5, 4, 7]) == ([3, 7, 9], [])
     assert asked == [(3, 5), (7, 7), (9, 9)]
     assert session.heartbeat_txns([]) == ([], [])
+
+
+@pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
+def test_check_constraints_are_given_with_their_table(
+    serve: Serve, catalog: Catalog, connect: Connect, version: str
+) -> None:
+    given: list[Any] = []
+    answers = {
+        "create_table_req": lambda request: given.append(request.checkConstraints),
+        "create_table_with_constraints": lambda *tables: given.append(tables[-1]),
+        "getVersion": version,
+    }
+    session = connect(serve(**{**catalog.answers, **answers}))
+    session.create_table(replace(PLAIN, checks=("a > 0", "a < 9")))
+    [checks] = given
+    assert [(c.check_expression, c.table_db, c.table_name, c.column_name) for c in checks] == [
+        ("a > 0", "d", "t", None),
+        ("a < 9", "d", "t", None),
+    ]
+    assert [c.dc_name for c in checks] == sorted({c.dc_name for c in checks})
 
 
 class TestHive3:

@@ -48,6 +48,7 @@ def tables(draw: st.DrawFn) -> Table:
         draw(st.sampled_from(["MANAGED_TABLE", "EXTERNAL_TABLE"])),
         draw(TEXTS),
         draw(st.integers(0, 2**31 - 1)),
+        checks=tuple(draw(st.lists(TEXTS, max_size=12))),
     )
 
 
@@ -65,6 +66,7 @@ def constraints_of(table: Table) -> Any:
         ttypes.SQLAllTableConstraints(
             notNullConstraints=translate.not_null_constraints(table),
             defaultConstraints=translate.default_constraints(table),
+            checkConstraints=translate.check_constraints(table)[::-1],
         )
     )
 

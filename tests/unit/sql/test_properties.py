@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -109,8 +110,8 @@ ALTER_WORDS = [
 @settings(max_examples=600, deadline=None)
 def test_no_order_of_words_makes_a_statement_crash(merge: list[str], alter: list[str]) -> None:
     for head, words in (("MERGE INTO t USING s ON a", merge), ("ALTER TABLE t", alter), ("CREATE TABLE t (", alter)):
-        text = f"{head} {' '.join(words)}"
-        statement = answer_or_place(lambda text=text: parse_statement(text))
+        text = " ".join([head, *words])
+        statement = answer_or_place(partial(parse_statement, text))
         assert statement is None or statement.span.text == text
 
 

@@ -1,0 +1,120 @@
+"""Timestamps that Spark cannot carry: a row that is rewritten must not lose the nanoseconds that Hive stored.
+
+Spark counts microseconds. So before UPDATE (or MERGE) rewrites a row, the files that it may come from are searched for
+timestamps that are finer; where one of these rows is to be rewritten, the statement fails, unless the user lets it
+truncate. Files that Spark has written cannot hold any. What was found in a file is kept, as files do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from acidsql import fs
+from acidsql.format.directory import AcidFile
+from acidsql.format.nanoseconds import Numbers, finer_rows, keys_at, timestamp_columns
+from acidsql.format.orc import read_footer
+from acidsql.metastore.model import Table
+from acidsql.plan.cache import FileCache
+from acidsql.plan.failures import failing
+from acidsql.plan.layout import Place, layout
+from acidsql.plan.snapshot import TableSnapshot
+from acidsql.plan.target import Change
+from acidsql.types import parse_type
+
+WRITTEN_BY_SPARK = "org.apache.spark.version"
+"""Spark's mark in the metadata of the files that it writes."""
+
+_IDENTITY = ("writeId", "bucketId", "rowId")
+_PREFIX, _FOUND = "__acid_finer_", "__acid_is_finer"
+_Finer = tuple[Numbers, "pa.Table | None"]
+_finer: dict[tuple[int, ...], FileCache[_Finer]] = {}
+
+
+def kept_timestamps(table: Table, assigned: Collection[str]) -> tuple[int, ...]:
+    """Positions of the columns with timestamps that a statement rewrites without setting them.
+
+    Args:
+        table: The table.
+        assigned: The columns that it sets.
+    """
+    found = timestamp_columns([parse_type(c.type) for c in table.columns])
+    return tuple(i for i in found if table.columns[i].name not in assigned)
+
+
+def refuse_finer(
+    spark: SparkSession, snapshot: TableSnapshot, columns: Sequence[int], changes: DataFrame, change: Change | None
+) -> DataFrame:
+    """The changes, failing at a row that would lose nanoseconds.
+
+    Args:
+        spark: The session.
+        snapshot: What the changed rows come from.
+        columns: Positions of the columns that keep their values (:func:`kept_timestamps`).
+        changes: The changes, as :mod:`acidsql.plan.write` describes them.
+        change: What happens to all rows; None where the column ``kind`` tells it.
+    """
+    parts = list(_finer_keys(spark, snapshot, tuple(columns))) if columns else []
+    if not parts:
+        return changes
+    keys = [f"k{i}" for i in range(len(snapshot.table.partition_keys))]
+    finer = spark.createDataFrame(pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in (*keys, *_IDENTITY)])
+    marked = F.broadcast(finer.withColumn(_FOUND, F.lit(True)))
+    same = F.lit(True)
+    for name in (*keys, *_IDENTITY):
+        same = same & changes[name].eqNullSafe(marked[f"{_PREFIX}{name}"])
+    joined = changes.join(marked, same, "left")
+    rewritten = "true" if change is not None else f"kind = {int(Change.UPDATE)}"
+    failure = failing("A row holds a timestamp with nanoseconds, which Spark would cut to microseconds")
+    checked = joined.filter(f"CASE WHEN {_FOUND} AND {rewritten} THEN {failure} ELSE true END")
+    return checked.select(*changes.columns)
+
+
+def _finer_keys(spark: SparkSession, snapshot: TableSnapshot, columns: tuple[int, ...]) -> Iterator[pa.Table]:
+    """The keys and identities of the rows with finer timestamps, a table for each file that has some."""
+    found = layout(spark, snapshot)
+    for group in found.events:
+        for file in group.files:
+            numbers, keys = _search(file, columns)
+            if len(numbers) and keys is not None:
+                yield _placed(group.places[file.path], *(keys.column(i) for i in range(3)))
+    for originals in (found.originals, found.merged_originals):
+        for original in originals.files:
+            numbers, _ = _search(original.file, columns)
+            if len(numbers):
+                write_ids = pa.array(np.full(len(numbers), original.write_id, dtype=np.int64))
+                buckets = pa.array(np.full(len(numbers), original.bucket, dtype=np.int32))
+                row_ids = pa.array(numbers + original.first_row_id)
+                yield _placed(originals.places[original.file.path], write_ids, buckets, row_ids)
+
+
+def _placed(place: Place, *identity: pa.Array) -> pa.Table:
+    _, *values = place
+    count = len(identity[0])
+    keys = {f"k{i}": pa.array([value] * count, type=pa.string()) for i, value in enumerate(values)}
+    types = (pa.int64(), pa.int32(), pa.int64())
+    named = zip(_IDENTITY, identity, types, strict=True)
+    return pa.table({**keys, **{n: _whole(a).cast(t) for n, a, t in named}})
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _search(file: AcidFile, columns: tuple[int, ...]) -> _Finer:
+    """The numbers of the rows of a file, and for a file of events their identities."""
+
+    def read() -> _Finer:
+        filesystem, path = fs.resolve(file.path)
+        footer = read_footer(filesystem, path)
+        if WRITTEN_BY_SPARK in footer.metadata:
+            return np.empty(0, dtype=np.int64), None
+        numbers = finer_rows(filesystem, path, footer, columns)
+        keys = keys_at(filesystem, path, footer, numbers) if footer.is_acid and len(numbers) else None
+        return numbers, keys
+
+    return _finer.setdefault(columns, FileCache[_Finer](capacity=20000)).get(file, read)

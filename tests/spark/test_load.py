@@ -1,0 +1,228 @@
+"""LOAD DATA: files become part of a table as they are, named as Hive names them, or nothing happens at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from acidsql.errors import AcidError
+from acidsql.fs.local import LocalFileSystem
+from acidsql.session import AcidSession
+from tests.spark.tree import tree
+
+Rows = list[tuple[object, ...]]
+MakeFile = Callable[..., Path]
+
+
+def rows(acid: AcidSession, text: str) -> Rows:
+    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
+
+
+@pytest.fixture
+def shop(acid: AcidSession) -> AcidSession:
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann')")
+    acid.sql("CREATE TRANSACTIONAL TABLE part (id int, name string) PARTITIONED BY (p int)")
+    return acid
+
+
+@pytest.fixture
+def make(spark: SparkSession, tmp_path: Path) -> MakeFile:
+    """Writes an ORC file of a query's rows."""
+
+    def write(name: str, query: str) -> Path:
+        folder, target = tmp_path / "made", tmp_path / "in" / name
+        spark.sql(query).coalesce(1).write.mode("overwrite").orc(f"file:{folder}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        [file] = folder.glob("part-*.orc")
+        file.rename(target)
+        return target
+
+    return write
+
+
+TWO = "SELECT * FROM VALUES (10, 'x'), (11, 'y') AS t(id, name)"
+
+
+def nothing_left(acid: AcidSession) -> None:
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+    assert acid.sql("SHOW LOCKS").collect() == []
+
+
+def test_a_local_file_is_copied_and_its_rows_have_ids(shop: AcidSession, warehouse: Path, make: MakeFile) -> None:
+    file = make("any name.orc", TWO)
+    assert shop.sql(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE emp").columns == []
+    assert file.exists()
+    assert rows(shop, "SELECT ROW__ID.writeId, ROW__ID.bucketId, ROW__ID.rowId, * FROM emp WHERE id > 9") == [
+        (2, 536870912, 0, 10, "x"),
+        (2, 536870912, 1, 11, "y"),
+    ]
+    assert (warehouse / "emp" / "delta_0000002_0000002_0000" / "000000_0").read_bytes() == file.read_bytes()
+    shop.sql("UPDATE emp SET name = upper(name) WHERE id IN (1, 10)")
+    shop.sql("DELETE FROM emp WHERE id = 11")
+    assert rows(shop, "SELECT * FROM emp") == [(1, "ANN"), (10, "X")]
+    nothing_left(shop)
+
+
+def test_the_files_of_a_directory_are_moved(shop: AcidSession, warehouse: Path, make: MakeFile) -> None:
+    folder = make("b.orc", TWO).parent
+    make("a.orc", "SELECT 20 AS x, 'z' AS y")
+    (folder / "_SUCCESS").touch()
+    (folder / ".hidden").touch()
+    shop.sql(f"LOAD DATA INPATH '{folder}' INTO TABLE emp")
+    assert tree(folder) == [".hidden", "_SUCCESS"]
+    assert [f for f in tree(warehouse / "emp") if "0000002" in f] == [
+        "delta_0000002_0000002_0000/000000_0",
+        "delta_0000002_0000002_0000/000001_0",
+        "delta_0000002_0000002_0000/_orc_acid_version",
+    ]
+    assert rows(shop, "SELECT ROW__ID.bucketId >> 16 & 4095, ROW__ID.rowId, id FROM emp WHERE id > 9") == [
+        (0, 0, 20),
+        (1, 0, 10),
+        (1, 1, 11),
+    ]
+
+
+def test_overwrite_hides_what_was_there(shop: AcidSession, warehouse: Path, make: MakeFile) -> None:
+    shop.sql(f"LOAD DATA LOCAL INPATH '{make('f', TWO)}' OVERWRITE INTO TABLE emp")
+    assert rows(shop, "SELECT ROW__ID.writeId, id FROM emp") == [(2, 10), (2, 11)]
+    assert "base_0000002/000000_0" in tree(warehouse / "emp")
+    shop.sql("UPDATE emp SET name = 'new' WHERE id = 10")
+    assert rows(shop, "SELECT * FROM emp") == [(10, "new"), (11, "y")]
+
+
+def test_a_pattern_names_some_files(shop: AcidSession, make: MakeFile) -> None:
+    folder = make("kv1.orc", TWO).parent
+    make("kv2.orc", "SELECT 20 AS x, 'z' AS y")
+    make("other.orc", "SELECT 30 AS x, 'z' AS y")
+    shop.sql(f"LOAD DATA LOCAL INPATH '{folder}/kv?.orc' INTO TABLE emp")
+    assert rows(shop, "SELECT id FROM emp") == [(1,), (10,), (11,), (20,)]
+
+
+def test_a_partition_is_loaded_and_made_where_it_is_new(shop: AcidSession, warehouse: Path, make: MakeFile) -> None:
+    shop.sql(f"LOAD DATA LOCAL INPATH '{make('f', TWO)}' INTO TABLE part PARTITION (p = 05)")
+    shop.sql("INSERT INTO part VALUES (1, 'a', 5), (2, 'b', 6)")
+    assert rows(shop, "SHOW PARTITIONS part") == [("p=5",), ("p=6",)]
+    shop.sql(f"LOAD DATA LOCAL INPATH '{make('g', TWO)}' OVERWRITE INTO TABLE part PARTITION (p = 6)")
+    assert rows(shop, "SELECT id, p FROM part") == [(1, 5), (10, 5), (10, 6), (11, 5), (11, 6)]
+    shop.sql("DELETE FROM part WHERE id = 10")
+    assert rows(shop, "SELECT id, p FROM part") == [(1, 5), (11, 5), (11, 6)]
+    nothing_left(shop)
+
+
+def test_an_insert_only_table_takes_files_too(acid: AcidSession, warehouse: Path, make: MakeFile) -> None:
+    acid.sql(
+        "CREATE TABLE mm (id int, name string) TBLPROPERTIES ('transactional'='true',"
+        "'transactional_properties'='insert_only')"
+    )
+    acid.sql(f"LOAD DATA LOCAL INPATH '{make('f', TWO)}' INTO TABLE mm")
+    acid.sql("INSERT INTO mm VALUES (1, 'a')")
+    assert rows(acid, "SELECT * FROM mm") == [(1, "a"), (10, "x"), (11, "y")]
+    assert "delta_0000001_0000001_0000/000000_0" in tree(warehouse / "mm")
+
+
+def test_narrower_types_in_a_file_are_read_as_the_tables(acid: AcidSession, make: MakeFile) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE wide (a bigint, b decimal(12,2), c string)")
+    acid.sql(f"LOAD DATA LOCAL INPATH '{make('f', 'SELECT 5Y AS a, 7S AS b, 8 AS c')}' INTO TABLE wide")
+    assert [[str(v) for v in r] for r in acid.sql("SELECT * FROM wide").collect()] == [["5", "7.00", "8"]]
+    assert rows(acid, "SELECT a FROM wide WHERE c = '8' AND b = 7") == [(5,)]
+
+
+def test_files_of_a_bucketed_table_are_named_after_their_buckets(
+    acid: AcidSession, warehouse: Path, make: MakeFile, tmp_path: Path
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE b (id int, name string) CLUSTERED BY (id) INTO 2 BUCKETS")
+    acid.sql("INSERT INTO b SELECT id, 'x' FROM range(20)")
+    found = rows(acid, "SELECT id, ROW__ID.bucketId >> 16 & 4095 FROM b")
+    ids = {n: ", ".join(f"({i}, 'y')" for i, b in found if b == n) for n in (0, 1)}
+    zero = make("000000_0", f"SELECT * FROM VALUES {ids[0]} AS t(id, name)")
+    make("000001_0_copy_1", f"SELECT * FROM VALUES {ids[1]} AS t(id, name)")
+    acid.sql("TRUNCATE TABLE b")
+    acid.sql(f"LOAD DATA LOCAL INPATH '{zero.parent}' INTO TABLE b")
+    assert [f for f in tree(warehouse / "b") if "delta_0000003" in f][:2] == [
+        "delta_0000003_0000003_0000/000000_0",
+        "delta_0000003_0000003_0000/000001_0_copy_1",
+    ]
+    assert rows(acid, "SELECT id, ROW__ID.bucketId >> 16 & 4095 FROM b") == found
+    wrong = zero.rename(tmp_path / "000001_0")
+    for file, piece in ((wrong, "do not belong into bucket 1"), (make("00000x", TWO), "file name is not valid")):
+        with pytest.raises(AcidError, match=piece) as caught:
+            acid.sql(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE b")
+        assert caught.value.code == 30023
+
+
+# --- refused ---------------------------------------------------------------------------------------------------------
+
+REFUSED = [
+    ("LOCAL INPATH '{in}/none.orc' INTO TABLE emp", 10027, "1:25", "No files matching path"),
+    ("LOCAL INPATH '{in}/empty' INTO TABLE emp", 10027, "1:25", "No files matching path"),
+    ("LOCAL INPATH '{in}' INTO TABLE emp", 10027, "1:25", "source contains directory"),
+    ("LOCAL INPATH '{in}/text' INTO TABLE emp", 40000, "1:25", "does not match the file format"),
+    ("LOCAL INPATH '{in}/three' INTO TABLE emp", 40000, "1:25", "has 3 columns, and default.emp has 2"),
+    ("LOCAL INPATH '{in}/wrong' INTO TABLE emp", 40000, "1:25", "cannot take as it is"),
+    ("LOCAL INPATH 'hdfs://nowhere:1/x' INTO TABLE emp", None, None, ""),
+    ("INPATH '{emp}/delta_0000001_0000001_0000' INTO TABLE part PARTITION (p = 1)", 10413, "1:19", "by Acid write"),
+    ("INPATH '{emp}' INTO TABLE emp", 10028, "1:19", "holds the files of default.emp"),
+    ("LOCAL INPATH '{in}/good' INTO TABLE part", 10062, None, "Need to specify partition columns"),
+    ("LOCAL INPATH '{in}/good' INTO TABLE emp PARTITION (p = 1)", 40000, None, "not partitioned"),
+    ("LOCAL INPATH '{in}/good' INTO TABLE nope", 10001, None, "Table not found default.nope"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "place", "piece"), REFUSED, ids=[r[0][:60] for r in REFUSED])
+def test_a_wrong_load_is_refused_and_leaves_nothing(
+    shop: AcidSession,
+    warehouse: Path,
+    make: MakeFile,
+    text: str,
+    code: int | None,
+    place: str | None,
+    piece: str,
+) -> None:
+    folder = make("good", TWO).parent
+    make("three", "SELECT 1 AS a, 'x' AS b, 2 AS c")
+    make("wrong", "SELECT 'x' AS id, 'y' AS name")
+    (folder / "text").write_text("1,x\n")
+    (folder / "empty").mkdir()
+    before = tree(folder) + tree(warehouse / "emp") + tree(warehouse / "part")
+    with pytest.raises(AcidError) as caught:
+        shop.sql("LOAD DATA " + text.replace("{in}", str(folder)).replace("{emp}", str(warehouse / "emp")))
+    assert piece in str(caught.value)
+    if code is not None:
+        assert caught.value.code == code, str(caught.value)
+    if place is not None:
+        assert f"{caught.value.line}:{caught.value.column}" == place, str(caught.value)
+    assert tree(folder) + tree(warehouse / "emp") + tree(warehouse / "part") == before
+    nothing_left(shop)
+
+
+@pytest.mark.parametrize("step", ["open_write", "rename", "commit_txn"])
+def test_a_load_that_fails_leaves_the_files_where_they_were(
+    shop: AcidSession, warehouse: Path, make: MakeFile, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    file = make("f", TWO)
+    before, content = tree(warehouse / "emp"), file.read_bytes()
+
+    def fail(*args: object) -> None:
+        raise AcidError("injected")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(shop.metastore) if step == "commit_txn" else LocalFileSystem, step, fail)
+        with pytest.raises(AcidError, match="injected"):
+            shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert file.read_bytes() == content
+    assert tree(warehouse / "emp") == before
+    assert rows(shop, "SELECT * FROM emp") == [(1, "Ann")]
+    nothing_left(shop)
+
+
+def test_a_table_of_sparks_own_is_loaded_by_spark(acid: AcidSession, spark: SparkSession, make: MakeFile) -> None:
+    spark.sql("CREATE TABLE own (id int, name string) USING orc")
+    try:
+        with pytest.raises(Exception, match="LOAD"):
+            acid.sql(f"LOAD DATA LOCAL INPATH '{make('f', TWO)}' INTO TABLE own")
+    finally:
+        spark.sql("DROP TABLE own")

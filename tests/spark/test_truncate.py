@@ -1,0 +1,165 @@
+"""TRUNCATE: a base without rows hides what was there, from every engine, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from acidsql.commands.truncate import truncate_table
+from acidsql.errors import AcidError, LockTimeout
+from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
+from acidsql.session import AcidSession
+from tests.spark.hive_rules import check_table
+from tests.spark.tree import tree, with_version
+
+Rows = list[tuple[object, ...]]
+
+
+def rows(acid: AcidSession, text: str) -> Rows:
+    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
+
+
+@pytest.fixture
+def shop(acid: AcidSession) -> AcidSession:
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, 'Bob')")
+    acid.sql("CREATE TRANSACTIONAL TABLE part (id int, v string) PARTITIONED BY (p int, q string)")
+    acid.sql("INSERT INTO part VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y'), (3, 'c', 2, 'x'), (4, 'd', NULL, 'x')")
+    return acid
+
+
+def nothing_left(acid: AcidSession) -> None:
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+    assert acid.sql("SHOW LOCKS").collect() == []
+
+
+@pytest.mark.parametrize("text", ["TRUNCATE TABLE emp", "TRUNCATE emp"])
+def test_a_truncated_table_is_empty_and_its_base_holds_one_file(shop: AcidSession, warehouse: Path, text: str) -> None:
+    before = shop.table("emp")
+    assert shop.sql(text).columns == []
+    assert rows(shop, "SELECT * FROM emp") == []
+    assert tree(warehouse / "emp") == with_version("base_0000002", "delta_0000001_0000001_0000")
+    check_table(warehouse / "emp")
+    assert sorted(r.id for r in before.collect()) == [1, 2]
+    shop.sql("INSERT INTO emp VALUES (3, 'Eve')")
+    shop.sql("UPDATE emp SET name = upper(name)")
+    assert rows(shop, "SELECT ROW__ID.writeId, * FROM emp") == [(4, 3, "EVE")]
+    check_table(warehouse / "emp")
+    nothing_left(shop)
+
+
+def test_a_truncated_table_keeps_its_partitions(shop: AcidSession, warehouse: Path) -> None:
+    shop.sql("TRUNCATE TABLE part")
+    assert rows(shop, "SELECT * FROM part") == []
+    assert len(rows(shop, "SHOW PARTITIONS part")) == 4
+    assert len([f for f in tree(warehouse / "part") if "base_0000002/bucket_00000" in f]) == 4
+    check_table(warehouse / "part")
+    shop.sql("INSERT INTO part VALUES (5, 'e', 1, 'x')")
+    assert rows(shop, "SELECT id FROM part") == [(5,)]
+    nothing_left(shop)
+
+
+@pytest.mark.parametrize(
+    ("spec", "left"),
+    [
+        ("p = 1, q = 'x'", [2, 3, 4]),
+        ("q = 'x'", [2]),
+        ("P = 01", [3, 4]),
+        ("p = NULL", [1, 2, 3]),
+        ("p = 77", [1, 2, 3, 4]),
+    ],
+)
+@pytest.mark.parametrize("most", ["1000", "1"], ids=["locks partitions", "locks the table"])
+def test_partitions_are_truncated_by_their_values(
+    shop: AcidSession, warehouse: Path, spec: str, left: list[int], most: str
+) -> None:
+    shop.sql(f"SET hive.locks.max.partitions = {most}")
+    shop.sql(f"TRUNCATE TABLE part PARTITION ({spec})")
+    assert [r[0] for r in rows(shop, "SELECT id FROM part")] == left
+    check_table(warehouse / "part")
+    nothing_left(shop)
+
+
+def test_an_insert_only_table_is_truncated_too(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TABLE mm (id int) TBLPROPERTIES ('transactional'='true','transactional_properties'='insert_only')")
+    acid.sql("INSERT INTO mm VALUES (1), (2)")
+    acid.sql("TRUNCATE TABLE mm")
+    assert rows(acid, "SELECT * FROM mm") == []
+    assert "base_0000002/000000_0" in tree(warehouse / "mm")
+    acid.sql("INSERT INTO mm VALUES (3)")
+    truncate_table(acid._env, acid.metastore.get_table("default", "mm"))
+    assert rows(acid, "SELECT * FROM mm") == []
+
+
+def test_a_bucketed_table_is_truncated(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE b (id int) CLUSTERED BY (id) INTO 2 BUCKETS")
+    acid.sql("INSERT INTO b VALUES (1), (2), (3)")
+    acid.sql("TRUNCATE TABLE b")
+    acid.sql("INSERT INTO b VALUES (4)")
+    assert rows(acid, "SELECT * FROM b") == [(4,)]
+    check_table(warehouse / "b")
+
+
+def test_updates_wait_and_inserts_do_not(shop: AcidSession) -> None:
+    """Hive's ``hive.acid.truncate.usebase``: the lock is EXCL_WRITE."""
+    shop.sql("SET acidsql.lock.timeout = 200ms")
+    for type, operation, waits in (
+        (LockType.SHARED_READ, Operation.INSERT, False),
+        (LockType.EXCL_WRITE, Operation.UPDATE, True),
+    ):
+        [txn] = shop.metastore.open_txns(user="olga", host="far")
+        shop.metastore.lock(LockRequest((LockComponent(type, "default", "emp", None, operation),), txn, "o", "f"))
+        if waits:
+            with pytest.raises(LockTimeout):
+                shop.sql("TRUNCATE TABLE emp")
+        else:
+            shop.sql("TRUNCATE TABLE emp")
+        shop.metastore.abort_txns([txn])
+
+
+def test_an_update_that_was_overtaken_finds_no_rows(shop: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shop.metastore.lock
+
+    def lock(request: LockRequest) -> object:
+        monkeypatch.setattr(shop.metastore, "lock", real)
+        shop.sql("TRUNCATE TABLE emp")
+        return real(request)
+
+    monkeypatch.setattr(shop.metastore, "lock", lock)
+    assert shop.sql("UPDATE emp SET name = 'x'").collect()[0].num_updated_rows == 0
+    assert rows(shop, "SELECT * FROM emp") == []
+
+
+REFUSED = [
+    ("TRUNCATE TABLE part PARTITION (p = 77, q = 'x')", 10006, "1:21", "Partition not found {p=77, q=x}"),
+    ("TRUNCATE TABLE part PARTITION (r = 1)", 40000, "1:21", "non-partition columns"),
+    ("TRUNCATE TABLE part PARTITION (p = 'abc')", 10248, "1:32", "type int"),
+    ("TRUNCATE TABLE emp PARTITION (p = 1)", 10148, "1:20", "Partition spec for non partitioned table default.emp."),
+    ("TRUNCATE TABLE nope", 10001, "1:16", "Table not found default.nope"),
+    ("TRUNCATE TABLE v", 10146, "1:16", "Cannot truncate non-managed table v."),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "place", "piece"), REFUSED, ids=[r[0] for r in REFUSED])
+def test_a_wrong_truncate_is_refused_and_leaves_nothing(
+    shop: AcidSession, warehouse: Path, text: str, code: int, place: str, piece: str
+) -> None:
+    shop.sql("CREATE VIEW v AS SELECT * FROM emp")
+    before = tree(warehouse / "emp") + tree(warehouse / "part")
+    with pytest.raises(AcidError) as caught:
+        shop.sql(text)
+    assert piece in str(caught.value)
+    assert (caught.value.code, f"{caught.value.line}:{caught.value.column}") == (code, place), str(caught.value)
+    assert tree(warehouse / "emp") + tree(warehouse / "part") == before
+    nothing_left(shop)
+
+
+def test_a_table_of_sparks_own_is_truncated_by_spark(acid: AcidSession, spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE own USING parquet AS SELECT 1 AS a")
+    try:
+        acid.sql("TRUNCATE TABLE own")
+        assert spark.table("own").count() == 0
+    finally:
+        spark.sql("DROP TABLE own")
