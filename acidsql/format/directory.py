@@ -8,35 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from acidsql.errors import CorruptFile, SnapshotTooOld
 from acidsql.format import names
+from acidsql.format.data_files import AcidFile, acid_file, as_far_as_written, may_be_streamed, visible, walk
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, FileSystem, join
 from acidsql.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 
-
-@dataclass(frozen=True)
-class AcidFile:
-    """A data file. Of length 0 it holds no rows; readers pass over it.
-
-    Attributes:
-        path: Full path.
-        name: Last component of the path.
-        bucket_id: The bucket number in its name, -1 where the name has none.
-        length: Size in bytes; of a streamed file that is still being written, as far as it is finished.
-        modified_ns: Time of last modification, nanoseconds since 1970.
-        is_prefix: Whether more (or, on HDFS, seemingly less) than ``length`` bytes are there: a writer is at work.
-    """
-
-    path: str
-    name: str
-    bucket_id: int
-    length: int
-    modified_ns: int
-    is_prefix: bool = False
+__all__ = ["AcidDirectory", "AcidFile", "AcidState", "DirectorySummary", "acid_state", "directory_summary", "qualifies"]
 
 
 @dataclass(frozen=True)
@@ -157,7 +139,7 @@ def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
         CorruptFile: When a directory name cannot be understood.
     """
     found = DirectorySummary(0, 0)
-    for entry in _visible(fs, path):
+    for entry in visible(fs, path):
         if entry.is_dir:
             name = _parse(entry)
             if isinstance(name, BaseName):
@@ -212,7 +194,7 @@ class _Selection:
         bases: list[_Base] = []
         deltas: list[_Delta] = []
         others: list[FileStatus] = []
-        for entry in _visible(self._fs, self._path):
+        for entry in visible(self._fs, self._path):
             name = _parse(entry) if entry.is_dir else None
             if name is None:
                 others.append(entry)
@@ -333,19 +315,19 @@ class _Selection:
     def _directory(self, found: _Base | _Delta) -> AcidDirectory:
         """A base or delta with its data files."""
         listed = self._fs.list(found.path)
-        below = list(_walk(self._fs, listed))
-        sides = {f.path for f in below if names.is_side_file(f.name)} if _may_be_streamed(found.name) else set()
-        files = (_acid_file(f) for f in below if not names.is_side_file(f.name))
+        below = list(walk(self._fs, listed))
+        sides = {f.path for f in below if names.is_side_file(f.name)} if may_be_streamed(found.name) else set()
+        files = (acid_file(f) for f in below if not names.is_side_file(f.name))
         chosen = [f for f in files if self._any_file_name or f.bucket_id >= 0]
-        written = (_written(self._fs, f) if names.side_file(f.path) in sides else f for f in chosen)
+        written = (as_far_as_written(self._fs, f) if names.side_file(f.path) in sides else f for f in chosen)
         has_version_file = any(entry.name == names.ACID_VERSION_FILE for entry in listed)
         return AcidDirectory(found.name, found.path, tuple(sorted(written, key=lambda f: f.path)), has_version_file)
 
     def _originals(self, entry: FileStatus) -> Iterator[AcidFile]:
         if not entry.is_dir:
-            yield _acid_file(entry)
+            yield acid_file(entry)
             return
-        for below in _visible(self._fs, entry.path):
+        for below in visible(self._fs, entry.path):
             if below.is_dir and _parse(below) is not None:
                 raise CorruptFile(
                     f"{below.path} is an ACID directory inside {entry.path}, which is none",
@@ -364,53 +346,6 @@ def _are_twins(one: DeltaName, other: DeltaName) -> bool:
         other.max_write_id,
         other.statement_id,
     )
-
-
-def _visible(fs: FileSystem, path: str) -> Iterator[FileStatus]:
-    return (entry for entry in fs.list(path) if not names.is_hidden(entry.name))
-
-
-def _walk(fs: FileSystem, entries: Iterable[FileStatus]) -> Iterator[FileStatus]:
-    """All files among some entries, and below them."""
-    for entry in entries:
-        if names.is_hidden(entry.name):
-            continue
-        if entry.is_dir:
-            yield from _walk(fs, fs.list(entry.path))
-        else:
-            yield entry
-
-
-def _may_be_streamed(name: BaseName | DeltaName) -> bool:
-    """Whether side files count in a directory (``ParsedDeltaLight.mayContainSideFile``)."""
-    return (
-        isinstance(name, DeltaName)
-        and not name.is_delete
-        and name.min_write_id != name.max_write_id
-        and not name.visibility_txn
-    )
-
-
-def _written(fs: FileSystem, file: AcidFile) -> AcidFile:
-    """A streamed file as far as its side file says that it is written (``AcidUtils.getLogicalLength``).
-
-    Raises:
-        CorruptFile: When the side file says nothing: whatever is read then may be less than what was committed.
-    """
-    side = names.side_file(file.path)
-    try:
-        content = fs.read_bytes(side)
-    except FileNotFoundError:  # the writer has closed the file since the listing
-        return file
-    whole = len(content) // 8 * 8
-    if not whole:
-        raise CorruptFile(f"{side} is there, but says no length", hint="Run the statement again in a while.")
-    length = int.from_bytes(content[whole - 8 : whole], "big", signed=True)
-    return file if length == file.length > 0 else replace(file, length=length, is_prefix=True)
-
-
-def _acid_file(entry: FileStatus) -> AcidFile:
-    return AcidFile(entry.path, entry.name, names.parse_bucket_id(entry.name), entry.length, entry.modified_ns)
 
 
 def _parse(entry: FileStatus) -> BaseName | DeltaName | None:

@@ -28,7 +28,7 @@ class Acidsql(Engine):  # type: ignore[misc]
     """
 
     name = "acidsql"
-    caps = frozenset({"insert", "update", "delete", "concurrent"})
+    caps = frozenset({"insert", "update", "delete", "merge", "concurrent"})
 
     def __init__(self, work: str) -> None:
         super().__init__(os.path.abspath(work))

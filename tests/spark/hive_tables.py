@@ -56,6 +56,8 @@ def register_golden(acid: AcidSession, step: str, target: Path, golden: Path = G
     """A copy of a Hive-written directory, in the snapshot in which Hive read it."""
     meta = json.loads((golden / step / "meta.json").read_text())
     shutil.copytree(golden / step / "data", target)
+    for partition in meta["partitions"]:  # git keeps no empty directories
+        (target / partition).mkdir(parents=True, exist_ok=True)
     described = [row[:2] for row in meta["describe_formatted"]]
     columns = described[: described.index(["", None])]
     keys: list[list[str]] = []

@@ -157,15 +157,15 @@ def test_files_of_a_bucketed_table_are_named_after_their_buckets(
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 REFUSED = [
-    ("LOCAL INPATH '{in}/none.orc' INTO TABLE emp", 10027, "1:25", "No files matching path"),
-    ("LOCAL INPATH '{in}/empty' INTO TABLE emp", 10027, "1:25", "No files matching path"),
-    ("LOCAL INPATH '{in}' INTO TABLE emp", 10027, "1:25", "source contains directory"),
-    ("LOCAL INPATH '{in}/text' INTO TABLE emp", 40000, "1:25", "does not match the file format"),
-    ("LOCAL INPATH '{in}/three' INTO TABLE emp", 40000, "1:25", "has 3 columns, and default.emp has 2"),
-    ("LOCAL INPATH '{in}/wrong' INTO TABLE emp", 40000, "1:25", "cannot take as it is"),
+    ("LOCAL INPATH '{in}/none.orc' INTO TABLE emp", 10027, "1:24", "No files matching path"),
+    ("LOCAL INPATH '{in}/empty' INTO TABLE emp", 10027, "1:24", "No files matching path"),
+    ("LOCAL INPATH '{in}' INTO TABLE emp", 10027, "1:24", "source contains directory"),
+    ("LOCAL INPATH '{in}/text' INTO TABLE emp", 40000, "1:24", "does not match the file format"),
+    ("LOCAL INPATH '{in}/three' INTO TABLE emp", 40000, "1:24", "has 3 columns, and default.emp has 2"),
+    ("LOCAL INPATH '{in}/wrong' INTO TABLE emp", 40000, "1:24", "cannot take as it is"),
     ("LOCAL INPATH 'hdfs://nowhere:1/x' INTO TABLE emp", None, None, ""),
-    ("INPATH '{emp}/delta_0000001_0000001_0000' INTO TABLE part PARTITION (p = 1)", 10413, "1:19", "by Acid write"),
-    ("INPATH '{emp}' INTO TABLE emp", 10028, "1:19", "holds the files of default.emp"),
+    ("INPATH '{emp}/delta_0000001_0000001_0000' INTO TABLE part PARTITION (p = 1)", 10413, "1:18", "by Acid write"),
+    ("INPATH '{emp}' INTO TABLE emp", 10028, "1:18", "holds the files of default.emp"),
     ("LOCAL INPATH '{in}/good' INTO TABLE part", 10062, None, "Need to specify partition columns"),
     ("LOCAL INPATH '{in}/good' INTO TABLE emp PARTITION (p = 1)", 40000, None, "not partitioned"),
     ("LOCAL INPATH '{in}/good' INTO TABLE nope", 10001, None, "Table not found default.nope"),

@@ -47,7 +47,6 @@ def test_a_truncated_table_is_empty_and_its_base_holds_one_file(shop: AcidSessio
     shop.sql("UPDATE emp SET name = upper(name)")
     assert rows(shop, "SELECT ROW__ID.writeId, * FROM emp") == [(4, 3, "EVE")]
     check_table(warehouse / "emp")
-    nothing_left(shop)
 
 
 def test_a_truncated_table_keeps_its_partitions(shop: AcidSession, warehouse: Path) -> None:
