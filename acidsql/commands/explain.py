@@ -14,6 +14,7 @@ from acidsql.commands.binding import Snapshot, Source, ViewSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explainable, Explained
 from acidsql.commands.insert import InsertCommand
+from acidsql.commands.merge import MergeCommand
 from acidsql.commands.multi_insert import MultiInsertCommand
 from acidsql.commands.places import at
 from acidsql.commands.update import DeleteCommand, UpdateCommand
@@ -23,7 +24,7 @@ from acidsql.metastore.model import LockComponent, Partition, Table
 from acidsql.plan.search import MIN_BYTES, Search
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.views import Views
-from acidsql.sql.statements import Delete, Explain, Insert, MultiInsert, Query, Statement, Update
+from acidsql.sql.statements import Delete, Explain, Insert, Merge, MultiInsert, Query, Statement, Update
 
 SHOWN_PARTITIONS = 20
 """Of more partitions than this only so many are listed; their sums are there in any case."""
@@ -46,6 +47,7 @@ COMMANDS: dict[type[Statement], Make] = {
     Insert: _insert,
     MultiInsert: MultiInsertCommand,
     Update: UpdateCommand,
+    Merge: MergeCommand,
     Delete: DeleteCommand,
 }
 """The statements whose plan can be told; their commands are made, which resolves all names, and not run."""

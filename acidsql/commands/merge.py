@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from acidsql.commands.binding import (
     Snapshot,
@@ -18,36 +16,30 @@ from acidsql.commands.binding import (
     find_sources,
     pruned_partitions,
     read_locks,
-    search_of,
 )
 from acidsql.commands.columns import columns_of
 from acidsql.commands.environment import Environment
+from acidsql.commands.explained import Explained
 from acidsql.commands.merge_clauses import Clause, Names, resolve_clauses
+from acidsql.commands.merge_run import MergeRows, MergeRun
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition
-from acidsql.plan.local import fetch_small, local_frame
-from acidsql.plan.merge import SOURCE_MARK, SOURCE_NUMBER, Branch, Fits, Join, MergePlan
-from acidsql.plan.nanoseconds import kept_timestamps, refuse_finer
-from acidsql.plan.prune import prune
-from acidsql.plan.scan import snapshot_frame
-from acidsql.plan.search import key_conditions
+from acidsql.plan.local import fetch_small
+from acidsql.plan.merge import SOURCE_NUMBER, Branch, MergePlan
 from acidsql.plan.snapshot import partition_names
-from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.target import Written
 from acidsql.plan.text import quote
 from acidsql.plan.values import NotStorable
 from acidsql.plan.views import Views
-from acidsql.plan.write import Writer
 from acidsql.settings import (
     DRIVER_WRITE_ROWS,
     LOCK_PARTITIONS,
     MERGE_CARDINALITY,
-    NANOSECONDS,
     XLOCK_MERGE_INSERT,
     XLOCK_WRITE,
 )
-from acidsql.sql.join_keys import Side, equal_columns
 from acidsql.sql.references import References, analyse_expression, analyse_query
 from acidsql.sql.statements import Match, Merge, MergeDelete, MergeInsert, MergeUpdate, Span, WhenClause
 from acidsql.sql.with_clause import cte_names, whole_query
@@ -56,14 +48,6 @@ _NO_QUERY = "\nSELECT 1"
 """Makes a WITH clause a query."""
 UNNAMED_SOURCE = "__acid_using"
 """The alias of a subquery that the user has given none."""
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The rows of USING; ``rows`` with their numbers, where they are few enough to be on the driver."""
-
-    frame: DataFrame
-    rows: pa.Table | None
 
 
 class MergeCommand:
@@ -146,12 +130,12 @@ class MergeCommand:
         )
 
     @property
-    def _prunes(self) -> bool:
+    def prunes(self) -> bool:
         """Whether rows of the target that ON excludes do not matter."""
         return Match.NOT_MATCHED_BY_SOURCE not in self.matches
 
     @property
-    def _changes_rows(self) -> bool:
+    def changes_rows(self) -> bool:
         """Whether rows of the target may be updated or deleted."""
         return self.matches != {Match.NOT_MATCHED}
 
@@ -161,8 +145,7 @@ class MergeCommand:
         """All phases from the resolved statement to the commit."""
         env = self.env
         using = find_sources(env, self.using, self.parameters)
-        expressions = [self.on, *self.texts.values(), *([self.named_queries] if self.named_queries else [])]
-        inner = {r: find_sources(env, r, self.parameters) for r in expressions}
+        inner = {r: find_sources(env, r, self.parameters) for r in self._expressions()}
         partitions = self._partitions()
         read = [*using, *(s for found in inner.values() for s in found)]
         locks = [*self._locks(partitions), *read_locks(read)]
@@ -173,16 +156,33 @@ class MergeCommand:
             evolved = self._evolve(source)
             bound = {r: bind(env, r, s, snapshot, views) for r, s in inner.items()}
             plan = self._plan(source, bound)
-            written = _Run(self, txn, snapshot, views, plan, source).run(partitions)
+            written = MergeRun(self, snapshot, views, plan, source).run(txn, partitions)
             if evolved and any((written.inserted, written.updated)):
                 self._store_schema(txn)
         return written
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do: one join, also where a fetched source would be told apart on the driver."""
+        env = self.env
+        using = find_sources(env, self.using, self.parameters)
+        inner = {r: find_sources(env, r, self.parameters) for r in self._expressions()}
+        partitions = self._partitions()
+        read = [*using, *(s for found in inner.values() for s in found)]
+        source = self._source(using, snapshot, views)
+        self._evolve(source)
+        plan = self._plan(source, {r: bind(env, r, s, snapshot, views) for r, s in inner.items()})
+        target, changes = MergeRun(self, snapshot, views, plan, source).explain(partitions)
+        return [Explained(self.table, [*self._locks(partitions), *read_locks(read)], target, read, changes)]
+
+    def _expressions(self) -> list[References]:
+        """The user's expressions, and the queries that they may name."""
+        return [self.on, *self.texts.values(), *([self.named_queries] if self.named_queries else [])]
 
     def _partitions(self) -> tuple[Partition, ...] | None:
         if not self.table.partition_keys:
             return None
         keys = frozenset(k.name for k in self.table.partition_keys)
-        conjuncts = self.on.conjuncts(None, keys) if self._prunes else ()
+        conjuncts = self.on.conjuncts(None, keys) if self.prunes else ()
         return pruned_partitions(self.env, self.table, conjuncts, self.target_name, self.parameters)
 
     def _locks(self, partitions: tuple[Partition, ...] | None) -> list[LockComponent]:
@@ -191,7 +191,7 @@ class MergeCommand:
         exclusive = settings.value(XLOCK_WRITE)
         strong = LockType.EXCL_WRITE if exclusive else LockType.SHARED_WRITE
         made = []
-        if self._changes_rows:
+        if self.changes_rows:
             updates = any(c.match is not Match.NOT_MATCHED and not _is_delete(c) for c in self.statement.clauses)
             operation = Operation.UPDATE if updates else Operation.DELETE
             names: list[str | None] = [None]
@@ -208,7 +208,7 @@ class MergeCommand:
             )
         return made
 
-    def _source(self, sources: Sources, snapshot: Snapshot, views: Views) -> _Source:
+    def _source(self, sources: Sources, snapshot: Snapshot, views: Views) -> MergeRows:
         """The rows of USING, fetched where they are few."""
         env, statement = self.env, self.statement
         try:
@@ -219,11 +219,11 @@ class MergeCommand:
             frame = frame.toDF(*[c.text for c in statement.source.columns])
         rows = fetch_small(frame, env.settings.value(DRIVER_WRITE_ROWS))
         if rows is None:
-            return _Source(frame, None)
+            return MergeRows(frame, None)
         numbered = rows.append_column(SOURCE_NUMBER, pa.array(range(rows.num_rows), type=pa.int64()))
-        return _Source(frame, numbered)
+        return MergeRows(frame, numbered)
 
-    def _evolve(self, source: _Source) -> bool:
+    def _evolve(self, source: MergeRows) -> bool:
         """Give the table those columns of the source that a star would set and it does not have; whether there are any.
 
         Files with fewer columns read as NULL in the new ones, so it does not matter who sees the new columns first.
@@ -244,7 +244,7 @@ class MergeCommand:
         now = self.env.metastore.get_table(self.table.database, self.table.name)  # its statistics have changed
         self.env.metastore.alter_table(replace(now, columns=self.table.columns), write_id=write_id, write_ids=write_ids)
 
-    def _plan(self, source: _Source, bound: Mapping[References, str]) -> MergePlan:
+    def _plan(self, source: MergeRows, bound: Mapping[References, str]) -> MergePlan:
         clauses = resolve_clauses(self.statement.clauses, self._names(source.frame.columns))
         strict = self.env.settings.value(MERGE_CARDINALITY) and Match.MATCHED in self.matches
 
@@ -276,7 +276,7 @@ class MergeCommand:
     def not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
         """The error of a value that its column cannot take, at its place."""
         clause = self.statement.clauses[branch.number]
-        [resolved] = [c for c in resolve_clauses([clause], self._names(None))]
+        [resolved] = resolve_clauses([clause], self._names(None))
         return at(resolved.place_of(error.target), error)
 
 
@@ -290,159 +290,6 @@ def _is_star(clause: WhenClause) -> bool:
     return (isinstance(action, MergeUpdate) and action.assignments is None) or (
         isinstance(action, MergeInsert) and action.values is None
     )
-
-
-class _Run:
-    """Phases 4 to 8, inside the transaction."""
-
-    def __init__(
-        self,
-        command: MergeCommand,
-        txn: WriteTransaction,
-        snapshot: Snapshot,
-        views: Views,
-        plan: MergePlan,
-        source: _Source,
-    ) -> None:
-        self._command = command
-        self._env = command.env
-        self._table = command.table
-        self._txn = txn
-        self._snapshot = snapshot
-        self._views = views
-        self._plan = plan
-        self._source = source
-        self._inserts = any(b.fits is Fits.SOURCE for b in plan.branches)
-
-    def run(self, partitions: tuple[Partition, ...] | None) -> Written:
-        command, rows = self._command, self._source.rows
-        if rows is not None and not rows.num_rows and command._prunes:
-            return Written()
-        conditions = self._key_conditions() if command._prunes else ()
-        if partitions is not None and conditions:
-            partitions = tuple(self._prune(partitions, conditions))
-        target = self._target_view(partitions, conditions)
-        write_id = self._txn.allocate_write_id(self._table)
-        staging = self._txn.stage(self._table)
-        limit = self._env.settings.value(DRIVER_WRITE_ROWS)
-        to = Target(self._table, write_id)
-        self._changer = Writer(self._env.spark, to, staging, limit)
-        self._inserter = Writer(self._env.spark, to.next if command._changes_rows else to, staging, limit)
-        written = self._by_fetched_source(target) if rows is not None else None
-        if written is None:
-            written = self._by_one_join(target)
-        dynamic = Operation.INSERT if self._inserts and self._table.partition_keys else None
-        self._txn.publish(self._table, staging, dynamic=dynamic)
-        return written
-
-    # --- the target --------------------------------------------------------------------------------------------------
-
-    def _key_conditions(self) -> tuple[tuple[str, str], ...]:
-        """What the keys of a fetched source leave of the target."""
-        rows, command = self._source.rows, self._command
-        if rows is None:
-            return ()
-        columns = [c.lower() for c in self._source.frame.columns]
-        one = Side(command.target_name.lower(), frozenset(c.name for c in self._table.all_columns))
-        other = Side(command.source_name.lower(), frozenset(c for c in columns if columns.count(c) == 1))
-        pairs = equal_columns(command.statement.on, one, other)
-        types = {f.name.lower(): f.dataType.simpleString() for f in self._source.frame.schema.fields}
-        keys = {t: (rows.column(columns.index(s)), types[s]) for t, s in pairs}
-        return key_conditions(self._table, self._plan.target, keys)
-
-    def _prune(self, partitions: Sequence[Partition], conditions: Sequence[tuple[str, str]]) -> list[Partition]:
-        keys = {k.name for k in self._table.partition_keys}
-        texts = [text for name, text in conditions if name in keys]
-        return prune(
-            self._env.spark,
-            self._table,
-            partitions,
-            texts,
-            alias=self._command.target_name,
-            parameters=self._command.parameters,
-        )
-
-    def _target_view(self, partitions: tuple[Partition, ...] | None, conditions: Sequence[tuple[str, str]]) -> str:
-        command, table = self._command, self._table
-        seen = self._seen = self._snapshot.of(table, partitions)
-        search = None
-        if command._prunes:
-            search = search_of(table, command.on, None, command.target_name, command.parameters)
-            data = {c.name for c in table.columns}
-            search = replace(search, conjuncts=(*search.conjuncts, *(t for n, t in conditions if n in data)))
-        changes = command._changes_rows
-        return self._views.add(snapshot_frame(self._env.spark, seen, row_id=changes, raw_keys=changes, search=search))
-
-    # --- one join ----------------------------------------------------------------------------------------------------
-
-    def _by_one_join(self, target: str) -> Written:
-        """Every pair in one query: for a source that is not on the driver, or more changes than the driver writes."""
-        join = _join({b.fits for b in self._plan.branches})
-        source = self._views.add(self._source.frame.withColumn(SOURCE_MARK, F.lit(True)))
-        if join is Join.SOURCE_ALONE:
-            source = self._views.add(self._source.frame)
-        changes = self._changes(join, target, source, self._plan)
-        if join is Join.SOURCE_ALONE:
-            return self._inserter.write(changes, Change.INSERT)
-        return self._changer.write(changes, None)
-
-    def _changes(self, join: Join, target: str, source: str, plan: MergePlan) -> DataFrame:
-        raw = self._env.sql(plan.query(join, target, source), self._command.parameters)
-        changes = plan.changes(self._env.spark, raw, join, self._command.not_storable)
-        if join in (Join.SOURCE_ALONE, Join.NO_TARGET) or self._env.settings.value(NANOSECONDS) == "truncate":
-            return changes
-        updates = [b.values.keys() for b in plan.branches if b.change is Change.UPDATE]
-        kept = {i for assigned in updates for i in kept_timestamps(self._table, assigned)}
-        return refuse_finer(self._env.spark, self._seen, sorted(kept), changes, None)
-
-    # --- a fetched source --------------------------------------------------------------------------------------------
-
-    def _by_fetched_source(self, target: str) -> Written | None:
-        """The source is broadcast; its rows without a partner are told by their numbers. None for too many changes."""
-        rows = self._source.rows
-        assert rows is not None
-        local = self._local(rows)
-        marked = local.withColumn(SOURCE_MARK, F.lit(True))
-        source = self._views.add(F.broadcast(marked))
-        written = Written()
-        if not self._command._changes_rows:
-            raw = self._env.sql(self._plan.matched_query(target, source), self._command.parameters)
-            numbers = raw.toArrow()["n"]
-        else:
-            fits = {b.fits for b in self._plan.branches}
-            join = Join.PAIRS_AND_TARGET if Fits.TARGET in fits else Join.PAIRS
-            plan = replace(self._plan, numbered=True, all_pairs=self._plan.all_pairs or self._inserts)
-            changes = self._changes(join, target, source, plan)
-            fetched = self._changer.fetch(changes, None)
-            if fetched is None:
-                return None
-            numbers = fetched["n"]
-            if not self._plan.all_pairs:
-                fetched = fetched.filter(pc.not_equal(fetched["kind"], int(Change.NOTHING)))
-            written = self._changer.write_fetched(fetched, None)
-        if not self._inserts:
-            return written
-        rest = rows.filter(pc.invert(pc.is_in(rows[SOURCE_NUMBER], pc.unique(numbers))))
-        return written + self._insert(rest, target)
-
-    def _insert(self, rows: pa.Table, target: str) -> Written:
-        """Rows of the source that have no partner."""
-        if not rows.num_rows:
-            return Written()
-        changes = self._changes(Join.NO_TARGET, target, self._views.add(self._local(rows)), self._plan)
-        return self._inserter.write(changes, Change.INSERT, small=True)
-
-    def _local(self, rows: pa.Table) -> DataFrame:
-        return local_frame(self._env.spark, rows, self._source.frame)
-
-
-def _join(fits: set[Fits]) -> Join:
-    """The pairs that clauses of these kinds need."""
-    if fits == {Fits.SOURCE}:
-        return Join.SOURCE_ALONE
-    if Fits.SOURCE not in fits:
-        return Join.PAIRS_AND_TARGET if Fits.TARGET in fits else Join.PAIRS
-    return Join.ALL if Fits.TARGET in fits else Join.PAIRS_AND_SOURCE
 
 
 def merge(env: Environment, statement: Merge, parameters: Mapping[str, Any]) -> DataFrame:

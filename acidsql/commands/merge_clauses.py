@@ -86,8 +86,8 @@ def resolve_clauses(clauses: Sequence[WhenClause], names: Names) -> list[Clause]
     """All clauses.
 
     Raises:
-        AnalysisError: When a column is not there, is named twice or cannot be set, when the number of values is not that
-            of the columns, or when a star finds no column in the source.
+        AnalysisError: When a column is not there, is named twice or cannot be set, when there are more or fewer values
+            than columns, or when a star finds no column in the source.
     """
     return [_resolve(number, clause, names) for number, clause in enumerate(clauses)]
 

@@ -4,8 +4,8 @@ A snapshot cut at an older write id chooses its directories by the rules of ever
 count, in a compacted delta the rows and deletes beyond it are filtered out, and where only a compacted base is there
 the choice itself fails (Hive 10327). What remains is a base that INSERT OVERWRITE or TRUNCATE made later. It hides
 older files without having their rows, and a cleaner may have removed those: then nothing older is there, and that must
-not pass for an empty table. But many a partition begins with such a base: where the store still has its write on record,
-and none up to the snapshot, nothing can have been removed.
+not pass for an empty table. But many a partition begins with such a base: where the store still has its write on
+record, and none up to the snapshot, nothing can have been removed.
 """
 
 from __future__ import annotations

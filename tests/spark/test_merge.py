@@ -338,16 +338,16 @@ def test_a_partitioned_target(sales: AcidSession, warehouse: Path) -> None:
 
 
 def test_keys_of_the_source_leave_partitions_out(sales: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidsql.commands import merge
+    from acidsql.commands import merge_run
 
     seen: list[int] = []
-    original = merge.snapshot_frame
+    original = merge_run.snapshot_frame
 
     def counted(spark: object, snapshot: object, **options: object) -> object:
         seen.append(len(snapshot.partitions))  # type: ignore[attr-defined]
         return original(spark, snapshot, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(merge, "snapshot_frame", counted)
+    monkeypatch.setattr(merge_run, "snapshot_frame", counted)
     sales.sql("SET acidsql.write.driver.rows = 100")
     source = "(VALUES (3, date'2024-01-02')) s(id, day) ON t.id = s.id AND s.day = t.day"
     assert _counts(sales, f"MERGE INTO sales t USING {source} WHEN MATCHED THEN DELETE")[0] == 1
@@ -474,6 +474,19 @@ def test_constraints_hold(shop: AcidSession) -> None:
             shop.sql(f"MERGE INTO k t USING (VALUES (1), (9)) s(id) ON t.id = s.id WHEN {clause}")
     shop.sql("MERGE INTO k t USING (VALUES (1), (9)) s(id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 6")
     assert _rows(shop, "SELECT * FROM k ORDER BY id") == [(1, 6), (2, None)]
+
+
+def test_explain_tells_the_join_and_writes_nothing(shop: AcidSession, warehouse: Path) -> None:
+    before = _directories(warehouse)
+    text = (
+        "MERGE INTO emp t USING (VALUES (1, 'a')) s(id, name) ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = s.name"
+    )
+    plan = "\n".join(
+        r[0] for r in shop.sql(f"EXPLAIN {text} WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)").collect()
+    )
+    for piece in ("MERGE", "default.emp", "EXCL_WRITE", "delta_0000001_0000001_0000", "Join"):
+        assert piece in plan, plan
+    _nothing_is_left(shop, warehouse, before)
 
 
 # --- builders --------------------------------------------------------------------------------------------------------
