@@ -125,8 +125,9 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
     known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
     found = [new_partition(table, name) for name in find_partitions(table)]
     missing = [p for p in found if p.values not in known]
-    with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]):
+    with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
         env.metastore.add_partitions(missing, holds_rows=True)
+        txn.outdate_caches(table)
     return env.nothing()
 
 

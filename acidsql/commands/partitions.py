@@ -122,6 +122,7 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
                     filesystem.mkdirs(path)
                     made.append(path)
             env.metastore.add_partitions([p for _, p in added])
+            txn.outdate_caches(table)
         except BaseException:
             for path in made:
                 fs.resolve(path)[0].delete_if_empty(path)
@@ -204,7 +205,8 @@ def drop_partitions(env: Environment, statement: DropPartitions, parameters: Map
     found = _matching(env, table, statement, parameters)
     if not found:
         return env.nothing()
-    with write_transaction(env, _exclusive(env, table, list(found))):
+    with write_transaction(env, _exclusive(env, table, list(found))) as txn:
+        txn.outdate_caches(table)
         env.metastore.drop_partitions(table.database, table.name, list(found))
         aside = _Aside()
         try:

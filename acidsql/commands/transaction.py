@@ -81,6 +81,15 @@ class WriteTransaction:
         """The write id in a table: taken after lock and snapshot, or deletes could miss rows (Hive's ``Driver``)."""
         return self.env.metastore.allocate_table_write_id(self.id, table.database, table.name)
 
+    def outdate_caches(self, table: Table) -> None:
+        """Make the other engines of a Hive Metastore see partitions that come or go.
+
+        HiveServer2 keeps a table's partitions by its valid write ids (HIVE-23949): what happens without a new one stays
+        unseen there. No row is written under it.
+        """
+        if self.env.metastore.version is not None:
+            self.allocate_write_id(table)
+
     def stage(self, table: Table) -> Staging:
         """A staging area, swept if the transaction does not commit."""
         staging = Staging(table.location, events=table.is_full_acid)
