@@ -1,4 +1,4 @@
-"""Errors that a statement's own plan raises while Spark runs it: a value too long, a NULL, a row that MERGE meets twice.
+"""Errors that a plan of ours raises while Spark runs it: a value too long, a NULL, a row that MERGE meets twice.
 
 The plan raises them with :func:`failing`; whoever runs it does so inside :func:`own_failures`, which gives the user an
 error of acidsql's family instead of one of Spark's task.

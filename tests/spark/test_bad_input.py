@@ -66,7 +66,7 @@ REFUSED = [
     ("INSERT INTO emp VALUES ('notint', 'z', 1)", 40000, "1:25", "Cannot store STRING in column id"),
     ("UPDATE emp SET name = 'y', salary = 'x'", 40000, "1:37", "Cannot store STRING in column salary"),
     ("INSERT INTO part PARTITION (zz = 1) VALUES (1, 'a')", 10098, "1:29", "not a partition key"),
-    ("MERGE INTO emp t USING part s ON t.id = s.id WHEN MATCHED THEN UPDATE SET nope = 1", 10408, "1:74", "nope"),
+    ("MERGE INTO emp t USING part s ON t.id = s.id WHEN MATCHED THEN UPDATE SET nope = 1", 10408, "1:75", "nope"),
     ("ALTER TABLE emp RENAME TO nowhere.people", None, None, "nowhere"),
     ("CREATE TABLE emp (a int) TBLPROPERTIES ('transactional'='true')", 40000, None, "already exists"),
     ("CREATE TRANSACTIONAL TABLE t (a int) STORED AS TEXTFILE", 40000, None, "ACID compliant format (such as ORC)"),

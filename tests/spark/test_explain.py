@@ -107,11 +107,11 @@ def test_the_modes_are_sparks(acid: AcidSession, mode: str, mark: str) -> None:
 
 def test_a_query_and_a_statement_on_a_table_of_sparks_are_explained_by_spark(acid: AcidSession) -> None:
     assert any("FileScan orc" in line for line in plan(acid, "EXPLAIN SELECT * FROM emp"))
-    acid.spark.sql("CREATE TABLE IF NOT EXISTS plain (a int) USING orc")
+    acid.spark.sql("CREATE TABLE IF NOT EXISTS of_spark (a int) USING orc")
     try:
-        assert any("INSERT" in line.upper() for line in plan(acid, "EXPLAIN INSERT INTO plain SELECT id FROM dept"))
+        assert any("INSERT" in line.upper() for line in plan(acid, "EXPLAIN INSERT INTO of_spark SELECT id FROM dept"))
     finally:
-        acid.spark.sql("DROP TABLE plain")
+        acid.spark.sql("DROP TABLE of_spark")
 
 
 def test_nothing_happens(acid: AcidSession, warehouse: Path) -> None:
