@@ -61,6 +61,7 @@ def test_numbers_are_properties_of_the_table(store: Metastore, t: Table) -> None
     assert found["transactional"] == "true"
 
 
+@pytest.mark.needs("carries statistics on")
 @pytest.mark.parametrize(
     ("changes", "rows"),
     [

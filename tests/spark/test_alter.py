@@ -324,8 +324,6 @@ COLUMN_ERRORS = [
     ("emp ADD COLUMNS (c int NOT NULL)", None, "1:30", "NOT NULL comes in a later version"),
     ("emp ADD COLUMNS (c int DEFAULT 5)", None, "1:30", "DEFAULT comes in a later version"),
     ("emp ADD COLUMNS (c int FIRST)", None, "1:17", "later version"),
-    ("emp REPLACE COLUMNS (id int)", None, "1:17", "later version"),
-    ("emp RENAME TO people", None, "1:17", "ALTER TABLE … RENAME TO comes in a later version"),
 ]
 PARTITION_ERRORS = [
     ("part ADD PARTITION (p = 1, q = 'x')", 40000, "1:22", "Partition already exists: p=1/q=x"),
@@ -455,10 +453,6 @@ def test_tables_of_sparks_own_are_altered_by_spark(shop: AcidSession, spark: Spa
         shop.sql("INSERT INTO own VALUES (1, 2, 3)")
         shop.sql("TRUNCATE TABLE own")
         assert spark.table("own").count() == 0
-        with pytest.raises(PySparkException, match="MERGE"):
-            shop.sql("MERGE INTO own USING own AS s ON own.a = s.a WHEN MATCHED THEN DELETE")
-        with pytest.raises(UnsupportedError, match="MERGE comes in a later version"):
-            shop.sql("MERGE INTO own USING emp AS s ON own.a = s.id WHEN MATCHED THEN DELETE")
     finally:
         spark.sql("DROP TABLE own")
 

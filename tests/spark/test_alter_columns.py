@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
@@ -12,6 +14,7 @@ from pyspark.errors import PySparkException
 from acidsql.errors import AcidError, AnalysisError
 from acidsql.session import AcidSession
 from tests.spark.hive_rules import check_table
+from tests.spark.hive_tables import GOLDEN, register_golden
 from tests.spark.tree import tree
 
 Rows = list[tuple[object, ...]]
@@ -137,17 +140,52 @@ def test_old_files_are_read_with_the_wider_type(
     check_table(warehouse / "t")
 
 
-def test_the_evolution_of_a_table_as_hive_did_it(acid: AcidSession) -> None:
-    """The steps of the golden table ``evo``, by statements of our own, on rows of our own."""
-    acid.sql("CREATE TRANSACTIONAL TABLE evo (id int, name string)")
-    acid.sql("INSERT INTO evo VALUES (1, 'a')")
-    acid.sql("ALTER TABLE evo ADD COLUMNS (n int)")
-    acid.sql("INSERT INTO evo VALUES (2, 'b', 20)")
-    acid.sql("ALTER TABLE evo CHANGE n n bigint")
-    acid.sql("INSERT INTO evo VALUES (3, 'c', 3000000000)")
-    acid.sql("ALTER TABLE evo CHANGE name label string")
-    assert acid.table("evo").columns == ["id", "label", "n"]
-    assert rows(acid, "SELECT * FROM evo") == [(1, "a", None), (2, "b", 20), (3, "c", 3000000000)]
+GOLDEN_STEPS = [
+    ("01_before", "ADD COLUMNS (extra double, tags array<string>)", "02_add_columns"),
+    ("04_update_after", "CHANGE COLUMN id id bigint", "05_widen_type"),
+    ("06_insert_wide", "CHANGE COLUMN name fullname string", "07_rename_column"),
+    ("06_insert_wide", "RENAME COLUMN name TO fullname", "07_rename_column"),
+    (
+        "01_before",
+        "REPLACE COLUMNS (id int, name string, extra double, tags array<string>)",
+        "02_add_columns",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "text", "after"), GOLDEN_STEPS, ids=[f"{s[0]} {s[1]}" for s in GOLDEN_STEPS])
+def test_hives_files_are_read_after_a_change_as_hive_read_them_after_its_own(
+    acid: AcidSession, tmp_path: Path, before: str, text: str, after: str
+) -> None:
+    table = register_golden(acid, f"evo/{before}", tmp_path / "taken")
+    acid.sql(f"ALTER TABLE {table.name} {text}")
+    wanted = json.loads((GOLDEN / "evo" / after / "rowid.json").read_text())
+    found = acid.sql(f"SELECT ROW__ID, * FROM {table.name}")
+    assert [c.lower() for c in found.columns] == [n.split(".")[-1] for n, _ in _but_file(wanted["columns"])]
+    rows = []
+    for identity, *values in found.collect():
+        shown = {"writeid": identity.writeId, "bucketid": identity.bucketId, "rowid": identity.rowId}
+        rows.append([shown, *values])
+    hives = [_but_file(r) for r in wanted["rows"]]
+    expected = [[json.loads(r[0]), *r[1:-1], None if r[-1] is None else json.loads(r[-1])] for r in hives]
+    assert sorted(rows, key=repr) == sorted(expected, key=repr)
+
+
+def _but_file(row: list[Any]) -> list[Any]:
+    """Without INPUT__FILE__NAME."""
+    return [row[0], *row[2:]]
+
+
+def test_files_of_an_insert_only_table_are_read_with_the_wider_type(acid: AcidSession) -> None:
+    acid.sql(
+        "CREATE TABLE mm (id int, v int) TBLPROPERTIES ('transactional'='true','transactional_properties'='insert_only')"
+    )
+    acid.sql("INSERT INTO mm VALUES (1, 10), (2, NULL)")
+    acid.sql("ALTER TABLE mm CHANGE v w string")
+    acid.sql("INSERT INTO mm VALUES (3, 'ten')")
+    assert rows(acid, "SELECT * FROM mm") == [(1, "10"), (2, None), (3, "ten")]
+    assert rows(acid, "SELECT id FROM mm WHERE w = '10' OR w = 'ten'") == [(1,), (3,)]
+    assert rows(acid, "SELECT id FROM mm WHERE w IS NULL") == [(2,)]
 
 
 def test_with_hives_setting_numbers_may_become_narrower_and_what_does_not_fit_is_null(emp: AcidSession) -> None:

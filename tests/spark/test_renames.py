@@ -240,6 +240,17 @@ def test_a_wrong_rename_is_refused_and_leaves_nothing(
     nothing_left(shop)
 
 
+@pytest.mark.parametrize(
+    "statement", ["SELECT * FROM emp", "UPDATE emp SET name = 'x'", "INSERT INTO part SELECT *, 1, 'x' FROM emp"]
+)
+def test_a_directory_that_is_gone_is_an_error_and_no_empty_table(
+    shop: AcidSession, warehouse: Path, statement: str
+) -> None:
+    (warehouse / "emp").rename(warehouse / "gone")
+    with pytest.raises(AcidError, match="emp is not there: it was renamed, moved or dropped meanwhile"):
+        shop.sql(statement)
+
+
 # --- RENAME TO PARTITION ---------------------------------------------------------------------------------------------
 
 

@@ -207,6 +207,8 @@ class HiveCatalog(HiveClient):
         return sorted(self._call(lambda c: c.get_tables_by_type(database, "*", _VIEW)))
 
     def _alter(self, made: Any, write_id: int | None, write_ids: ValidWriteIdList | None, context: Any = None) -> None:
+        if write_id is not None:  # the server judges statistics by the table's own, not by the request's
+            made.writeId = write_id
         request = ttypes.AlterTableRequest(
             catName=translate.CATALOG,
             dbName=made.dbName,

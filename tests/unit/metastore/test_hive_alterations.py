@@ -67,7 +67,7 @@ class Catalog:
                 self.partitions[n] for n in names if n in self.partitions
             ],
             "rename_partition": lambda database, table, values, partition: self.rename(values, partition),
-            "rename_partition_req": lambda r: self.rename(r.partVals, r.newPart) or ttypes.RenamePartitionResponse(),
+            "rename_partition_req": lambda r: self.rename(r.partVals, r.newPart),
             "alter_partition": lambda database, table, partition: self.partitions.update(
                 {f"p={partition.values[0]}": partition}
             ),
@@ -82,18 +82,20 @@ class Catalog:
             raise ttypes.NoSuchObjectException(f"hive.d.{name} table not found")
         return deepcopy(self.tables[name])
 
-    def alter(self, name: str, table: Any, context: Any) -> None:
+    def alter(self, name: str, table: Any, context: Any) -> Any:
         if name not in self.tables:
             raise ttypes.InvalidOperationException(f"table hive.d.{name} doesn't exist")
         del self.tables[name]
         self.tables[table.tableName] = table
         self.contexts.append(context and context.properties)
+        return ttypes.AlterTableResponse()
 
-    def rename(self, values: list[str], partition: Any) -> None:
+    def rename(self, values: list[str], partition: Any) -> Any:
         if f"p={values[0]}" not in self.partitions:
             raise ttypes.InvalidOperationException("Unable to rename partition because old partition does not exist")
         del self.partitions[f"p={values[0]}"]
         self.partitions[f"p={partition.values[0]}"] = partition
+        return ttypes.RenamePartitionResponse()
 
     def drop(self, name: str) -> None:
         self.dropped.append(name)
