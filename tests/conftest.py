@@ -60,3 +60,4 @@ def warehouse(tmp_path: Path) -> Path:
 def acid(spark: SparkSession, warehouse: Path) -> Iterator[AcidSession]:
     with acidsql.connect(spark, warehouse=warehouse) as session:
         yield session
+    spark._jsparkSession.sessionState().catalog().clearTempTables()  # they belong to the Spark session, not to a test

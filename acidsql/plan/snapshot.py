@@ -77,5 +77,8 @@ def _states(
         state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
         if not (state.data_directories or state.originals or filesystem.exists(path)):
             # a table or partition has a directory from its first day to its last: rows may be where it is now
-            raise StorageError(f"{path} is not there: it was renamed, moved or dropped meanwhile", hint="Run it again.")
+            raise StorageError(
+                f"{path} is not there: it was renamed, moved or dropped meanwhile",
+                hint="Run it again. A partition whose directory was removed by hand goes with DROP PARTITION.",
+            )
         yield PartitionState(partition, state)

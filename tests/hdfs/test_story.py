@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
+from acidsql.errors import StorageError
 from acidsql.plan import deletes, scan
 from acidsql.session import AcidSession
 from tests.hdfs.conftest import Directory
@@ -127,7 +128,10 @@ def test_directories_are_taken_in(acid: AcidSession, directory: Directory) -> No
     acid.sql(f"CREATE TRANSACTIONAL TABLE u (id int) PARTITIONED BY (p string) LOCATION '{location}'")
     assert rows(acid, "SELECT * FROM u") == [(2, "c%d"), (3, None)]
     directory.hadoop.rename(directory.path("found", "p=a b"), directory.path("found", "p=new"))
+    with pytest.raises(StorageError, match="p=a b is not there"):
+        acid.sql("SELECT * FROM u")
     acid.sql("MSCK REPAIR TABLE u")
+    acid.sql("ALTER TABLE u DROP PARTITION (p = 'a b')")
     acid.sql("INSERT INTO u VALUES (4, 'new')")
     assert rows(acid, "SELECT * FROM u") == [(2, "c%d"), (3, None), (4, "new")]
     assert "delta_0000003_0000003_0000" in directory.names("found", "p=new")

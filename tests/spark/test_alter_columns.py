@@ -178,7 +178,8 @@ def _but_file(row: list[Any]) -> list[Any]:
 
 def test_files_of_an_insert_only_table_are_read_with_the_wider_type(acid: AcidSession) -> None:
     acid.sql(
-        "CREATE TABLE mm (id int, v int) TBLPROPERTIES ('transactional'='true','transactional_properties'='insert_only')"
+        "CREATE TABLE mm (id int, v int)"
+        " TBLPROPERTIES ('transactional'='true','transactional_properties'='insert_only')"
     )
     acid.sql("INSERT INTO mm VALUES (1, 10), (2, NULL)")
     acid.sql("ALTER TABLE mm CHANGE v w string")
