@@ -26,8 +26,8 @@ test: java $(VENV)/.dev ## all tests
 test-fast: $(VENV)/.dev ## the tests that need no Spark
 	@$(PY) -m pytest --ignore=tests/spark --ignore=tests/faults --ignore=tests/hdfs
 
-test-faults: java $(VENV)/.dev ## only the tests that fail or kill statements at every step (they are part of test, too)
-	@$(WITH_JAVA) $(PY) -m pytest tests/faults
+test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
+	@$(WITH_JAVA) $(PY) -m pytest tests/faults -m ""
 
 test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: downloaded if needed, started, stopped
 	@$(WITH_JAVA) $(PY) -m tests.services.suite

@@ -19,6 +19,8 @@ from acidsql.session import AcidSession
 from tests.faults.test_every_step import Injected, Injector
 from tests.spark.tree import tree
 
+pytestmark = pytest.mark.long
+
 MORE_STEPS = ("alter_table", "rename_table", "rename_partition", "alter_partition", "list_partitions", "get_table")
 
 STATEMENTS = {
