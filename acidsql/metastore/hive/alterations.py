@@ -11,7 +11,6 @@ from hive_metastore import ttypes
 from acidsql.errors import AcidError, AlreadyExists, PartitionNotFound
 from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.catalog import HiveCatalog
-from acidsql.metastore.hive.client import CAPABILITIES, PROCESSOR
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import partition_name
 from acidsql.valid_ids import ValidWriteIdList
@@ -36,35 +35,6 @@ class HiveAlterations(HiveCatalog):
         self._put(table.database, table.name, made, write_id, write_ids, context)
         if table.is_transactional:
             self._keep_constraints(table)
-
-    def _put(
-        self,
-        database: str,
-        name: str,
-        made: Any,
-        write_id: int | None,
-        write_ids: ValidWriteIdList | None,
-        context: Any = None,
-    ) -> None:
-        """Register a Thrift table in the place of one that may be called otherwise."""
-        missing = f"Table not found {database}.{name}"
-        if not self._is_hive4 and context is None:
-            self._call(lambda c: c.alter_table(database, name, made), name=missing)
-        elif not self._is_hive4:
-            self._call(lambda c: c.alter_table_with_environment_context(database, name, made, context), name=missing)
-        else:
-            request = ttypes.AlterTableRequest(
-                catName=translate.CATALOG,
-                dbName=database,
-                tableName=name,
-                table=made,
-                environmentContext=context,
-                writeId=-1 if write_id is None else write_id,
-                validWriteIdList=None if write_ids is None else write_ids.to_text(),
-                processorCapabilities=list(CAPABILITIES),
-                processorIdentifier=PROCESSOR,
-            )
-            self._call(lambda c: c.alter_table_req(request), name=missing)
 
     def rename_table(
         self,
@@ -161,7 +131,7 @@ class HiveAlterations(HiveCatalog):
         found = self._constraints(table.database, table.name)
         not_null = {c.column_name: c for c in translate.not_null_constraints(table)}
         defaults = {(c.column_name, c.default_value): c for c in translate.default_constraints(table)}
-        checks = {c: _check(table, c) for c in table.checks}
+        checks = {c.check_expression: c for c in translate.check_constraints(table)}
         gone = [c.nn_name for c in _enabled(found.notNullConstraints) if not_null.pop(_column(c), None) is None]
         gone += [
             c.dc_name
@@ -194,17 +164,3 @@ def _enabled(constraints: Iterable[Any] | None) -> list[Any]:
 
 def _column(constraint: Any) -> str:
     return str(constraint.column_name).lower()
-
-
-def _check(table: Table, condition: str) -> Any:
-    return ttypes.SQLCheckConstraint(
-        catName=translate.CATALOG,
-        table_db=table.database,
-        table_name=table.name,
-        column_name=None,
-        check_expression=condition,
-        dc_name=None,
-        enable_cstr=True,
-        validate_cstr=False,
-        rely_cstr=True,
-    )

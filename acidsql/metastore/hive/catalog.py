@@ -206,21 +206,39 @@ class HiveCatalog(HiveClient):
         self.get_database(database)
         return sorted(self._call(lambda c: c.get_tables_by_type(database, "*", _VIEW)))
 
-    def _alter(self, made: Any, write_id: int | None, write_ids: ValidWriteIdList | None, context: Any = None) -> None:
-        if write_id is not None:  # the server judges statistics by the table's own, not by the request's
-            made.writeId = write_id
-        request = ttypes.AlterTableRequest(
-            catName=translate.CATALOG,
-            dbName=made.dbName,
-            tableName=made.tableName,
-            table=made,
-            environmentContext=context,
-            writeId=-1 if write_id is None else write_id,
-            validWriteIdList=None if write_ids is None else write_ids.to_text(),
-            processorCapabilities=list(CAPABILITIES),
-            processorIdentifier=PROCESSOR,
-        )
-        self._call(lambda c: c.alter_table_req(request), name=f"Table not found {made.dbName}.{made.tableName}")
+    def _put(
+        self,
+        database: str,
+        name: str,
+        made: Any,
+        write_id: int | None,
+        write_ids: ValidWriteIdList | None,
+        context: Any = None,
+    ) -> None:
+        """Register a Thrift table in the place of one that may be called otherwise."""
+        missing = f"Table not found {database}.{name}"
+        if not self._is_hive4 and context is None:
+            self._call(lambda c: c.alter_table(database, name, made), name=missing)
+        elif not self._is_hive4:
+            self._call(lambda c: c.alter_table_with_environment_context(database, name, made, context), name=missing)
+        else:
+            request = ttypes.AlterTableRequest(
+                catName=translate.CATALOG,
+                dbName=database,
+                tableName=name,
+                table=made,
+                environmentContext=context,
+                writeId=-1 if write_id is None else write_id,
+                validWriteIdList=None if write_ids is None else write_ids.to_text(),
+                processorCapabilities=list(CAPABILITIES),
+                processorIdentifier=PROCESSOR,
+            )
+            self._call(lambda c: c.alter_table_req(request), name=missing)
+
+    def _put_statistics(self, raw: Any, write_id: int, write_ids: ValidWriteIdList) -> None:
+        if self._is_hive4:  # it judges statistics by the write id of the table, not by that of the request
+            raw.writeId = write_id
+        self._put(raw.dbName, raw.tableName, raw, write_id, write_ids, _no_new_statistics())
 
     def update_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
@@ -244,7 +262,7 @@ class HiveCatalog(HiveClient):
         else:
             raw = self._raw_table(table.database, table.name)
             _count_on(raw, changes[""])
-            self._alter(raw, write_id, write_ids, _no_new_statistics())
+            self._put_statistics(raw, write_id, write_ids)
 
     def _named_partitions(self, table: Table, names: Sequence[str]) -> dict[str, Any]:
         """Thrift partitions by name."""
@@ -292,11 +310,7 @@ class HiveCatalog(HiveClient):
         if "" in found:
             raw = self._raw_table(table.database, table.name)
             _set_statistics(raw, found[""], flag=self._is_hive4)
-            if self._is_hive4:
-                self._alter(raw, write_id, write_ids, _no_new_statistics())
-            else:
-                context, place = _no_new_statistics(), (table.database, table.name)
-                self._call(lambda c: c.alter_table_with_environment_context(*place, raw, context))
+            self._put_statistics(raw, write_id, write_ids)
 
     def partition_parameters(
         self, database: str, table: str, names: Sequence[str] | None = None
