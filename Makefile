@@ -10,7 +10,7 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-hive bench bench-hive lint format clean
+.PHONY: help java venv demo test test-fast test-faults test-random test-hive bench bench-hive lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test-fast: $(VENV)/.dev ## the tests that need no Spark
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
 	@$(WITH_JAVA) $(PY) -m pytest tests/faults -m ""
+
+test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table)
+	@$(WITH_JAVA) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0
 
 test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: downloaded if needed, started, stopped
 	@$(WITH_JAVA) $(PY) -m tests.services.suite

@@ -159,9 +159,13 @@ class ConstraintViolation(AcidError):
 
 
 class CardinalityViolation(AcidError):
-    """Raised when a row of the target of MERGE has several partners in the source."""
+    """Raised when a row of the target of MERGE has several partners in the source.
 
-    default_sqlstate = "21000"
+    Hive finds it in a task, and its code is that of a failed task; SQL's own SQLSTATE would be 21000.
+    """
+
+    default_code = 2
+    default_sqlstate = "08S01"
 
 
 class InvalidValue(AnalysisError):

@@ -1,4 +1,5 @@
-"""Names of partitions, ``p=1/q=even``: as they stand in paths, in locks and in the catalog (Hive's ``Warehouse``)."""
+"""Names of partitions, ``p=1/q=even``: as they stand in paths, in locks and in the catalog; directories of tables
+(Hive's ``Warehouse``)."""
 
 from __future__ import annotations
 
@@ -24,6 +25,14 @@ def escape_path_name(text: str) -> str:
 def unescape_path_name(text: str) -> str:
     """The inverse of :func:`escape_path_name`; a percent sign without two hexadecimal digits is taken as it is."""
     return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), text)
+
+
+def table_directory(name: str) -> str:
+    """The directory of a table below that of its database: one directory, whatever the name, and inside.
+
+    A character other than a letter, a digit or ``_`` is its code between dashes (``MetaStoreUtils.encodeTableName``).
+    """
+    return "".join(c if c.isalpha() or c.isdecimal() or c == "_" else f"-{ord(c)}-" for c in name)
 
 
 def partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:

@@ -1,11 +1,11 @@
-"""Reading protocol buffers without their classes: the tails of ORC files, and what Hadoop sends about files.
+"""Protocol buffers without their classes: the tails of ORC files, and what Hadoop sends about files.
 
-The bytes come from outside: what does not fit raises ValueError, IndexError or KeyError.
+What is read comes from outside: what does not fit raises ValueError, IndexError or KeyError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 Message = dict[int, list[int | bytes]]
 """The values of each field by its number, in their order: numbers as they are, everything else as bytes."""
@@ -66,3 +66,35 @@ def numbers_of(values: Sequence[int | bytes]) -> Iterator[int]:
             while at < len(value):
                 number, at = read_varint(value, at)
                 yield number
+
+
+def write_message(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
+    """A message of fields in their order: numbers of variable length, and what has a length of its own."""
+    made = bytearray()
+    for field, value in fields:
+        if isinstance(value, int):
+            made += write_varint(field << 3) + write_varint(value)
+        else:
+            made += write_varint(field << 3 | 2) + write_varint(len(value)) + value
+    return bytes(made)
+
+
+def write_varint(value: int) -> bytes:
+    """A number of variable length; a negative one as the 64 bits of its two's complement."""
+    value &= (1 << 64) - 1
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)
+
+
+def zigzag(value: int) -> int:
+    """A signed number as protocol buffers write ``sint64``."""
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def unzigzag(value: int) -> int:
+    """The signed number that :func:`zigzag` made another of."""
+    return value >> 1 if not value & 1 else -(value >> 1) - 1

@@ -67,6 +67,13 @@ def _at_least_one(text: str) -> int:
     return _count(text)
 
 
+def _share(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise ValueError("a number of at least 0")
+    return value
+
+
 def _choice(*allowed: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text.lower() not in allowed:
@@ -117,7 +124,7 @@ XLOCK_WRITE = _setting(
     "hive.txn.xlock.write",
     parse_bool,
     "true",
-    "UPDATE and DELETE take EXCL_WRITE locks; false: SHARED_WRITE, and the first to commit wins.",
+    "UPDATE and DELETE take EXCL_WRITE locks; false: SHARED_WRITE, as INSERT does then, and the first to commit wins.",
 )
 XLOCK_IOW = _setting(
     "hive.txn.xlock.iow", parse_bool, "true", "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE."
@@ -149,11 +156,177 @@ COMPACTION_LAYOUT = _setting(
     "hive3",
     "Names of compacted directories: hive3 without, hive4 with the visibility suffix _v<txn>.",
 )
+INITIATOR_ON = _setting(
+    "hive.compactor.initiator.on",
+    parse_bool,
+    "true",
+    "Whether the compactor looks for what is due by itself; requests of users are carried out anyway.",
+)
+CLEANER_ON = _setting(
+    "hive.compactor.cleaner.on", parse_bool, "true", "Whether the compactor removes what nobody can need any more."
+)
+WORKER_THREADS = _setting(
+    "hive.compactor.worker.threads", _count, "1", "Compactions that one process carries out at the same time."
+)
+WORKER_SLEEP = _setting(
+    "hive.compactor.worker.sleep.time", parse_seconds, "1s", "Pause of a worker that finds no request."
+)
+WORKER_TIMEOUT = _setting(
+    "hive.compactor.worker.timeout",
+    parse_seconds,
+    "86400s",
+    "A compaction that is not finished after this time goes back into the queue.",
+)
+CHECK_INTERVAL = _setting(
+    "hive.compactor.check.interval", parse_seconds, "300s", "Pause between two rounds of the initiator."
+)
+CLEANER_INTERVAL = _setting(
+    "hive.compactor.cleaner.run.interval", parse_seconds, "5000ms", "Pause between two rounds of the cleaner."
+)
+HOUSEKEEPER_INTERVAL = _setting(
+    "hive.timedout.txn.reaper.interval",
+    parse_seconds,
+    "180s",
+    "Pause between two rounds in which dead transactions are timed out and old entries forgotten.",
+)
+DELTA_NUM_THRESHOLD = _setting(
+    "hive.compactor.delta.num.threshold",
+    _count,
+    "10",
+    "More deltas than this in a table or partition: a minor compaction is due.",
+)
+DELTA_PCT_THRESHOLD = _setting(
+    "hive.compactor.delta.pct.threshold",
+    _share,
+    "0.1",
+    "Deltas larger than this part of the base: a major compaction is due.",
+)
+ABORTED_TXN_THRESHOLD = _setting(
+    "hive.compactor.abortedtxn.threshold",
+    _count,
+    "1000",
+    "More aborted transactions than this on a table or partition: a major compaction is due.",
+)
+ABORTED_TXN_AGE = _setting(
+    "hive.compactor.aborted.txn.time.threshold",
+    parse_seconds,
+    "12h",
+    "Something aborted that is older than this: a minor compaction is due; 0: never.",
+)
+FAILED_COMPACTS_THRESHOLD = _setting(
+    "hive.compactor.initiator.failed.compacts.threshold",
+    _at_least_one,
+    "2",
+    "After this many failures in a row the initiator leaves a table or partition alone.",
+)
+FAILED_COMPACTS_RETRY = _setting(
+    "hive.compactor.initiator.failed.retry.time",
+    parse_seconds,
+    "7d",
+    "After this time it tries again all the same; 0: never.",
+)
+JOB_QUEUE = _setting(
+    "hive.compactor.job.queue",
+    str,
+    "",
+    "The pool whose requests the workers of this session take; empty: those of no pool.",
+)
+CLEANER_DELAYED = _setting(
+    "hive.compactor.delayed.cleanup.enabled",
+    parse_bool,
+    "false",
+    "Whether the cleaner waits for hive.compactor.cleaner.retention.time after a compaction.",
+)
+CLEANER_RETENTION = _setting(
+    "hive.compactor.cleaner.retention.time",
+    parse_seconds,
+    "300s",
+    "How long obsolete files stay where cleaning is delayed.",
+)
+CLEANER_MAX_RETRIES = _setting(
+    "hive.compactor.cleaner.max.retry.attempts",
+    _count,
+    "5",
+    "How often cleaning is tried again before it counts as failed.",
+)
+CLEANER_RETRY = _setting(
+    "hive.compactor.cleaner.retry.retention.time",
+    parse_seconds,
+    "300s",
+    "Pause before cleaning is tried again; it doubles each time.",
+)
+POOL_TIMEOUT = _setting(
+    "hive.compactor.worker.pool.timeout",
+    parse_seconds,
+    "12h",
+    "A request of a pool that none of its workers has taken after this time is taken by those of no pool.",
+)
+FETCH_SIZE = _setting(
+    "hive.compactor.fetch.size", _at_least_one, "1000", "How many entries the cleaner takes on in one round."
+)
+HISTORY_SUCCEEDED = _setting(
+    "hive.compactor.history.retention.succeeded",
+    _count,
+    "3",
+    "How many successful compactions of a table or partition SHOW COMPACTIONS remembers.",
+)
+HISTORY_FAILED = _setting(
+    "hive.compactor.history.retention.failed",
+    _count,
+    "3",
+    "How many failed ones it remembers; at least hive.compactor.initiator.failed.compacts.threshold.",
+)
+HISTORY_DID_NOT_INITIATE = _setting(
+    "hive.compactor.history.retention.did.not.initiate", _count, "2", "How many that did not initiate it remembers."
+)
+HISTORY_REFUSED = _setting(
+    "hive.compactor.history.retention.refused", _count, "3", "How many refused ones it remembers, and how many aborted."
+)
+HISTORY_TIMEOUT = _setting(
+    "hive.compactor.history.retention.timeout",
+    parse_seconds,
+    "7d",
+    "What did not succeed is forgotten after this time, if a later compaction of the same did.",
+)
+STAGING_RETENTION = _setting(
+    "acidsql.staging.retention",
+    parse_seconds,
+    "1d",
+    "A staging directory in which nothing was written for this long is of a dead writer, and removed.",
+)
+STAGING_SWEEP = _setting(
+    "acidsql.staging.sweep.interval", parse_seconds, "1h", "Pause between two searches for such directories."
+)
 COMPACTION_WAIT = _setting(
     "acidsql.compaction.wait.timeout",
     parse_seconds,
     "1h",
     "How long ALTER TABLE … COMPACT … AND WAIT waits for the worker; the compaction itself goes on afterwards.",
+)
+COMPACTION_LAYOUT = _setting(
+    "acidsql.compactor.layout",
+    _choice("hive3", "hive4"),
+    "hive3",
+    "How compacted directories are called on the embedded store: base_N and delta_min_max, which every engine reads, or"
+    " with _v<transaction>, as Hive 4 does. On a Hive Metastore always the latter.",
+)
+COMPACTION_SPARK_SIZE = _setting(
+    "acidsql.compactor.spark.size",
+    parse_size,
+    "256mb",
+    "A compaction of more bytes than this runs as Spark tasks, a task a bucket; others run in the compactor's process.",
+)
+CONCATENATE_NO_WAIT = _setting(
+    "hive.transactional.concatenate.noblock",
+    parse_bool,
+    "false",
+    "true: ALTER TABLE … CONCATENATE, a major compaction of an ACID table, does not wait for the worker.",
+)
+DROP_IGNORES = _setting(
+    "hive.exec.drop.ignorenonexistent",
+    parse_bool,
+    "true",
+    "DROP TABLE, DROP VIEW and DROP PARTITION of what is not there do nothing; false: only with IF EXISTS.",
 )
 NANOSECONDS = _setting(
     "acidsql.timestamp.nanoseconds",

@@ -143,6 +143,19 @@ class ValidWriteIdList:
             return RangeResponse.NONE
         return RangeResponse.ALL if aborted == last - first + 1 else RangeResponse.SOME
 
+    def for_compaction(self) -> CompactorWriteIds:
+        """What a compactor may touch: nothing at or above the smallest open write id.
+
+        Hive's ``TxnUtils.createValidCompactWriteIdList``.
+        """
+        top = self.high_watermark if self.min_open is None else self.min_open - 1
+        return CompactorWriteIds(self.table, top, (), tuple(w for w in self.aborted_ids if w <= top))
+
+    def for_cleaning(self, highest: int) -> CleanerWriteIds:
+        """What the cleaner judges by after a compaction of everything up to ``highest``."""
+        seen = self.as_of(highest)
+        return CleanerWriteIds(seen.table, seen.high_watermark, seen.open_ids, seen.aborted_ids)
+
     def to_text(self) -> str:
         """Hive's text form: ``<database.table>:<high watermark>:<smallest open>:<open,…>:<aborted,…>``."""
         return f"{self.table}:{_to_text(self.high_watermark, self.open_ids, self.aborted_ids)}"
@@ -156,6 +169,28 @@ class ValidWriteIdList:
         """
         table, _, ids = text.partition(":")
         return cls(table, *_from_text(text, ids.split(":")))
+
+
+class CompactorWriteIds(ValidWriteIdList):
+    """The write ids that a compactor sees: a range that goes beyond the highest is none of its business.
+
+    Hive's ``ValidCompactorWriteIdList``.
+    """
+
+    def range_valid(self, first: int, last: int) -> RangeResponse:
+        """All or nothing, by the upper end: aborted ones inside of a range are compacted away."""
+        return RangeResponse.ALL if last <= self.high_watermark else RangeResponse.NONE
+
+
+class CleanerWriteIds(ValidWriteIdList):
+    """The write ids that a cleaner sees: what reaches above the highest is not its to judge.
+
+    Hive's ``ValidCleanerWriteIdList``.
+    """
+
+    def range_valid(self, first: int, last: int) -> RangeResponse:
+        """As for a reader, but none where the upper end is above the highest."""
+        return RangeResponse.NONE if last > self.high_watermark else super().range_valid(first, last)
 
 
 def join_write_ids(txn_id: int, lists: Iterable[ValidWriteIdList]) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from acidsql import fs
 from acidsql.errors import StorageError
-from acidsql.format.orc import read_delete_keys, read_footer, write_deletes
+from acidsql.format.orc import read_footer, read_keys, write_deletes
 from acidsql.types import Primitive, Struct
 
 ODD_NAMES = [
@@ -235,7 +235,7 @@ class FileSystemRules:
         path = place.at("delete_delta_0005001_0005001_0000", "bucket_00000")
         write_deletes(place.fs, path, Struct((("a", Primitive("int")),)), keys, write_id=5001)
         assert read_footer(place.fs, path).row_count == 5000
-        assert read_delete_keys(place.fs, path).select(keys.column_names).equals(keys)
+        assert read_keys(place.fs, path).select(keys.column_names).equals(keys)
 
     def _tree(self, place: Place) -> list[tuple[str, bytes | None]]:
         found: list[tuple[str, bytes | None]] = []

@@ -14,12 +14,19 @@ from acidsql.commands.places import at
 from acidsql.commands.table_kind import VALID_WRITE_IDS
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
-from acidsql.metastore.model import LockComponent, LockType, Table
+from acidsql.metastore.model import (
+    BUCKETING_VERSION,
+    COMMENT,
+    INSERT_ONLY,
+    LAST_DDL,
+    MANAGED_TABLE,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    LockComponent,
+    LockType,
+    Table,
+)
 from acidsql.sql.statements import Name, SetProperties, TableName, UnsetProperties
-
-LAST_DDL = "transient_lastDdlTime"
-COMMENT = "comment"
-"""The property that is the table's comment, in Hive and in Spark."""
 
 REFUSED_BY_HIVE = 40013
 """Hive's code for an ALTER TABLE that its metastore refuses."""
@@ -84,7 +91,7 @@ def alter_table(
         if check is not None:
             check(txn, table)
         write_id = txn.allocate_write_id(table)
-        [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txn.valid_txns)
+        write_ids = txn.valid_write_ids(table)
         env.metastore.alter_table(with_ddl_time(changed), write_id=write_id, write_ids=write_ids)
 
 
@@ -97,7 +104,7 @@ def with_ddl_time(table: Table) -> Table:
 
 
 def _makes_transactional(statement: SetProperties) -> bool:
-    return any(k.text.lower() == "transactional" and v.lower() == "true" for k, v in statement.properties)
+    return any(k.text.lower() == TRANSACTIONAL and v.lower() == "true" for k, v in statement.properties)
 
 
 def convert(env: Environment, statement: SetProperties) -> None:
@@ -115,7 +122,7 @@ def convert(env: Environment, statement: SetProperties) -> None:
         hint = "CREATE TRANSACTIONAL TABLE … LOCATION takes in a directory of ORC files, and leaves them as they are."
         raise at(span, UnsupportedError(message, hint=hint))
     given = {k.text.lower(): v for k, v in statement.properties}
-    if given.get("transactional_properties", "default").lower() == "insert_only":
+    if given.get(TRANSACTIONAL_PROPERTIES, "default").lower() == INSERT_ONLY:
         message = "A table with files cannot become insert-only: they would have to be moved into a delta"
         hint = "Make a new table, and INSERT … SELECT * FROM the old one."
         raise at(span, UnsupportedError(message, hint=hint))
@@ -127,7 +134,7 @@ def convert(env: Environment, statement: SetProperties) -> None:
         made = replace(
             now,
             parameters={**left, **properties},
-            table_type="MANAGED_TABLE" if is_managed else now.table_type,
+            table_type=MANAGED_TABLE if is_managed else now.table_type,
         )
         try:
             env.metastore.alter_table(with_ddl_time(made))
@@ -160,18 +167,18 @@ def _is_kept(table: Table, key: Name, value: str, given: Mapping[str, str]) -> b
     problem: str | None = None
     code = REFUSED_BY_HIVE
     name, wanted = key.text.lower(), value.lower()
-    if name == "transactional":
-        if wanted != "true" and "transactional_properties" not in given:
+    if name == TRANSACTIONAL:
+        if wanted != "true" and TRANSACTIONAL_PROPERTIES not in given:
             problem, code = "Cannot change 'transactional' without 'transactional_properties'", 40000
         elif wanted != "true":
             problem = f"TBLPROPERTIES with 'transactional'='true' cannot be unset: {table.full_name}"
-    elif name == "transactional_properties":
+    elif name == TRANSACTIONAL_PROPERTIES:
         if wanted != _property(table, name, "default").lower():
             problem = "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created"
     elif name == "external":
         if wanted == "true":
             problem = f"{table.full_name} cannot be converted to external table as it is transactional table."
-    elif name == "bucketing_version":
+    elif name == BUCKETING_VERSION:
         if value != _property(table, name, "1"):
             problem = f"{key.text} cannot be changed: the rows of {table.full_name} are where the old one put them"
     elif name == VALID_WRITE_IDS:
@@ -189,10 +196,10 @@ def _property(table: Table, name: str, default: str) -> str:
 
 
 _FIXED = {
-    "transactional": "TBLPROPERTIES with 'transactional'='true' cannot be unset",
-    "transactional_properties": "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is"
+    TRANSACTIONAL: "TBLPROPERTIES with 'transactional'='true' cannot be unset",
+    TRANSACTIONAL_PROPERTIES: "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is"
     " created",
-    "bucketing_version": "bucketing_version cannot be changed",
+    BUCKETING_VERSION: "bucketing_version cannot be changed",
 }
 
 

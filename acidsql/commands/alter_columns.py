@@ -6,22 +6,31 @@ the end; none changes its place, and none goes: what is added later would show i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from acidsql.commands.alter import REFUSED_BY_HIVE, acid_table, alter_table
+from acidsql.commands.alter_constraints import with_check
 from acidsql.commands.binding import Snapshot
 from acidsql.commands.columns import check_names, declared_columns
-from acidsql.commands.constraints import check_condition, check_default
+from acidsql.commands.constraints import (
+    INVALID_COLUMN,
+    check_condition,
+    check_constraint_names,
+    check_default,
+    with_declared,
+)
 from acidsql.commands.environment import Environment
+from acidsql.commands.partitions import one_partition
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction
-from acidsql.commands.type_changes import Verdict, is_lenient, judge
+from acidsql.commands.type_changes import Verdict, judge, kinds_fit
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
-from acidsql.metastore.model import Column, LockType, Table
+from acidsql.metastore.model import Column, Constraint, ConstraintKind, LockType, Table
 from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.text import quote
 from acidsql.settings import DISALLOW_TYPE_CHANGES
@@ -38,10 +47,14 @@ from acidsql.sql.statements import (
 from acidsql.sql.tokens import tokenize
 from acidsql.types import HiveType, parse_type, to_hive
 
-INVALID_COLUMN = 10002
 CANNOT_REORDER = 10311
 CANNOT_CHANGE_TYPE = 10312
 CANNOT_DROP = 10313
+REPLACE_UNSUPPORTED_TYPE = 10314
+NO_CASCADE_OF_PARTITION = 10300
+NO_CASCADE_WITHOUT_PARTITIONS = 10410
+
+logger = logging.getLogger(__name__)
 
 
 def add_columns(env: Environment, statement: AddColumns, parameters: Mapping[str, Any]) -> DataFrame:
@@ -53,10 +66,7 @@ def add_columns(env: Environment, statement: AddColumns, parameters: Mapping[str
 
     The columns are those of the table and of all its partitions, as with Hive's CASCADE.
     """
-    if acid_table(env, statement.table) is None:
-        return env.sql(statement.span.text, parameters)
-    alter_table(env, statement.table, LockType.EXCLUSIVE, lambda t: _with_columns(env, t, statement))
-    return env.nothing()
+    return _alter(env, statement, parameters, lambda t: _with_columns(env, t, statement))
 
 
 def replace_columns(env: Environment, statement: ReplaceColumns, parameters: Mapping[str, Any]) -> DataFrame:
@@ -66,10 +76,7 @@ def replace_columns(env: Environment, statement: ReplaceColumns, parameters: Map
        DEFAULT and CHECK stay with their positions.
     2. The phases of :func:`add_columns`.
     """
-    if acid_table(env, statement.table) is None:
-        return env.sql(statement.span.text, parameters)
-    alter_table(env, statement.table, LockType.EXCLUSIVE, lambda t: _replaced(env, t, statement))
-    return env.nothing()
+    return _alter(env, statement, parameters, lambda t: _replaced(env, t, statement))
 
 
 def change_column(env: Environment, statement: ChangeColumn, parameters: Mapping[str, Any]) -> DataFrame:
@@ -81,15 +88,52 @@ def change_column(env: Environment, statement: ChangeColumn, parameters: Mapping
     3. Lock the table EXCLUSIVE; for SET NOT NULL look for rows that have NULL there.
     4. Take a write id, hand the table to the metastore with it, and commit.
     """
-    if acid_table(env, statement.table) is None:
-        return env.sql(statement.span.text, parameters)
 
     def check(txn: WriteTransaction, table: Table) -> None:
-        if statement.not_null:
+        unchecked = any(c.kind == "NOT NULL" and c.validate is False for c in statement.constraints)
+        if statement.not_null and not unchecked:
             _refuse_nulls(txn, table, statement.column)
 
-    alter_table(env, statement.table, LockType.EXCLUSIVE, lambda t: _changed(env, t, statement), check)
+    return _alter(env, statement, parameters, lambda t: _changed(env, t, statement), check)
+
+
+def _alter(
+    env: Environment,
+    statement: AddColumns | ReplaceColumns | ChangeColumn,
+    parameters: Mapping[str, Any],
+    change: Callable[[Table], Table],
+    check: Callable[[WriteTransaction, Table], None] | None = None,
+) -> DataFrame:
+    """The phases that all three have, or the statement for Spark where the table is one of Spark's."""
+    table = acid_table(env, statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    if statement.cascade is not None and statement.partition is not None:
+        message = f"Alter table partition type {_TYPES[type(statement)]} does not support cascade"
+        raise at(statement.cascade, AnalysisError(message, code=NO_CASCADE_OF_PARTITION))
+    if statement.cascade is not None and not table.partition_keys:
+        message = "Alter table with non-partitioned table does not support cascade"
+        raise at(statement.cascade, AnalysisError(message, code=NO_CASCADE_WITHOUT_PARTITIONS))
+    if statement.partition is not None:
+        one_partition(env, table, statement.partition, parameters)
+        if change(table) != table:
+            message = f"The partitions of {table.full_name} have the columns of the table: one alone cannot change"
+            hint = "ALTER TABLE without PARTITION changes the table and all its partitions."
+            raise at(statement.partition.span, UnsupportedError(message, hint=hint))
+    else:
+        made: list[Table] = []
+
+        def made_of(found: Table) -> Table:
+            made.append(change(found))
+            return made[-1]
+
+        alter_table(env, statement.table, LockType.EXCLUSIVE, made_of, check)
+        _warn_of_losses(table, made[-1])
     return env.nothing()
+
+
+_TYPES = {AddColumns: "add columns", ReplaceColumns: "replace columns", ChangeColumn: "rename column"}
+"""What Hive calls a statement (``AlterTableType``)."""
 
 
 def drop_columns(env: Environment, statement: DropColumns, parameters: Mapping[str, Any]) -> DataFrame:
@@ -140,8 +184,8 @@ def _replaced(env: Environment, table: Table, statement: ReplaceColumns) -> Tabl
     for i, (old, definition) in enumerate(zip(table.columns, definitions, strict=False)):
         if (old.name, old.type) != (columns[i].name, columns[i].type):
             _refuse_bucket_column(table, old, definition.name.span)
-            _check_type(env, table, old, columns[i], definition.type)
-        columns[i] = replace(columns[i], default=old.default, not_null=old.not_null)
+            _check_type(env, old, columns[i], definition.type, REPLACE_UNSUPPORTED_TYPE)
+        columns[i] = replace(old, name=columns[i].name, type=columns[i].type, comment=columns[i].comment)
     return _with_checks(env, replace(table, columns=tuple(columns)), table, statement.table)
 
 
@@ -166,11 +210,21 @@ def _changed(env: Environment, table: Table, statement: ChangeColumn) -> Table:
         message = f"Reordering columns is not supported for table {table.full_name}. SerDe may be incompatible"
         span = statement.after.span if statement.after is not None else name.span
         raise at(span, AnalysisError(message, code=CANNOT_REORDER))
+    check_constraint_names(table, statement.constraints)
     new = _new_description(env, table, old, statement)
     if (new.name, new.type) != (old.name, old.type):
         _refuse_bucket_column(table, old, name.span)
     columns = tuple(new if c is old else c for c in table.columns)
-    return _with_checks(env, replace(table, columns=columns), table, statement.table)
+    return _constrained(env, _with_checks(env, replace(table, columns=columns), table, statement.table), statement)
+
+
+def _constrained(env: Environment, table: Table, statement: ChangeColumn) -> Table:
+    """The table with what CHANGE declares behind the type, but NOT NULL and DEFAULT, which the column has already."""
+    for definition in statement.constraints:
+        if definition.kind == "CHECK" and definition.is_enforced and definition.expression is not None:
+            condition = check_condition(env, definition.expression, statement.table, table.columns)
+            table = with_check(table, condition, definition.given_name)
+    return with_declared(env, table, [c for c in statement.constraints if not c.is_enforced])
 
 
 def _new_description(env: Environment, table: Table, old: Column, statement: ChangeColumn) -> Column:
@@ -183,15 +237,17 @@ def _new_description(env: Environment, table: Table, old: Column, statement: Cha
         new = replace(new, type=to_hive(_declared(statement.type)))
     if statement.comment is not None:
         new = replace(new, comment=statement.comment)
+    names = {c.kind: c.given_name for c in statement.constraints if c.is_enforced and c.name is not None}
     if statement.not_null is not None:
-        new = replace(new, not_null=statement.not_null)
+        name = names.get("NOT NULL", old.not_null_name) if statement.not_null else None
+        new = replace(new, not_null=statement.not_null, not_null_name=name)
     if statement.drop_default:
-        new = replace(new, default=None)
+        new = replace(new, default=None, default_name=None)
     if statement.default is not None:
         check_default(env, statement.default, parse_type(new.type))
-        new = replace(new, default=statement.default.text)
+        new = replace(new, default=statement.default.text, default_name=names.get("DEFAULT", old.default_name))
     if new.type != old.type:
-        _check_type(env, table, old, new, statement.type or statement.column.span)
+        _check_type(env, old, new, statement.type or statement.column.span, CANNOT_CHANGE_TYPE)
     return new
 
 
@@ -205,30 +261,45 @@ def _refuse_bucket_column(table: Table, column: Column, span: Span) -> None:
         raise at(span, UnsupportedError(message, hint="The rows are where the hash of the old type put them."))
 
 
-def _check_type(env: Environment, table: Table, old: Column, new: Column, span: Span) -> None:
-    """Old files must read rightly. Raises: AnalysisError, as Hive's metastore (40013), or Hive 10312."""
-    verdict = judge(parse_type(old.type), parse_type(new.type))
-    strict = env.settings.value(DISALLOW_TYPE_CHANGES)
-    if verdict in (Verdict.INCOMPATIBLE, Verdict.UNREADABLE) and strict:
+def _check_type(env: Environment, old: Column, new: Column, span: Span, code: int) -> None:
+    """Old files must read as in Hive, which refuses less with its setting off; ``code`` is for what nobody can read.
+
+    Raises:
+        AnalysisError: As Hive's metastore (40013), or with ``code``.
+    """
+    before, after = parse_type(old.type), parse_type(new.type)
+    if env.settings.value(DISALLOW_TYPE_CHANGES) and not kinds_fit(before, after):
         message = (
             "Unable to alter table. The following columns have types incompatible with the existing columns in their"
             f" respective positions :\n{new.name}"
         )
         hint = f"{old.type} cannot become {new.type}."
         raise at(span, AnalysisError(message, code=REFUSED_BY_HIVE, sqlstate="08S01", hint=hint))
-    allowed = not strict and verdict is not Verdict.UNREADABLE and is_lenient(parse_type(new.type))
-    if verdict is not Verdict.FINE and not allowed:
-        message = (
-            f"Changing from type {old.type} to {new.type} is not supported for column {old.name}."
-            " SerDe may be incompatible"
-        )
-        hint = (
-            f"Values that are there might not fit. SET {DISALLOW_TYPE_CHANGES.name}=false, if they may be read as NULL,"
-            " or cut off."
-        )
-        raise at(span, AnalysisError(message, code=CANNOT_CHANGE_TYPE, hint=hint))
+    if judge(before, after) is Verdict.UNREADABLE:
+        raise at(span, _unreadable(old, new, code))
     if new.default is not None:
-        check_default(env, _whole(new.default), parse_type(new.type))
+        check_default(env, _whole(new.default), after)
+
+
+def _warn_of_losses(before: Table, after: Table) -> None:
+    """Say in the log what becomes of values that do not fit a new type."""
+    for old, new in zip(before.columns, after.columns, strict=False):
+        if judge(parse_type(old.type), parse_type(new.type)) is Verdict.LOSSY:
+            logger.warning(
+                "Column %s of %s is of type %s now: what does not fit is read as NULL, or cut off, and the next UPDATE"
+                " stores it so",
+                new.name,
+                after.full_name,
+                new.type,
+            )
+
+
+def _unreadable(old: Column, new: Column, code: int) -> AnalysisError:
+    if code == REPLACE_UNSUPPORTED_TYPE:
+        what = f"Replacing columns with unsupported type conversion (from {old.type} to {new.type})"
+        return AnalysisError(f"{what} for column {old.name}. SerDe may be incompatible", code=code)
+    what = f"Changing from type {old.type} to {new.type} is not supported for column {old.name}"
+    return AnalysisError(f"{what}. SerDe may be incompatible", code=code, hint="Old files could not be read.")
 
 
 def _declared(span: Span) -> HiveType:
@@ -258,19 +329,31 @@ def _refuse_nulls(txn: WriteTransaction, table: Table, name: Name) -> None:
 
 
 def _with_checks(env: Environment, table: Table, old: Table, name: TableName) -> Table:
-    """The table with the CHECK conditions of the old one, over the columns as they are called now.
+    """The table with the constraints of the old one, over the columns as they are called now.
 
     Raises:
         AnalysisError: When a condition is none any longer for a new type. Spark's own errors pass through.
     """
     pairs = [(a, b) for a, b in zip(old.columns, table.columns, strict=False) if (a.name, a.type) != (b.name, b.type)]
-    if not old.checks or not pairs:
+    if not pairs:
         return table
     names = {a.name: b.name for a, b in pairs if a.name != b.name}
     checks = tuple(_renamed_in(condition, table.name, names) for condition in old.checks)
     for condition in checks:
         check_condition(env, _whole(condition), name, table.columns)
-    return replace(table, checks=checks)
+    informational = tuple(_of_renamed(c, table, names) for c in old.informational)
+    return replace(table, checks=checks, informational=informational)
+
+
+def _of_renamed(constraint: Constraint, table: Table, names: Mapping[str, str]) -> Constraint:
+    """A constraint over columns as they are called now; a foreign key may refer to its own table."""
+    expression, parent_columns = constraint.expression, constraint.parent_columns
+    if expression is not None and constraint.kind is ConstraintKind.CHECK:
+        expression = _renamed_in(expression, table.name, names)
+    if constraint.parent == table.full_name:
+        parent_columns = tuple(names.get(c, c) for c in parent_columns)
+    columns = tuple(names.get(c, c) for c in constraint.columns)
+    return replace(constraint, columns=columns, expression=expression, parent_columns=parent_columns)
 
 
 def _renamed_in(condition: str, table: str, names: Mapping[str, str]) -> str:

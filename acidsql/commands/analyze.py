@@ -10,12 +10,24 @@ from pyspark.sql import DataFrame, Row
 
 from acidsql.commands.binding import Snapshot
 from acidsql.commands.environment import Environment
+from acidsql.commands.explained import Explained, TargetRead
 from acidsql.commands.partitions import shown, spec_values
 from acidsql.commands.places import at
 from acidsql.commands.transaction import write_transaction
-from acidsql.errors import AnalysisError, ColumnNotFound, PartitionNotFound, UnsupportedError
+from acidsql.errors import AnalysisError, ColumnNotFound, PartitionNotFound
 from acidsql.format.directory import AcidFile, AcidState
-from acidsql.metastore.model import Column, ColumnStatistics, LockComponent, LockType, Partition, Statistics, Table
+from acidsql.metastore.model import (
+    NUM_FILES,
+    NUM_ROWS,
+    TOTAL_SIZE,
+    Column,
+    ColumnStatistics,
+    LockComponent,
+    LockType,
+    Partition,
+    Statistics,
+    Table,
+)
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.scan import RAW_KEY, snapshot_frame
 from acidsql.plan.snapshot import TableSnapshot, partition_names
@@ -60,10 +72,6 @@ class AnalyzeCommand:
         wanted, table = self.statement.for_columns, self.table
         if wanted is None:
             return []
-        if self.env.metastore.version is not None:
-            message = "ANALYZE … FOR COLUMNS is not carried out on a Hive Metastore by this version"
-            hint = "Without FOR COLUMNS it counts the rows; Hive itself gathers statistics of columns."
-            raise at(wanted[0].span if wanted else self.statement.table.span, UnsupportedError(message, hint=hint))
         if not wanted:
             return [c for c in table.columns if not _is_nested(c)]
         found = []
@@ -99,13 +107,23 @@ class AnalyzeCommand:
     def run(self) -> None:
         """All phases from the resolved statement to the commit."""
         env, table = self.env, self.table
-        with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
+        with write_transaction(env, self._locks()) as txn:
             txn.confirm(table)
             snapshot = Snapshot(env, txn.valid_txns)
             found = self._found(snapshot.of(table, self.partitions))
             write_id = txn.allocate_write_id(table)
-            [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txn.valid_txns)
-            env.metastore.set_statistics(table, write_id, write_ids, found)
+            env.metastore.set_statistics(table, write_id, txn.valid_write_ids(table), found)
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do."""
+        reason = "NOSCAN looks at no row" if self.statement.noscan else None
+        changes = None if reason else self._answer(snapshot.of(self.table, self.partitions), views)
+        writes = ["statistics, in the metastore"]
+        read = TargetRead(self.partitions)
+        return [Explained(self.table, self._locks(), read, (), changes, writes=writes, no_plan=reason or "")]
+
+    def _locks(self) -> list[LockComponent]:
+        return [LockComponent(LockType.SHARED_READ, self.table.database, self.table.name)]
 
     def _found(self, seen: TableSnapshot) -> dict[str, Statistics]:
         """Statistics by the name of the partition; by the empty name for the table."""
@@ -115,7 +133,7 @@ class AnalyzeCommand:
         rows = self._aggregate(seen)
         none = (0, ())
         found = {
-            name: Statistics({**sizes, "numRows": str(rows.get(name, none)[0])}, rows.get(name, none)[1], exact=True)
+            name: Statistics({**sizes, NUM_ROWS: str(rows.get(name, none)[0])}, rows.get(name, none)[1], exact=True)
             for name, sizes in made.items()
         }
         if "" in rows and "" not in found and self.columns and self.statement.partition is None:
@@ -124,26 +142,31 @@ class AnalyzeCommand:
 
     def _aggregate(self, seen: TableSnapshot) -> dict[str, tuple[int, tuple[ColumnStatistics, ...]]]:
         """Numbers of rows and columns by the name of the partition; the empty name is that of all rows together."""
-        env, keys = self.env, [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
+        keys = [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
         measures = [(column, list(_measures(column))) for column in self.columns]
-        asked = ["count(*) AS n"]
-        for i, (_, some) in enumerate(measures):
-            asked += [f"{m.expression} AS {m.field}_{i}" for m in some]
-        with Views(env.spark) as views:
-            view = views.add(snapshot_frame(env.spark, seen, raw_keys=True))
-            text = f"SELECT {', '.join(asked)} FROM {view}"
-            if keys:
-                listed = ", ".join(keys)
-                sets = f"(({listed}), ())" if measures else f"(({listed}))"
-                text = f"SELECT grouping_id() AS g, {listed}, {', '.join(asked)} FROM {view} GROUP BY {listed}"
-                text += f" GROUPING SETS {sets}"
-            answer = env.spark.sql(text).collect()
+        with Views(self.env.spark) as views:
+            answer = self._answer(seen, views).collect()
         names = [k.name for k in self.table.partition_keys]
         found = {}
         for row in answer:
             name = partition_name(names, [row[k] for k in keys]) if keys and row.g == 0 else ""
             found[name] = (int(row.n), tuple(_statistics(c, i, some, row) for i, (c, some) in enumerate(measures)))
         return found
+
+    def _answer(self, seen: TableSnapshot, views: Views) -> DataFrame:
+        """The one aggregate: ``n`` and each measure, with the number of its column, by partition and over all."""
+        spark, keys = self.env.spark, [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
+        asked = ["count(*) AS n"]
+        for i, column in enumerate(self.columns):
+            asked += [f"{m.expression} AS {m.field}_{i}" for m in _measures(column)]
+        view = views.add(snapshot_frame(spark, seen, raw_keys=True))
+        text = f"SELECT {', '.join(asked)} FROM {view}"
+        if keys:
+            listed = ", ".join(keys)
+            sets = f"(({listed}), ())" if self.columns else f"(({listed}))"
+            text = f"SELECT grouping_id() AS g, {listed}, {', '.join(asked)} FROM {view} GROUP BY {listed}"
+            text += f" GROUPING SETS {sets}"
+        return spark.sql(text)
 
 
 def _name(table: Table, partition: Partition | None) -> str:
@@ -153,7 +176,7 @@ def _name(table: Table, partition: Partition | None) -> str:
 def _sizes(state: AcidState) -> dict[str, str]:
     files: list[AcidFile] = [*state.originals, *(state.base.files if state.base else ())]
     files += [f for delta in state.deltas for f in delta.files]
-    return {"numFiles": str(len(files)), "totalSize": str(sum(f.length for f in files))}
+    return {NUM_FILES: str(len(files)), TOTAL_SIZE: str(sum(f.length for f in files))}
 
 
 def _is_nested(column: Column) -> bool:
@@ -186,10 +209,18 @@ def _statistics(column: Column, position: int, measures: Sequence[_Measure], row
 
 def analyze(env: Environment, statement: Analyze, parameters: Mapping[str, Any]) -> DataFrame:
     """ANALYZE TABLE of an ACID table; every other table is Spark's."""
+    command = analyze_command(env, statement, parameters)
+    if command is None:
+        return env.sql(statement.span.text, parameters)
+    command.run()
+    return env.nothing()
+
+
+def analyze_command(env: Environment, statement: Analyze, parameters: Mapping[str, Any]) -> AnalyzeCommand | None:
+    """The command; None for a table of Spark's. Raises: AnalysisError for a view (Hive 10091)."""
     table = env.registered(statement.table)
     if table is not None and table.is_view:
         raise at(statement.table.span, AnalysisError("ANALYZE is not supported for views", code=ANALYZE_VIEW))
     if table is None or not table.is_transactional:
-        return env.sql(statement.span.text, parameters)
-    AnalyzeCommand(env, statement, parameters, table).run()
-    return env.nothing()
+        return None
+    return AnalyzeCommand(env, statement, parameters, table)

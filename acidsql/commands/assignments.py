@@ -1,13 +1,13 @@
-"""The columns that SET names: of UPDATE, and of the UPDATE clauses of MERGE."""
+"""The columns that SET names, and those that the column list of INSERT names; of MERGE too."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from acidsql.commands.places import at
 from acidsql.errors import AcidError, AnalysisError, ColumnNotFound
-from acidsql.metastore.model import Table
-from acidsql.sql.statements import Assignment
+from acidsql.metastore.model import Column, Table
+from acidsql.sql.statements import Assignment, Name
 
 
 def assigned_columns(table: Table, assignments: Sequence[Assignment]) -> dict[str, Assignment]:
@@ -40,4 +40,35 @@ def _problem(table: Table, name: str, written: str) -> AcidError | None:
         f'Target column "{written}" of set clause is not found in table "{table.full_name}"',
         code=10408,
         hint=f"The columns are {', '.join(c.name for c in table.columns)}.",
+    )
+
+
+def named_columns(table: Table, names: Sequence[Name], *, fixed: Container[str] = ()) -> list[Column]:
+    """The columns of a column list, in its order.
+
+    Args:
+        table: The table.
+        names: The list.
+        fixed: Partition keys that have a value already.
+
+    Raises:
+        AnalysisError: When there is no such column, or one is named twice.
+    """
+    by_name = {c.name: c for c in table.all_columns if c.name not in fixed}
+    chosen: list[Column] = []
+    for name in names:
+        column = by_name.get(name.text.lower())
+        if column is None:
+            raise at(name.span, _not_insertable(table, name))
+        if column in chosen:
+            raise at(name.span, AnalysisError(f"Column {column.name} is named twice"))
+        chosen.append(column)
+    return chosen
+
+
+def _not_insertable(table: Table, name: Name) -> AcidError:
+    return AnalysisError(
+        f"'{name.text}' in insert schema specification is not found among regular columns of {table.full_name}"
+        " nor dynamic partition columns",
+        hint=f"The columns are {', '.join(c.name for c in table.all_columns)}.",
     )

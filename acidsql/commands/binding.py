@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 
+from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, UnsupportedError
@@ -17,7 +19,7 @@ from acidsql.plan.history import require_history
 from acidsql.plan.prune import prune
 from acidsql.plan.scan import snapshot_frame
 from acidsql.plan.search import Search, searchable_columns
-from acidsql.plan.snapshot import TableSnapshot, take_snapshot
+from acidsql.plan.snapshot import Resolve, TableSnapshot, take_snapshot
 from acidsql.plan.views import Views
 from acidsql.settings import FETCH_DELETED
 from acidsql.sql.references import References, TableReference, analyse_query
@@ -28,9 +30,11 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 class Snapshot:
     """One snapshot of the metastore, and the tables in it, each asked for once."""
 
-    def __init__(self, env: Environment, txns: ValidTxnList) -> None:
+    def __init__(self, env: Environment, txns: ValidTxnList, *, resolve: Resolve = fs.resolve) -> None:
+        """``resolve`` finds the file system of a location."""
         self._env = env
-        self._txns = txns
+        self._resolve = resolve
+        self.txns = txns
         self._write_ids: dict[str, ValidWriteIdList] = {}
 
     def of(self, table: Table, partitions: Sequence[Partition] | None, version: int | None = None) -> TableSnapshot:
@@ -42,19 +46,21 @@ class Snapshot:
         """
         valid = self.write_ids(table)
         if version is None:
-            return take_snapshot(table, valid, self._txns, partitions)
+            return take_snapshot(table, valid, self.txns, partitions, resolve=self._resolve)
         if not 0 <= version <= valid.high_watermark:
             raise InvalidValue(
                 f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"
             )
-        seen = take_snapshot(table, valid.as_of(version), self._txns, partitions)
-        require_history(seen, lambda: self._env.metastore.completed_writes(table.database, table.name))
+        seen = take_snapshot(table, valid.as_of(version), self.txns, partitions, resolve=self._resolve)
+        metastore = self._env.metastore
+        completed = partial(metastore.completed_writes, table.database, table.name)
+        require_history(seen, completed, resolve=self._resolve)
         return seen
 
     def write_ids(self, table: Table) -> ValidWriteIdList:
         """The write ids of a table that this snapshot sees."""
         if table.full_name not in self._write_ids:
-            [valid] = self._env.metastore.get_valid_write_ids([table.full_name], self._txns)
+            [valid] = self._env.metastore.get_valid_write_ids([table.full_name], self.txns)
             self._write_ids[table.full_name] = valid
         return self._write_ids[table.full_name]
 
@@ -112,7 +118,7 @@ def find_sources(
             _require_in_spark(env, reference, table)
         else:
             _refuse_unread(table, reference, references)
-            partitions = _partitions(env, references, reference, table, parameters)
+            partitions = partitions_left(env, table, references, reference, reference.alias or table.name, parameters)
             search = search_of(table, references, reference, reference.alias or table.name, parameters)
             sources.append(Source(reference, table, partitions, search, version))
     return sources
@@ -183,17 +189,30 @@ def _refuse_unread(table: Table, reference: TableReference, references: Referenc
         raise at(reference.name.span, problem)
 
 
-def _partitions(
+def partitions_left(
     env: Environment,
-    references: References,
-    reference: TableReference,
     table: Table,
+    references: References | None,
+    reference: TableReference | None,
+    alias: str,
     parameters: Mapping[str, Any],
 ) -> tuple[Partition, ...] | None:
+    """The partitions of a table for which the conditions of a text on its keys can hold; None: it has no keys.
+
+    Args:
+        env: The session.
+        table: The table.
+        references: The text; None where it has no condition.
+        reference: The table in it; None where the text is an expression over the table.
+        alias: What the text calls the table.
+        parameters: Values of its named parameters.
+    """
     if not table.partition_keys:
         return None
-    conjuncts = references.conjuncts(reference, frozenset(k.name for k in table.partition_keys))
-    return pruned_partitions(env, table, conjuncts, reference.alias or table.name, parameters)
+    keys = frozenset(k.name for k in table.partition_keys)
+    texts = [c.text for c in references.conjuncts(reference, keys)] if references else []
+    found = env.metastore.list_partitions(table.database, table.name)
+    return tuple(prune(env.spark, table, found, texts, alias=alias, parameters=parameters))
 
 
 def search_of(
@@ -206,15 +225,6 @@ def search_of(
     """The conditions of a text over a table's columns that can skip parts of its files."""
     conjuncts = references.conjuncts(reference, searchable_columns(table)) if references else ()
     return Search(tuple(c.text for c in conjuncts), alias, parameters)
-
-
-def pruned_partitions(
-    env: Environment, table: Table, conjuncts: Iterable[Span], alias: str, parameters: Mapping[str, Any]
-) -> tuple[Partition, ...]:
-    """The partitions of a table for which all conditions on its keys can hold."""
-    found = env.metastore.list_partitions(table.database, table.name)
-    texts = [c.text for c in conjuncts]
-    return tuple(prune(env.spark, table, found, texts, alias=alias, parameters=parameters))
 
 
 def bind(env: Environment, references: References, sources: Sources, snapshot: Snapshot, views: Views) -> str:

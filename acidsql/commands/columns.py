@@ -76,7 +76,15 @@ def _column(env: Environment, definition: ColumnDef) -> Column:
     default = definition.default.text if definition.default else None
     if definition.default is not None:
         check_default(env, definition.default, type)
-    return Column(definition.name.text.lower(), to_hive(type), definition.comment, default, definition.not_null)
+    return Column(
+        definition.name.text.lower(),
+        to_hive(type),
+        definition.comment,
+        default,
+        definition.not_null,
+        definition.named("DEFAULT"),
+        definition.named("NOT NULL"),
+    )
 
 
 def columns_of(schema: spark_types.StructType) -> tuple[Column, ...]:

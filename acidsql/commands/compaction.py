@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
+from acidsql.commands.binding import Snapshot
 from acidsql.commands.environment import Environment
-from acidsql.commands.partitions import shown, spec_values, whole_name
+from acidsql.commands.explained import Explained, TargetRead
+from acidsql.commands.partitions import one_partition, spec_values, whole_name
 from acidsql.commands.places import at
 from acidsql.errors import (
     AcidError,
     AnalysisError,
     CompactionError,
     NotTransactional,
-    PartitionNotFound,
     UnsupportedError,
 )
 from acidsql.metastore.model import (
@@ -28,8 +29,10 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.partition_names import partition_name
-from acidsql.settings import COMPACTION_WAIT
-from acidsql.sql.statements import Compact, PartitionSpec, ShowCompactions, Span
+from acidsql.plan.snapshot import partition_names
+from acidsql.plan.views import Views
+from acidsql.settings import COMPACTION_WAIT, CONCATENATE_NO_WAIT
+from acidsql.sql.statements import Compact, Concatenate, PartitionSpec, ShowCompactions, Span, Text
 
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
@@ -46,10 +49,11 @@ _BY_USERS = (CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANC
 class CompactCommand:
     """ALTER TABLE … COMPACT.
 
-    1. Resolve the table and the partition: a partitioned table is compacted partition by partition.
+    1. Resolve the table and the partition: a partitioned table is compacted partition by partition, and without a
+       PARTITION clause each of them is asked for (Hive 3 wants one named).
     2. Check the clauses: what the metastore cannot carry is refused, never dropped.
-    3. Put the request into the metastore's queue. There is no lock and no transaction: the worker has its own.
-    4. AND WAIT: ask for the state, with growing pauses, until the worker is done. Ctrl-C and
+    3. Put the requests into the metastore's queue. There is no lock and no transaction: the worker has its own.
+    4. AND WAIT: ask for the states, with growing pauses, until the worker is done. Ctrl-C and
        ``acidsql.compaction.wait.timeout`` end the waiting, not the compaction.
     """
 
@@ -58,12 +62,16 @@ class CompactCommand:
         self.statement = statement
         self.parameters = parameters
 
-    def run(self) -> str:
-        """Hive's sentence about what became of it."""
+    def run(self) -> list[str]:
+        """Hive's sentences about what became of it: one, or one for each partition."""
         table = self._table()
         type = self._type()
-        partition = self._partition(table)
+        partitions = self._partitions(table)
         self._check_clauses(table, type)
+        asked = [(partition, self._ask(table, partition, type)) for partition in partitions]
+        return [self._answer(table, partition, response) for partition, response in asked]
+
+    def _ask(self, table: Table, partition: str | None, type: CompactionType) -> CompactionResponse:
         s = self.statement
         request = CompactionRequest(
             table.database,
@@ -78,10 +86,24 @@ class CompactCommand:
             s.order_by.text if s.order_by else None,
         )
         try:
-            response = self.env.metastore.compact(request)
+            return self.env.metastore.compact(request)
         except AcidError as e:
             raise self._at_table(e) from e
-        return self._answer(table, partition, response)
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would ask for, and what there is to compact."""
+        table = self._table()
+        type = self._type()
+        names = self._partitions(table)
+        self._check_clauses(table, type)
+        found = None
+        if table.partition_keys:
+            wanted = [name for name in names if name is not None]
+            found = tuple(self.env.metastore.list_partitions(table.database, table.name, wanted))
+        request = f"a request for a {type.name} compaction"
+        writes = [f"{request} of {name}" if name is not None else request for name in names]
+        reason = "the compactor works by itself"
+        return [Explained(table, (), TargetRead(found), (), None, writes=writes, no_plan=reason)]
 
     # --- resolve -----------------------------------------------------------------------------------------------------
 
@@ -101,26 +123,22 @@ class CompactCommand:
             raise at(given.span, AnalysisError(message, code=10282))
         return found
 
-    def _partition(self, table: Table) -> str | None:
+    def _partitions(self, table: Table) -> Sequence[str | None]:
+        """Names of the partitions to compact; None for a table without any."""
         spec = self.statement.partition
         if spec is None:
-            if table.partition_keys:
-                raise self._at_table(
-                    AnalysisError(
-                        "You must specify a partition to compact for partitioned tables",
-                        code=10283,
-                        hint=f"SHOW PARTITIONS {table.full_name} lists them.",
-                    )
-                )
-            return None
-        values = spec_values(self.env, table, spec, self.parameters)
-        if len(values) < len(table.partition_keys):
+            if not table.partition_keys:
+                return [None]
+            if self._is_old:
+                message = "You must specify a partition to compact for partitioned tables"
+                hint = f"SHOW PARTITIONS {table.full_name} lists them."
+                raise self._at_table(AnalysisError(message, code=10283, hint=hint))
+            known = self.env.metastore.list_partitions(table.database, table.name)
+            return [partition_names(table, p) for p in known]
+        if len(spec.keys) < len(table.partition_keys):
             message = "Alter table partition type compact does not allow partial partition spec"
             raise at(spec.span, AnalysisError(message, code=10299))
-        name = whole_name(table, spec, values)
-        if not self.env.metastore.list_partitions(table.database, table.name, [name]):
-            raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
-        return name
+        return [one_partition(self.env, table, spec, self.parameters)[0]]
 
     def _check_clauses(self, table: Table, type: CompactionType) -> None:
         s = self.statement
@@ -135,11 +153,15 @@ class CompactCommand:
                 )
         self._check_version(type)
 
+    @property
+    def _is_old(self) -> bool:
+        """Whether the metastore is one of before Hive 4."""
+        return (self.env.metastore.version or "").startswith(("1.", "2.", "3."))
+
     def _check_version(self, type: CompactionType) -> None:
-        version = self.env.metastore.version
-        if version is None or not version.startswith(("1.", "2.", "3.")):
+        if not self._is_old:
             return
-        s = self.statement
+        s, version = self.statement, self.env.metastore.version
         new: dict[str, Span | None] = {
             "A 'rebalance' compaction": s.type.span if type is CompactionType.REBALANCE else None,
             "A pool": s.pool.span if s.pool else None,
@@ -159,11 +181,18 @@ class CompactCommand:
                 message = (
                     f"Compaction request for {table.full_name}{of_partition} is refused, details: {response.message}"
                 )
+                if partition is not None and self.statement.partition is None:
+                    return message  # the requests for the other partitions stand
                 raise self._at_table(CompactionError(message, code=10432, sqlstate="42000"))
             return f"Compaction already enqueued with id {response.id}; State is {response.state}"
         if not self.statement.wait:
             return f"Compaction enqueued with id {response.id}"
-        state = self._wait(response.id)
+        try:
+            state = self._wait(response.id)
+        except CompactionError as e:
+            if partition is not None and self.statement.partition is None:
+                return e.message  # those of the other partitions go on
+            raise
         return f"Compaction with id {response.id} finished with status: {state}"
 
     def _wait(self, id: int) -> str:
@@ -191,8 +220,23 @@ class CompactCommand:
 
 
 def compact(env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run ALTER TABLE … COMPACT; one row with Hive's sentence."""
-    return env.strings(["message"], [[CompactCommand(env, statement, parameters).run()]])
+    """Run ALTER TABLE … COMPACT; Hive's sentence, for each partition where none is named."""
+    return env.strings(["message"], [[said] for said in CompactCommand(env, statement, parameters).run()])
+
+
+def concatenate(env: Environment, statement: Concatenate, parameters: Mapping[str, Any]) -> DataFrame:
+    """ALTER TABLE … CONCATENATE: of an ACID table a major compaction, for which it waits, as in Hive.
+
+    Raises:
+        UnsupportedError: For other tables.
+    """
+    name = statement.table
+    if env.find_table(name) is None and env.known_to_spark(name):
+        hint = f"INSERT OVERWRITE TABLE {name.table} SELECT * FROM … writes its files anew."
+        raise at(statement.word, UnsupportedError("CONCATENATE is there for ACID tables only", hint=hint))
+    major = Text("major", statement.word)
+    wait = not env.settings.value(CONCATENATE_NO_WAIT)
+    return compact(env, Compact(statement.span, name, major, statement.partition, wait=wait), parameters)
 
 
 # --- SHOW COMPACTIONS ------------------------------------------------------------------------------------------------

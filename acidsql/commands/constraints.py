@@ -1,22 +1,30 @@
-"""DEFAULT and CHECK: what a declaration may say, by the word of Spark's analyser."""
+"""Constraints: what a declaration may say. DEFAULT and CHECK go by Spark's analyser, keys by Hive's rules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
-from acidsql.errors import AnalysisError
-from acidsql.metastore.model import Column
+from acidsql.errors import AcidError, AnalysisError, TableNotFound
+from acidsql.metastore.model import Column, Constraint, ConstraintKind, Table
 from acidsql.plan.text import quote
-from acidsql.sql.statements import Span, TableName
+from acidsql.sql.statements import ConstraintDef, CreateTable, Name, Span, TableName
 from acidsql.sql.tokens import tokenize
 from acidsql.types import HiveType, parse_type, to_spark
 
 INVALID_CONSTRAINT = 10326
 """Hive's ``INVALID_CSTR_SYNTAX``."""
+INVALID_FOREIGN_KEY = 10325
+"""Hive's ``INVALID_FK_SYNTAX``."""
+REFUSED = 40000
+"""What Hive answers where its metastore refuses a constraint."""
+INVALID_COLUMN = 10002
+MAX_NAME = 255
+_KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
 
 
 def check_default(env: Environment, default: Span, type: HiveType) -> None:
@@ -88,3 +96,131 @@ def _nodes(plan: Any) -> list[str]:
 
 def _invalid(message: str) -> AnalysisError:
     return AnalysisError(f"Invalid Constraint syntax: {message}", code=INVALID_CONSTRAINT)
+
+
+# --- constraints that are not enforced -------------------------------------------------------------------------------
+
+
+def with_declared(env: Environment, table: Table, definitions: Iterable[ConstraintDef]) -> Table:
+    """The table with more constraints that are declared and not enforced (``DISABLE NOVALIDATE``).
+
+    The rules are those of Hive's ``ConstraintsUtils`` and of its metastore (``ObjectStore``): nothing is validated,
+    keys are not enforced, a foreign key refers to a primary or unique key, a table has one primary key.
+
+    Raises:
+        AnalysisError: For a trait that Hive does not have (10326, for foreign keys 10325), a column that is not there
+            (10002), a second primary key, or a foreign key without a key that it refers to (40000).
+        TableNotFound: When the table that a foreign key refers to is not there.
+    """
+    for definition in definitions:
+        made = _declared(env, table, definition)
+        if made.kind is ConstraintKind.PRIMARY_KEY and any(c.kind is made.kind for c in table.constraints):
+            raise at(definition.span, _refused(f"Primary key already exists for: {table.full_name}"))
+        table = replace(table, informational=(*table.informational, made))
+    return table
+
+
+def with_constraints(env: Environment, table: Table, statement: CreateTable) -> Table:
+    """A new table with the constraints of its CREATE TABLE; NOT NULL and DEFAULT are in its columns already."""
+    definitions = [*(c for column in statement.columns for c in column.constraints), *statement.constraints]
+    check_constraint_names(replace(table, columns=()), definitions)
+    checks = [c for c in definitions if c.kind == "CHECK" and c.is_enforced]
+    table = replace(
+        table,
+        checks=tuple(
+            check_condition(env, c.expression, statement.table, table.columns) for c in checks if c.expression
+        ),
+        check_names=tuple(c.given_name for c in checks),
+    )
+    return with_declared(env, table, [c for c in definitions if not c.is_enforced])
+
+
+def check_constraint_names(table: Table, definitions: Iterable[ConstraintDef]) -> None:
+    """Each name is new, and not too long. Raises: AnalysisError (Hive 40000, 10326)."""
+    taken = {c.name for c in table.constraints} - {None}
+    for definition in definitions:
+        if definition.name is None:
+            continue
+        name = definition.name.text.lower()
+        if len(name) > MAX_NAME:
+            problem = f"Constraint name: {name} exceeded maximum allowed length: {MAX_NAME}"
+            raise at(definition.name.span, _invalid(problem))
+        if name in taken:
+            raise at(definition.name.span, _refused(f"Constraint name already exists: {name}"))
+        taken.add(name)
+
+
+def _declared(env: Environment, table: Table, definition: ConstraintDef) -> Constraint:
+    kind = ConstraintKind(definition.kind)
+    try:
+        _check_traits(kind, definition)
+    except AcidError as e:
+        raise at(definition.span, e) from e
+    made = Constraint(
+        kind,
+        () if kind is ConstraintKind.CHECK else tuple(known_column(table, name) for name in definition.columns),
+        definition.given_name,
+        rely=bool(definition.rely),
+        expression=_checked_expression(env, table, definition),
+    )
+    if definition.parent is None:
+        return made
+    parent = f"{env.database_of(definition.parent)}.{definition.parent.table.lower()}"
+    columns = _parent_columns(env, table, parent, definition)
+    return replace(made, parent=parent, parent_columns=columns)
+
+
+def _check_traits(kind: ConstraintKind, definition: ConstraintDef) -> None:
+    is_foreign = kind is ConstraintKind.FOREIGN_KEY
+    invalid = _invalid_foreign_key if is_foreign else _invalid
+    if kind in (*_KEYS, ConstraintKind.FOREIGN_KEY) and definition.enabled is not False:
+        no, yes = ("ENABLE", "DISABLE") if is_foreign else ("ENABLE/ENFORCED", "DISABLE/NOT ENFORCED")
+        raise invalid(f"{no} feature not supported yet. Please use {yes} instead.")
+    if definition.validate:
+        raise invalid("VALIDATE feature not supported yet. Please use NOVALIDATE instead.")
+
+
+def _checked_expression(env: Environment, table: Table, definition: ConstraintDef) -> str | None:
+    """The condition or the value, which must make sense even where nobody is held to it."""
+    expression = definition.expression
+    if expression is None:
+        return None
+    if definition.kind == "CHECK":
+        name = TableName(table.name, table.database, definition.span)
+        return check_condition(env, expression, name, table.columns)
+    column = known_column(table, definition.columns[0])
+    check_default(env, expression, next(parse_type(c.type) for c in table.all_columns if c.name == column))
+    return expression.text
+
+
+def known_column(table: Table, name: Name) -> str:
+    """A column's name as the table has it. Raises: AnalysisError (Hive 10002)."""
+    wanted = name.text.lower()
+    if not any(c.name == wanted for c in table.all_columns):
+        raise at(name.span, AnalysisError(f"Invalid column reference {name.text}", code=INVALID_COLUMN))
+    return wanted
+
+
+def _parent_columns(env: Environment, table: Table, name: str, definition: ConstraintDef) -> tuple[str, ...]:
+    """The columns that a foreign key refers to; they are those of a key of their table."""
+    assert definition.parent is not None
+    if len(definition.parent_columns) != len(definition.columns):
+        message = "The number of foreign key columns should be same as number of parent key columns"
+        raise at(definition.span, _invalid_foreign_key(message))
+    parent = table if name == table.full_name else env.metastore.find_table(*name.split(".", 1))
+    if parent is None:
+        raise at(definition.parent.span, TableNotFound(f"Parent table not found: {name}"))
+    columns = tuple(known_column(parent, column) for column in definition.parent_columns)
+    keys = [c.columns for c in parent.constraints if c.kind in _KEYS]
+    if not any(sorted(key) == sorted(columns) for key in keys):
+        message = f"Foreign key references {name}({', '.join(columns)}) but no corresponding primary key or unique key"
+        raise at(definition.span, _refused(f"{message} exists"))
+    return columns
+
+
+def _invalid_foreign_key(message: str) -> AnalysisError:
+    return AnalysisError(f"Invalid Foreign Key syntax: {message}", code=INVALID_FOREIGN_KEY)
+
+
+def _refused(message: str) -> AnalysisError:
+    return AnalysisError(message, code=REFUSED, sqlstate="08S01")

@@ -11,7 +11,7 @@ from acidsql import fs
 from acidsql.commands.adoption import find_partitions
 from acidsql.commands.create_as import create_table_as
 from acidsql.commands.create_table import CreateTableCommand
-from acidsql.commands.environment import Environment
+from acidsql.commands.environment import SPARK_CATALOG, Environment
 from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
 from acidsql.commands.table_kind import is_ours
@@ -19,6 +19,7 @@ from acidsql.commands.transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
 from acidsql.plan.snapshot import new_partition
+from acidsql.settings import DROP_IGNORES
 from acidsql.sql.statements import (
     CreateDatabase,
     CreateTable,
@@ -81,12 +82,23 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
 
 
 def create_table(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """CREATE TABLE: ours when it is transactional, Spark's otherwise (its AS query may read ACID tables)."""
+    """CREATE TABLE: ours when it is transactional, Spark's otherwise (its AS query may read ACID tables).
+
+    Raises:
+        AlreadyExists: When a table of Spark's would get the name of an ACID table or view, and hide behind it.
+    """
     if is_ours(env, statement):
         if statement.query is not None:
             return create_table_as(env, statement, parameters)
         CreateTableCommand(env, statement).run()
         return env.nothing()
+    name = statement.table
+    is_in_catalog = (name.catalog or SPARK_CATALOG).lower() == SPARK_CATALOG
+    there = env.metastore.find_table(env.database_of(name), name.table.lower()) if is_in_catalog else None
+    if there is not None:
+        if statement.if_not_exists:
+            return env.nothing()
+        raise at(name.span, AlreadyExists(f"Table {there.full_name} already exists"))
     if statement.query is None:
         return env.sql(statement.span.text, parameters)
     query = statement.query
@@ -106,8 +118,10 @@ def drop_table(env: Environment, statement: DropTable, parameters: Mapping[str, 
         view = env.registered(statement.table)
         if view is not None and view.is_view:
             raise at(statement.table.span, AnalysisError("Cannot drop a view with DROP TABLE", sqlstate="08S01"))
-        if statement.if_exists or env.known_to_spark(statement.table):
+        if env.known_to_spark(statement.table):
             return env.sql(statement.span.text, parameters)
+        if statement.if_exists or env.settings.value(DROP_IGNORES):
+            return env.nothing()
         table = env.get_table(statement.table)
     with write_transaction(
         env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name, None, Operation.NO_TXN)]

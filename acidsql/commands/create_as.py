@@ -8,10 +8,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql import fs
-from acidsql.commands.binding import Snapshot, bind, find_sources, read_locks
+from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, read_locks
 from acidsql.commands.columns import columns_of, warn_of_local_timestamps
 from acidsql.commands.create_table import CreateTableCommand
 from acidsql.commands.environment import Environment
+from acidsql.commands.explained import Explained
 from acidsql.commands.insert import InsertCommand
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
@@ -52,18 +53,10 @@ class CreateTableAsCommand:
             return Written()
         env.require_database(self.database)
         sources = find_sources(env, self.references, self.parameters)
-        locks = [
-            LockComponent(LockType.SHARED_READ, self.database),
-            LockComponent(LockType.EXCL_WRITE, self.database, self.name, None, Operation.INSERT),
-            *read_locks(sources),
-        ]
         new: _New | None = None
         try:
-            with write_transaction(env, locks) as txn, Views(env.spark) as views:
-                raw = self.query.text
-                if sources:
-                    raw = bind(env, self.references, sources, Snapshot(env, txn.valid_txns), views)
-                frame = env.sql(raw, self.parameters)
+            with write_transaction(env, self._locks(sources)) as txn, Views(env.spark) as views:
+                frame = self._frame(sources, Snapshot(env, txn.valid_txns), views)
                 table = self._table(frame)
                 if table is None:
                     return Written()
@@ -75,6 +68,36 @@ class CreateTableAsCommand:
             raise
         warn_of_local_timestamps(new.table.columns)
         return written
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do."""
+        env = self.env
+        sources = find_sources(env, self.references, self.parameters)
+        frame = self._frame(sources, snapshot, views)
+        table = self._table(frame)
+        if table is None:
+            there = env.metastore.get_table(self.database, self.name)
+            return [Explained(there, (), None, (), None, no_plan="the table is there already")]
+        insert = self._insert(table)
+        changes = insert.stored(_ordered(frame, table))
+        writes = [f"{insert.directory}, in the new directory {table.location}"]
+        return [Explained(table, self._locks(sources), None, sources, changes, writes=writes)]
+
+    def _locks(self, sources: Sources) -> list[LockComponent]:
+        return [
+            LockComponent(LockType.SHARED_READ, self.database),
+            LockComponent(LockType.EXCL_WRITE, self.database, self.name, None, Operation.INSERT),
+            *read_locks(sources),
+        ]
+
+    def _frame(self, sources: Sources, snapshot: Snapshot, views: Views) -> DataFrame:
+        """The query's answer."""
+        raw = bind(self.env, self.references, sources, snapshot, views) if sources else self.query.text
+        return self.env.sql(raw, self.parameters)
+
+    def _insert(self, table: Table) -> InsertCommand:
+        insert = Insert(self.statement.span, self.statement.table, self.query)
+        return InsertCommand(self.env, insert, self.parameters, table)
 
     def _table(self, frame: DataFrame) -> Table | None:
         """The table that the query and the declaration make."""
@@ -113,15 +136,18 @@ class CreateTableAsCommand:
 
     def _fill(self, new: _New, frame: DataFrame, txn: WriteTransaction) -> Written:
         table = new.table
-        insert = Insert(self.statement.span, self.statement.table, self.query)
-        command = InsertCommand(self.env, insert, self.parameters, table)
-        ordered = frame.toDF(*[c.lower() for c in frame.columns]).select(*[quote(c.name) for c in table.all_columns])
+        command = self._insert(table)
         staging = txn.stage(table)
         new.make_directory()
-        written = command.write(command.stored(ordered), txn, staging)
+        written = command.write(command.stored(_ordered(frame, table)), txn, staging)
         new.register()
         command.publish(txn, staging)
         return written
+
+
+def _ordered(frame: DataFrame, table: Table) -> DataFrame:
+    """The query's columns in the order of the table's."""
+    return frame.toDF(*[c.lower() for c in frame.columns]).select(*[quote(c.name) for c in table.all_columns])
 
 
 class _New:

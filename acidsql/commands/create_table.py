@@ -9,7 +9,7 @@ from dataclasses import replace
 from acidsql import fs
 from acidsql.commands.adoption import Adopted
 from acidsql.commands.columns import check_names, declared_columns, warn_of_local_timestamps
-from acidsql.commands.constraints import check_condition
+from acidsql.commands.constraints import with_constraints
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.commands.table_kind import (
@@ -23,6 +23,7 @@ from acidsql.commands.table_kind import (
 from acidsql.commands.transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.metastore.model import Column, LockComponent, LockType, Table
+from acidsql.partition_names import table_directory
 from acidsql.sql.statements import CreateTable
 from acidsql.types import LOCAL_TIMESTAMP, Array, HiveType, Map, Struct, parse_type, to_hive
 
@@ -97,7 +98,8 @@ class CreateTableCommand:
         check_kind(statement, self.full_name)
         if statement.like is None and self._columns is None and not statement.columns:
             raise self._fail(AnalysisError(f"Table {self.full_name} has no columns"))
-        location = fs.qualify(statement.location) if statement.location else fs.join(home.location, self.name)
+        usual = fs.join(home.location, table_directory(self.name))
+        location = fs.qualify(statement.location) if statement.location else usual
         filesystem, path = fs.resolve(location)
         table = self._table(path)
         there = bool(filesystem.list(path))
@@ -145,8 +147,7 @@ class CreateTableCommand:
         for place, key in zip(places, keys, strict=True):
             if not _is_key_type(parse_type(key.type)):
                 raise at(place, AnalysisError(f"A partition key cannot be of type {key.type}"))
-        conditions = [*(c.check for c in s.columns if c.check is not None), *s.checks]
-        return Table(
+        table = Table(
             self.database,
             self.name,
             "",
@@ -154,8 +155,8 @@ class CreateTableCommand:
             keys,
             bucket_columns=bucket_columns(s, columns),
             num_buckets=-1 if s.num_buckets is None else s.num_buckets,
-            checks=tuple(check_condition(env, c, s.table, columns) for c in conditions),
         )
+        return with_constraints(env, table, s)
 
     def _fail(self, error: AcidError) -> AcidError:
         return at(self.statement.table.span, error)

@@ -9,12 +9,23 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.partitions import shown, spec_values, whole_name
+from acidsql.commands.partitions import one_partition
 from acidsql.commands.places import at
 from acidsql.commands.show import known_table
-from acidsql.errors import ColumnNotFound, DatabaseNotFound, PartitionNotFound
-from acidsql.metastore.model import Column, ColumnStatistics, Partition, Table
-from acidsql.sql.statements import Describe, DescribeDatabase, PartitionSpec
+from acidsql.commands.shown_constraints import constraint_lines
+from acidsql.errors import ColumnNotFound, DatabaseNotFound
+from acidsql.metastore.model import (
+    NUM_FILES,
+    NUM_PARTITIONS,
+    NUM_ROWS,
+    STATS_ACCURATE,
+    TOTAL_SIZE,
+    Column,
+    ColumnStatistics,
+    Partition,
+    Table,
+)
+from acidsql.sql.statements import Describe, DescribeDatabase
 
 Line = tuple[str, str | None, str | None]
 
@@ -37,7 +48,7 @@ VIEW_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_SUMMED = ("numFiles", "numRows", "totalSize")
+_SUMMED = (NUM_FILES, NUM_ROWS, TOTAL_SIZE)
 _BLANK: Line = ("", None, None)
 
 
@@ -48,7 +59,7 @@ def describe(env: Environment, statement: Describe, parameters: Mapping[str, Any
         return env.sql(statement.span.text, parameters)
     partition = None
     if statement.partition is not None:
-        partition = _partition(env, table, statement.partition, parameters)
+        partition = one_partition(env, table, statement.partition, parameters)
     if statement.column is not None:
         return _describe_column(env, table, partition, statement)
     lines = list(_columns(table.columns if statement.formatted else table.all_columns))
@@ -58,25 +69,13 @@ def describe(env: Environment, statement: Describe, parameters: Mapping[str, Any
     if statement.formatted:
         lines += _table_details(env, table) if partition is None else _partition_details(env, table, *partition)
         lines += [_BLANK, ("# Storage Information", None, None), *_storage(table)]
-        lines += _view(table) if table.is_view else _constraints(table)
+        lines += _view(table) if table.is_view else constraint_lines(table)
     return env.strings(COLUMNS, lines)
 
 
 def _columns(columns: Iterable[Column]) -> Iterator[Line]:
     for column in columns:
         yield column.name, column.type, column.comment
-
-
-def _partition(
-    env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]
-) -> tuple[str, Partition]:
-    """The one partition that a clause means, with its name. Raises: AnalysisError, PartitionNotFound (10006)."""
-    values = spec_values(env, table, spec, parameters)
-    name = whole_name(table, spec, values)
-    found = env.metastore.list_partitions(table.database, table.name, [name])
-    if not found:
-        raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
-    return name, found[0]
 
 
 def java_date(seconds: int) -> str:
@@ -100,7 +99,7 @@ def _table_details(env: Environment, table: Table) -> Iterator[Line]:
     if not table.is_view:
         yield "Location:", table.location, None
     yield "Table Type:", table.table_type, None
-    found = dict(table.parameters) | ({"comment": table.comment} if table.comment is not None else {})
+    found = table.all_parameters
     if table.partition_keys and not table.is_view:
         found |= _sums(env.metastore.partition_parameters(table.database, table.name))
     yield from _parameters("Table Parameters:", found)
@@ -108,7 +107,7 @@ def _table_details(env: Environment, table: Table) -> Iterator[Line]:
 
 def _sums(partitions: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """What is known of all partitions is known of the table, as Hive adds it up (``DescTableOperation``)."""
-    sums = {"numPartitions": str(len(partitions))}
+    sums = {NUM_PARTITIONS: str(len(partitions))}
     for name in _SUMMED:
         values = [parameters.get(name, "") for parameters in partitions.values()]
         if values and all(v.isdecimal() for v in values):
@@ -154,26 +153,6 @@ def _view(table: Table) -> Iterator[Line]:
     yield "Expanded Query:", table.view_text, None
 
 
-def _constraints(table: Table) -> Iterator[Line]:
-    """The constraints by kind. Hive also prints their names, which nobody gave."""
-    not_null = [c for c in table.columns if c.not_null]
-    defaults = [c for c in table.columns if c.default is not None]
-    if not_null or defaults or table.checks:
-        yield from (_BLANK, ("# Constraints", None, None))
-    if not_null:
-        yield from (_BLANK, ("# Not Null Constraints", None, None), ("Table:", table.full_name, None))
-        for column in not_null:
-            yield "Column Name:", column.name, None
-    if defaults:
-        yield from (_BLANK, ("# Default Constraints", None, None), ("Table:", table.full_name, None))
-        for column in defaults:
-            yield f"Column Name:{column.name}", f"Default Value:{column.default}", None
-    if table.checks:
-        yield from (_BLANK, ("# Check Constraints", None, None), ("Table:", table.full_name, None))
-        for condition in table.checks:
-            yield "Check Value:", condition, None
-
-
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
@@ -216,8 +195,8 @@ def _column_lines(
     yield "num_falses", shown(found and found.falses)
     yield "bit_vector", ""
     yield "comment", shown(column.comment)
-    if "COLUMN_STATS_ACCURATE" in parameters:
-        yield "COLUMN_STATS_ACCURATE", parameters["COLUMN_STATS_ACCURATE"]
+    if STATS_ACCURATE in parameters:
+        yield STATS_ACCURATE, parameters[STATS_ACCURATE]
 
 
 # --- databases -------------------------------------------------------------------------------------------------------

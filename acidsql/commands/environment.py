@@ -104,13 +104,10 @@ class Environment:
 
     def known_to_spark(self, name: TableName) -> bool:
         """Whether Spark itself has a table or view of that name."""
-        parts = [p for p in (name.catalog, name.database or self._spark_database(name), name.table) if p]
+        parts = [p for p in (name.catalog, name.database, name.table) if p]
         if name.database is None and self.is_temporary_view(name.table):
             return True
         return bool(self.spark.catalog.tableExists(".".join(quote(p) for p in parts)))
-
-    def _spark_database(self, name: TableName) -> str | None:
-        return None if name.database is None else name.database
 
     def is_temporary_view(self, name: str) -> bool:
         """Whether Spark's session has a temporary view of that name."""

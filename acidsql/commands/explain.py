@@ -10,13 +10,19 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.commands import query
+from acidsql.commands.analyze import analyze_command
 from acidsql.commands.binding import Snapshot, Source, ViewSource
+from acidsql.commands.compaction import CompactCommand
+from acidsql.commands.create_as import CreateTableAsCommand
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explainable, Explained
 from acidsql.commands.insert import InsertCommand
+from acidsql.commands.load import load_command
 from acidsql.commands.merge import MergeCommand
 from acidsql.commands.multi_insert import MultiInsertCommand
 from acidsql.commands.places import at
+from acidsql.commands.table_kind import is_ours
+from acidsql.commands.truncate import TruncateCommand, truncate_command
 from acidsql.commands.update import DeleteCommand, UpdateCommand
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState
@@ -24,7 +30,22 @@ from acidsql.metastore.model import LockComponent, Partition, Table
 from acidsql.plan.search import MIN_BYTES, Search
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.views import Views
-from acidsql.sql.statements import Delete, Explain, Insert, Merge, MultiInsert, Query, Statement, Update
+from acidsql.sql.statements import (
+    Analyze,
+    Compact,
+    CreateTable,
+    Delete,
+    Explain,
+    Insert,
+    LoadData,
+    Merge,
+    MultiInsert,
+    Passthrough,
+    Query,
+    Statement,
+    Truncate,
+    Update,
+)
 
 SHOWN_PARTITIONS = 20
 """Of more partitions than this only so many are listed; their sums are there in any case."""
@@ -37,10 +58,27 @@ Make = Callable[[Environment, Any, Mapping[str, Any]], "Explainable | None"]
 
 def _insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> Explainable | None:
     """None for INSERT into a table of Spark's own."""
+    env.refuse_view(statement.table)
     table = env.find_table(statement.table)
     if table is None and env.known_to_spark(statement.table) and env.registered(statement.table) is None:
         return None
     return InsertCommand(env, statement, parameters, env.get_table(statement.table))
+
+
+def _delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> Explainable:
+    """DELETE of all rows of an insert-only table is a TRUNCATE."""
+    table = env.find_table(statement.table) if statement.where is None else None
+    if table is not None and table.is_insert_only:
+        return TruncateCommand(env, table)
+    return DeleteCommand(env, statement, parameters)
+
+
+def _create_table(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> Explainable | None:
+    if not is_ours(env, statement):
+        return None
+    if statement.query is None:
+        raise at(statement.span, UnsupportedError("EXPLAIN of CREATE TABLE is there for one AS a query"))
+    return CreateTableAsCommand(env, statement, parameters)
 
 
 COMMANDS: dict[type[Statement], Make] = {
@@ -48,9 +86,15 @@ COMMANDS: dict[type[Statement], Make] = {
     MultiInsert: MultiInsertCommand,
     Update: UpdateCommand,
     Merge: MergeCommand,
-    Delete: DeleteCommand,
+    Delete: _delete,
+    Truncate: truncate_command,
+    LoadData: load_command,
+    CreateTable: _create_table,
+    Compact: CompactCommand,
+    Analyze: analyze_command,
 }
-"""The statements whose plan can be told; their commands are made, which resolves all names, and not run."""
+"""The statements whose plan can be told; their commands are made, which resolves all names, and not run. None is for a
+statement about a table of Spark's own."""
 
 
 def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any]) -> DataFrame:
@@ -65,19 +109,29 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
     inner, head = statement.inner, f"EXPLAIN {statement.mode} "
     if isinstance(inner, Query):
         return query.with_sources(env, inner.span, parameters, head=head)
-    if type(inner) not in COMMANDS:
-        raise at(inner.span, UnsupportedError("EXPLAIN is there for queries, INSERT, UPDATE and DELETE only"))
-    command = COMMANDS[type(inner)](env, inner, parameters)
+    make = COMMANDS.get(type(inner))
+    if make is None and isinstance(inner, Passthrough) and not any(env.find_table(name) for name in inner.names):
+        return env.sql(f"{head}{inner.span.text}", parameters)
+    if make is None:
+        message = "EXPLAIN is there for queries, and for statements that read or change the rows of tables"
+        raise at(inner.span, UnsupportedError(message))
+    command = make(env, inner, parameters)
     if command is None:
-        assert isinstance(inner, Insert)
-        text = inner.query.source
-        before, after = text[inner.span.start : inner.query.start], text[inner.query.end : inner.span.end]
-        return query.with_sources(env, inner.query, parameters, head=f"{head}{before}", tail=after)
+        return _by_spark(env, inner, parameters, head)
     with query.pinned(env) as pin, Views(env.spark) as views:
         found = command.explain(pin.snapshot, views)
         lines = [*_phases(command), *(line for one in found for line in _part(env, one, pin.snapshot, statement.mode))]
         pin.end()
     return env.strings(["plan"], [["\n".join(lines)]])
+
+
+def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any], head: str) -> DataFrame:
+    """A statement about a table of Spark's own is explained by Spark, over snapshots of the ACID tables in it."""
+    span = inner.query if isinstance(inner, Insert | CreateTable) else None
+    if span is None:
+        return env.sql(f"{head}{inner.span.text}", parameters)
+    before, after = span.source[inner.span.start : span.start], span.source[span.end : inner.span.end]
+    return query.with_sources(env, span, parameters, head=f"{head}{before}", tail=after)
 
 
 # --- the text --------------------------------------------------------------------------------------------------------
@@ -96,6 +150,11 @@ def _part(env: Environment, found: Explained, snapshot: Snapshot, mode: str) -> 
     yield f"== {found.table.full_name} =="
     yield "Locks:"
     yield from (f"  {lock}" for lock in _locks(found.locks))
+    if found.files:
+        yield "Takes in:"
+        yield from (f"  {file}" for file in _some(found.files))
+    yield "Writes:"
+    yield from (f"  {place}" for place in _some(found.writes))
     if found.target is not None:
         target = found.target
         yield f"Target: {found.table.full_name}"
@@ -103,17 +162,25 @@ def _part(env: Environment, found: Explained, snapshot: Snapshot, mode: str) -> 
     yield from _sources(env, snapshot, found.sources)
     yield ""
     yield "== Spark's plan of the changes =="
-    yield "(none: there are no rows to change)" if found.changes is None else _spark_plan(env, found.changes, mode)
+    yield f"(none: {found.no_plan})" if found.changes is None else _spark_plan(env, found.changes, mode)
+
+
+def _some(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:SHOWN_PARTITIONS] or ["nothing"]
+    if len(lines) > SHOWN_PARTITIONS:
+        yield f"… and {len(lines) - SHOWN_PARTITIONS} more"
 
 
 def _locks(locks: Sequence[LockComponent]) -> Iterator[str]:
-    for lock in locks[:SHOWN_PARTITIONS]:
-        place = f"{lock.database}.{lock.table}" if lock.table else lock.database
-        partition = f" partition {lock.partition}" if lock.partition else ""
-        dynamic = ", partitions as they come" if lock.is_dynamic_partition_write else ""
-        yield f"{lock.type.name} {place}{partition} ({lock.operation.name}{dynamic})"
-    if len(locks) > SHOWN_PARTITIONS:
-        yield f"… and {len(locks) - SHOWN_PARTITIONS} more"
+    yield from _some([_lock(lock) for lock in locks])
+
+
+def _lock(lock: LockComponent) -> str:
+    """As SHOW LOCKS words it: the type and the object; and what the lock is for."""
+    place = f"{lock.database}.{lock.table}" if lock.table else lock.database
+    partition = f" partition {lock.partition}" if lock.partition else ""
+    dynamic = ", partitions as they come" if lock.is_dynamic_partition_write else ""
+    return f"{lock.type.name} {place}{partition} ({lock.operation.name}{dynamic})"
 
 
 def _sources(env: Environment, snapshot: Snapshot, sources: Sequence[Source | ViewSource]) -> Iterator[str]:
@@ -131,7 +198,7 @@ def _table(
     snapshot: Snapshot,
     table: Table,
     partitions: tuple[Partition, ...] | None,
-    search: Search,
+    search: Search | None,
     version: int | None,
 ) -> Iterator[str]:
     """What the snapshot sees of a table."""
@@ -153,7 +220,8 @@ def _table(
         yield f"    {name}: {_directories(part.state)}"
     if len(states) > SHOWN_PARTITIONS:
         yield f"    … and {len(states) - SHOWN_PARTITIONS} more"
-    yield f"  search in ORC files: {_search(search, states)}"
+    if search is not None:
+        yield f"  search in ORC files: {_search(search, states)}"
 
 
 def _summary(states: Sequence[AcidState]) -> str:

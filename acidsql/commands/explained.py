@@ -20,11 +20,11 @@ class TargetRead:
 
     Attributes:
         partitions: Those that its conditions leave; None for a table without partition keys.
-        search: The conditions that may skip parts of its files.
+        search: The conditions that may skip parts of its files; None where no row is looked at.
     """
 
     partitions: tuple[Partition, ...] | None
-    search: Search
+    search: Search | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ class Explained:
         locks: What it would ask for.
         target: What it reads of that table; None where it reads nothing of it.
         sources: The ACID tables that it reads besides.
-        changes: The rows that it would write; None where there is nothing to change.
+        changes: The rows that it would write; None where there is nothing to change, or Spark has no part in it.
+        writes: What it would write, each with its place: ``delta``, ``base in p=1``.
+        files: Files of the user's that it would take in, with what becomes of them.
+        no_plan: Why there is no plan of Spark's, where ``changes`` is None.
     """
 
     table: Table
@@ -44,6 +47,9 @@ class Explained:
     target: TargetRead | None
     sources: Sequence[Source | ViewSource]
     changes: DataFrame | None
+    writes: Sequence[str] = ()
+    files: Sequence[str] = ()
+    no_plan: str = "there are no rows to change"
 
 
 class Explainable(Protocol):

@@ -8,15 +8,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from acidsql.commands.assignments import named_columns
 from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, read_locks
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explained
-from acidsql.commands.merge_clauses import unknown_column
+from acidsql.commands.locking import insert_lock
 from acidsql.commands.places import at
 from acidsql.commands.query import with_sources
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
-from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Table
+from acidsql.metastore.model import Column, LockComponent, Operation, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
@@ -29,7 +30,6 @@ from acidsql.settings import (
     DRIVER_WRITE_ROWS,
     DYNAMIC_PARTITION,
     DYNAMIC_PARTITION_MODE,
-    XLOCK_IOW,
 )
 from acidsql.sql.references import References, analyse_query
 from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
@@ -126,14 +126,7 @@ class InsertCommand:
         by_name = {c.name: c for c in table.all_columns}
         if statement.columns is None:
             return [*table.columns, *(by_name[n] for n in self.partitioning.dynamic)]
-        chosen: list[Column] = []
-        for name in statement.columns:
-            column = by_name.get(name.text.lower())
-            if column is None or column.name in self.partitioning.static:
-                raise at(name.span, unknown_column(name, table))
-            if column in chosen:
-                raise at(name.span, AnalysisError(f"Column {column.name} is named twice"))
-            chosen.append(column)
+        chosen = named_columns(table, statement.columns, fixed=self.partitioning.static)
         missing = [n for n in self.partitioning.dynamic if by_name[n] not in chosen]
         if missing and statement.partition is not None:
             chosen += [by_name[n] for n in missing]
@@ -176,9 +169,20 @@ class InsertCommand:
 
     def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
         """What :meth:`run` would do."""
+        if self.exists_already():
+            return [Explained(self.table, (), None, (), None, no_plan="the partition is there already")]
         sources = find_sources(self.env, self.references, self.parameters)
         changes = self.changes(snapshot if sources else None, sources, views)
-        return [Explained(self.table, [*self.locks(), *read_locks(sources)], None, sources, changes)]
+        locks = [*self.locks(), *read_locks(sources)]
+        return [Explained(self.table, locks, None, sources, changes, writes=[self.directory])]
+
+    @property
+    def directory(self) -> str:
+        """The kind of directory that it writes, and where."""
+        kind = "base" if self.statement.overwrite else "delta"
+        if not self.table.partition_keys:
+            return kind
+        return f"{kind} in {'the partitions of its rows' if self.partitioning.dynamic else self._static_name()}"
 
     def exists_already(self) -> bool:
         if not (self.statement.if_not_exists and self.statement.overwrite):
@@ -192,22 +196,10 @@ class InsertCommand:
         return partition_name(keys, [self.partitioning.static[k] for k in keys])
 
     def locks(self) -> list[LockComponent]:
-        """INSERT takes r, OVERWRITE e (Hive's ``AcidUtils.makeLockComponents``); dynamic partitions are named later."""
-        kind, operation = LockType.SHARED_READ, Operation.INSERT
-        if self.statement.overwrite:
-            exclusive = self.env.settings.value(XLOCK_IOW)
-            kind, operation = (LockType.EXCLUSIVE if exclusive else LockType.EXCL_WRITE), Operation.UPDATE
-        static = bool(self.table.partition_keys) and not self.partitioning.dynamic
-        return [
-            LockComponent(
-                kind,
-                self.table.database,
-                self.table.name,
-                self._static_name() if static else None,
-                operation,
-                is_dynamic_partition_write=bool(self.partitioning.dynamic),
-            )
-        ]
+        """On the table or the static partition; dynamic partitions are named later."""
+        dynamic = bool(self.partitioning.dynamic)
+        partition = self._static_name() if self.table.partition_keys and not dynamic else None
+        return [insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)]
 
     def _raw(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
         """The query's own answer."""

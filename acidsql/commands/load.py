@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
@@ -12,34 +11,33 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql import fs
+from acidsql.commands.binding import Snapshot
 from acidsql.commands.environment import Environment
-from acidsql.commands.partitions import overlap, spec_values, whole_name
-from acidsql.commands.places import at
+from acidsql.commands.explained import Explained
+from acidsql.commands.load_files import at_path, plain_footer, source_files
+from acidsql.commands.load_rows import LoadRowsCommand, loads_rows
+from acidsql.commands.locking import insert_lock
+from acidsql.commands.partitions import spec_values, whole_name
 from acidsql.commands.transaction import write_transaction
 from acidsql.commands.type_changes import Verdict, judge
-from acidsql.errors import AcidError, AnalysisError, CorruptFile, UnsupportedError
-from acidsql.format.names import is_hidden, original_file, parse_original_file
-from acidsql.format.tail import OrcFooter, read_footer
-from acidsql.metastore.model import LockComponent, LockType, Operation
+from acidsql.errors import AcidError, AnalysisError, UnsupportedError
+from acidsql.format.names import original_file, parse_original_file
+from acidsql.format.tail import OrcFooter
+from acidsql.metastore.model import LockComponent, Table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.staging import StagedDirectory
 from acidsql.plan.target import Target
-from acidsql.settings import XLOCK_IOW
+from acidsql.plan.views import Views
 from acidsql.sql.statements import LoadData
 from acidsql.types import parse_type, to_spark
 
 logger = logging.getLogger(__name__)
 
-INVALID_PATH = 10027
-ILLEGAL_PATH = 10028
-NEED_PARTITION = 10062
-ACID_FILE = 10413
 INVALID_FILE_NAME = 30023
 MAX_FILES = 4096
 """Each file gets a bucket number, which has 12 bits."""
 
 _COPY_BYTES = 8 << 20
-_PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class _Source:
 
 
 class LoadCommand:
-    """LOAD DATA [LOCAL] INPATH … [OVERWRITE] INTO TABLE … [PARTITION (…)].
+    """LOAD DATA [LOCAL] INPATH … [OVERWRITE] INTO TABLE … [PARTITION (…)] of files that stay as they are.
 
     1. Resolve the table and the partition; find the files that the path means: one file, the visible files of a
        directory, or those that a pattern fits.
@@ -67,31 +65,18 @@ class LoadCommand:
        there as they were.
     """
 
-    def __init__(self, env: Environment, statement: LoadData, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, env: Environment, statement: LoadData, parameters: Mapping[str, Any], table: Table) -> None:
         self.env = env
         self.statement = statement
-        self.table = env.get_table(statement.table)
-        self.partition = self._partition(parameters)
-
-    def _partition(self, parameters: Mapping[str, Any]) -> str:
+        self.table = table
+        spec = statement.partition
+        self.partition = whole_name(table, spec, spec_values(env, table, spec, parameters)) if spec is not None else ""
         """Name of the partition; empty for a table without."""
-        table, spec = self.table, self.statement.partition
-        if spec is not None:
-            return whole_name(table, spec, spec_values(self.env, table, spec, parameters))
-        if table.partition_keys:
-            message = "Need to specify partition columns because the destination table is partitioned"
-            hint = "PARTITION (…) with a value for each key; INSERT … SELECT spreads rows over partitions."
-            raise at(self.statement.table.span, AnalysisError(message, code=NEED_PARTITION, hint=hint))
-        return ""
 
     def run(self) -> None:
         """All phases."""
         env, table = self.env, self.table
-        try:
-            sources = self._sources()
-        except (AcidError, FileNotFoundError) as e:
-            error = e if isinstance(e, AcidError) else _invalid(f"{e.filename} is gone")
-            raise at(self.statement.path.span, error) from e
+        sources = self._found()
         with write_transaction(env, [self._lock()]) as txn:
             txn.confirm(table)
             target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
@@ -104,12 +89,21 @@ class LoadCommand:
         if not self.statement.local:
             _remove(sources)
 
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do."""
+        kind = "base" if self.statement.overwrite else "delta"
+        place = f"{kind} in {self.partition}" if self.partition else kind
+        files = [f"{s.status.path} as {s.name}, {s.footer.row_count} rows" for s in self._found()]
+        reason = "files go in as they are"
+        return [Explained(self.table, [self._lock()], None, (), None, writes=[place], files=files, no_plan=reason)]
+
     def _lock(self) -> LockComponent:
-        kind, operation = LockType.SHARED_READ, Operation.INSERT
-        if self.statement.overwrite:
-            exclusive = self.env.settings.value(XLOCK_IOW)
-            kind, operation = LockType.EXCLUSIVE if exclusive else LockType.EXCL_WRITE, Operation.UPDATE
-        return LockComponent(kind, self.table.database, self.table.name, self.partition or None, operation)
+        return insert_lock(self.env, self.table, self.partition or None, overwrite=self.statement.overwrite)
+
+    def _found(self) -> Sequence[_Source]:
+        """The files, checked; errors are at the path's place."""
+        with at_path(self.statement):
+            return self._sources()
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -119,41 +113,19 @@ class LoadCommand:
         Raises:
             AnalysisError: When there are none, or one does not fit.
         """
-        filesystem, path = self._path()
-        found = _files(filesystem, path)
-        if not found:
-            raise _invalid(f"No files matching path {path}")
-        folder = next((f for f in found if f.is_dir), None)
-        if folder is not None:
-            raise _invalid(f"source contains directory: {folder.path}")
+        filesystem, found = source_files(self.statement, self.table)
         if len(found) > MAX_FILES:
-            raise UnsupportedError(f"{path} holds more than {MAX_FILES} files", hint="Load them in several statements.")
+            message = f"{self.statement.path.value} holds more than {MAX_FILES} files"
+            raise UnsupportedError(message, hint="Load them in several statements.")
         sources = []
-        for number, status in enumerate(sorted(found, key=lambda f: f.name)):
-            footer = _footer(filesystem, status)
+        for number, status in enumerate(found):
+            footer = plain_footer(filesystem, status)
             self._check_columns(status, footer)
             sources.append(_Source(status, footer, self._name(number, status)))
         return sources
 
-    def _path(self) -> tuple[fs.FileSystem, str]:
-        text = self.statement.path.value
-        location = fs.absolute(text) if self.statement.local else fs.qualify(text)
-        filesystem, path = fs.resolve(location)
-        if self.statement.local and filesystem.root:
-            raise _illegal('Source file system should be "file" if "local" is specified')
-        if not self.statement.local and filesystem.root != fs.resolve(self.table.location)[0].root:
-            raise _illegal(f"Move from: {path} to: {self.table.location} is not valid")
-        if overlap(path, fs.resolve(self.table.location)[1]):
-            raise _illegal(f"{path} holds the files of {self.table.full_name}, or is among them")
-        return filesystem, path
-
     def _check_columns(self, status: fs.FileStatus, footer: OrcFooter) -> None:
         table = self.table
-        if footer.is_acid:
-            message = f'"{status.path}" was created by Acid write - it cannot be loaded into another Acid table'
-            raise AnalysisError(
-                message, code=ACID_FILE, hint="CREATE TABLE … LOCATION takes in a whole table directory."
-            )
         fields = footer.row_type.fields
         if len(fields) != len(table.columns):
             message = f"{status.path} has {len(fields)} columns, and {table.full_name} has {len(table.columns)}"
@@ -192,29 +164,6 @@ class LoadCommand:
         return status.name
 
 
-def _files(filesystem: fs.FileSystem, path: str) -> Sequence[fs.FileStatus]:
-    """The visible files that a path means, and directories that are among them."""
-    parent, _, name = path.rpartition("/")
-    beside = filesystem.list(parent)
-    exact = next((f for f in beside if f.name == name), None)
-    if exact is not None:
-        matching = [exact]
-    else:
-        matching = [f for f in beside if _PATTERN & set(name) and fnmatch.fnmatchcase(f.name, name)]
-        matching = [f for f in matching if not is_hidden(f.name)]
-    if len(matching) == 1 and matching[0].is_dir:
-        return [f for f in filesystem.list(matching[0].path) if not is_hidden(f.name)]
-    return matching
-
-
-def _footer(filesystem: fs.FileSystem, status: fs.FileStatus) -> OrcFooter:
-    try:
-        return read_footer(filesystem, status.path)
-    except CorruptFile as e:
-        message = "The file that you are trying to load does not match the file format of the destination table."
-        raise AnalysisError(f"Unable to load data to destination table. Error: {message}", hint=e.message) from e
-
-
 def _copy(source: _Source, directory: StagedDirectory, target: fs.FileSystem) -> None:
     filesystem, path = fs.resolve(source.status.path)
     with filesystem.open_read(path) as file, target.open_write(fs.join(directory.path, source.name)) as copy:
@@ -231,17 +180,22 @@ def _remove(sources: Sequence[_Source]) -> None:
             logger.warning("a file that was loaded stays where it was, %s: %s", path, e)
 
 
-def _invalid(problem: str) -> AnalysisError:
-    return AnalysisError(f"Invalid path: {problem}", code=INVALID_PATH)
-
-
-def _illegal(problem: str) -> AnalysisError:
-    return AnalysisError(f"Path is not legal: {problem}", code=ILLEGAL_PATH)
+def load_command(
+    env: Environment, statement: LoadData, parameters: Mapping[str, Any]
+) -> LoadCommand | LoadRowsCommand | None:
+    """The command for an ACID table; None for a table of Spark's. Raises: AnalysisError for a view (Hive 10090)."""
+    env.refuse_view(statement.table)
+    if env.find_table(statement.table) is None and env.known_to_spark(statement.table):
+        return None
+    table = env.get_table(statement.table)
+    make = LoadRowsCommand if loads_rows(statement, table) else LoadCommand
+    return make(env, statement, parameters, table)
 
 
 def load_data(env: Environment, statement: LoadData, parameters: Mapping[str, Any]) -> DataFrame:
     """LOAD DATA: ours for ACID tables, Spark's for its own."""
-    if env.find_table(statement.table) is None and env.known_to_spark(statement.table):
+    command = load_command(env, statement, parameters)
+    if command is None:
         return env.sql(statement.span.text, parameters)
-    LoadCommand(env, statement, parameters).run()
+    command.run()
     return env.nothing()

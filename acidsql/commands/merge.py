@@ -14,38 +14,34 @@ from acidsql.commands.binding import (
     Sources,
     bind,
     find_sources,
-    pruned_partitions,
+    partitions_left,
     read_locks,
 )
 from acidsql.commands.columns import columns_of
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explained
+from acidsql.commands.locking import change_lock_type, change_locks, insert_lock
 from acidsql.commands.merge_clauses import Clause, Names, resolve_clauses
 from acidsql.commands.merge_run import MergeRows, MergeRun
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError
-from acidsql.metastore.model import LockComponent, LockType, Operation, Partition
+from acidsql.metastore.model import LockComponent, Operation, Partition
 from acidsql.plan.local import fetch_small
 from acidsql.plan.merge import SOURCE_NUMBER, Branch, MergePlan
-from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Written
 from acidsql.plan.text import quote
 from acidsql.plan.values import NotStorable
 from acidsql.plan.views import Views
 from acidsql.settings import (
     DRIVER_WRITE_ROWS,
-    LOCK_PARTITIONS,
     MERGE_CARDINALITY,
     XLOCK_MERGE_INSERT,
-    XLOCK_WRITE,
 )
 from acidsql.sql.references import References, analyse_expression, analyse_query
 from acidsql.sql.statements import Match, Merge, MergeDelete, MergeInsert, MergeUpdate, Span, WhenClause
-from acidsql.sql.with_clause import cte_names, whole_query
+from acidsql.sql.with_clause import cte_names, named_queries, spliced_clause, whole_query
 
-_NO_QUERY = "\nSELECT 1"
-"""Makes a WITH clause a query."""
 UNNAMED_SOURCE = "__acid_using"
 """The alias of a subquery that the user has given none."""
 
@@ -74,7 +70,7 @@ class MergeCommand:
         self.table = env.changeable_table(statement.table)
         self.alias = statement.alias.text if statement.alias else None
         self.using = analyse_query(self._source_text())
-        self.named_queries = self._named_queries()
+        self.named_queries = named_queries(statement.with_clause)
         self.on = self._analyse(statement.on)
         clauses = resolve_clauses(statement.clauses, self._names(None))
         self.texts = {span: self._analyse(span) for clause in clauses for span in clause.spans}
@@ -100,24 +96,16 @@ class MergeCommand:
         source = self.statement.source
         query = source.query
         if source.table is not None:
-            text = f"SELECT * FROM {source.table.span.text}"
+            version = f" {source.version.text}" if source.version is not None else ""
+            text = f"SELECT * FROM {source.table.span.text}{version}"
             query = Span(text, 0, len(text))
         assert query is not None
         return whole_query(self.statement.with_clause, query)
 
-    def _named_queries(self) -> References | None:
-        """The WITH clause, for the subqueries of conditions and values."""
-        clause = self.statement.with_clause
-        if clause is None:
-            return None
-        text = f"{clause.text}{_NO_QUERY}"
-        return analyse_query(Span(text, 0, len(text)))
-
     def _analyse(self, span: Span) -> References:
         source = self.statement.source
         other = (source.table, source.alias.text if source.alias else None)
-        clause = self.statement.with_clause
-        ctes = cte_names(clause) if clause is not None else ()
+        ctes = cte_names(self.statement.with_clause)
         return analyse_expression(span, target=self.statement.table, alias=self.alias, other=other, ctes=ctes)
 
     def _names(self, source_columns: Sequence[str] | None) -> Names:
@@ -144,10 +132,8 @@ class MergeCommand:
     def run(self) -> Written:
         """All phases from the resolved statement to the commit."""
         env = self.env
-        using = find_sources(env, self.using, self.parameters)
-        inner = {r: find_sources(env, r, self.parameters) for r in self._expressions()}
+        using, inner, read = self._sources()
         partitions = self._partitions()
-        read = [*using, *(s for found in inner.values() for s in found)]
         locks = [*self._locks(partitions), *read_locks(read)]
         with write_transaction(env, locks) as txn, Views(env.spark) as views:
             txn.confirm(self.table, partitions)
@@ -163,49 +149,46 @@ class MergeCommand:
 
     def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
         """What :meth:`run` would do: one join, also where a fetched source would be told apart on the driver."""
-        env = self.env
-        using = find_sources(env, self.using, self.parameters)
-        inner = {r: find_sources(env, r, self.parameters) for r in self._expressions()}
+        using, inner, read = self._sources()
         partitions = self._partitions()
-        read = [*using, *(s for found in inner.values() for s in found)]
         source = self._source(using, snapshot, views)
         self._evolve(source)
-        plan = self._plan(source, {r: bind(env, r, s, snapshot, views) for r, s in inner.items()})
+        plan = self._plan(source, {r: bind(self.env, r, s, snapshot, views) for r, s in inner.items()})
         target, changes = MergeRun(self, snapshot, views, plan, source).explain(partitions)
-        return [Explained(self.table, [*self._locks(partitions), *read_locks(read)], target, read, changes)]
+        locks = [*self._locks(partitions), *read_locks(read)]
+        return [Explained(self.table, locks, target, read, changes, writes=self._directories())]
 
-    def _expressions(self) -> list[References]:
-        """The user's expressions, and the queries that they may name."""
-        return [self.on, *self.texts.values(), *([self.named_queries] if self.named_queries else [])]
+    def _directories(self) -> list[str]:
+        """The kinds of directories that it may write."""
+        changing = [c for c in self.statement.clauses if c.match is not Match.NOT_MATCHED]
+        made = ["delete_delta"] if changing else []
+        made += ["delta"] if any(not _is_delete(c) for c in changing) else []
+        if Match.NOT_MATCHED in self.matches:
+            made.append("delta of a second statement" if changing else "delta")
+        return made
+
+    def _sources(self) -> tuple[Sources, dict[References, Sources], Sources]:
+        """The ACID tables of USING, those of the expressions and of the queries that they may name, and all of them."""
+        using = find_sources(self.env, self.using, self.parameters)
+        texts = [self.on, *self.texts.values(), *([self.named_queries] if self.named_queries else [])]
+        inner = {r: find_sources(self.env, r, self.parameters) for r in texts}
+        return using, inner, [*using, *(s for found in inner.values() for s in found)]
 
     def _partitions(self) -> tuple[Partition, ...] | None:
-        if not self.table.partition_keys:
-            return None
-        keys = frozenset(k.name for k in self.table.partition_keys)
-        conjuncts = self.on.conjuncts(None, keys) if self.prunes else ()
-        return pruned_partitions(self.env, self.table, conjuncts, self.target_name, self.parameters)
+        conditions = self.on if self.prunes else None
+        return partitions_left(self.env, self.table, conditions, None, self.target_name, self.parameters)
 
     def _locks(self, partitions: tuple[Partition, ...] | None) -> list[LockComponent]:
         """As Hive's branches ask for them: ``x`` on what UPDATE and DELETE may change, ``r`` for INSERT."""
-        table, settings = self.table, self.env.settings
-        exclusive = settings.value(XLOCK_WRITE)
-        strong = LockType.EXCL_WRITE if exclusive else LockType.SHARED_WRITE
+        env, table = self.env, self.table
         made = []
         if self.changes_rows:
             updates = any(c.match is not Match.NOT_MATCHED and not _is_delete(c) for c in self.statement.clauses)
-            operation = Operation.UPDATE if updates else Operation.DELETE
-            names: list[str | None] = [None]
-            if partitions is not None and len(partitions) <= settings.value(LOCK_PARTITIONS):
-                names = [partition_names(table, p) for p in partitions]
-            made += [LockComponent(strong, table.database, table.name, n, operation) for n in names]
+            made += change_locks(env, table, Operation.UPDATE if updates else Operation.DELETE, partitions)
         if Match.NOT_MATCHED in self.matches and (table.partition_keys or not made):
-            kind = strong if settings.value(XLOCK_MERGE_INSERT) else LockType.SHARED_READ
-            dynamic = bool(table.partition_keys)
-            made.append(
-                LockComponent(
-                    kind, table.database, table.name, None, Operation.INSERT, is_dynamic_partition_write=dynamic
-                )
-            )
+            lock = insert_lock(env, table, None, overwrite=False, dynamic=bool(table.partition_keys))
+            strong = env.settings.value(XLOCK_MERGE_INSERT)
+            made.append(replace(lock, type=change_lock_type(env)) if strong else lock)
         return made
 
     def _source(self, sources: Sources, snapshot: Snapshot, views: Views) -> MergeRows:
@@ -239,8 +222,7 @@ class MergeCommand:
         return bool(new)
 
     def _store_schema(self, txn: WriteTransaction) -> None:
-        [write_ids] = self.env.metastore.get_valid_write_ids([self.table.full_name], txn.valid_txns)
-        write_id = txn.allocate_write_id(self.table)
+        write_ids, write_id = txn.valid_write_ids(self.table), txn.allocate_write_id(self.table)
         now = self.env.metastore.get_table(self.table.database, self.table.name)  # its statistics have changed
         self.env.metastore.alter_table(replace(now, columns=self.table.columns), write_id=write_id, write_ids=write_ids)
 
@@ -270,7 +252,7 @@ class MergeCommand:
             bound[self.on],
             tuple(branch(c) for c in clauses),
             strict,
-            named_queries=bound[self.named_queries].removesuffix(_NO_QUERY) if self.named_queries else "",
+            named_queries=spliced_clause(bound[self.named_queries]) if self.named_queries else "",
         )
 
     def not_storable(self, branch: Branch, error: NotStorable) -> AcidError:

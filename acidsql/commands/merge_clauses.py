@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acidsql.commands.assignments import assigned_columns
+from acidsql.commands.assignments import assigned_columns, named_columns
 from acidsql.commands.places import at
 from acidsql.errors import AcidError, AnalysisError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.merge import Fits
 from acidsql.plan.target import Change
 from acidsql.plan.text import quote
-from acidsql.sql.statements import Default, Match, MergeInsert, MergeUpdate, Name, Span, WhenClause
-from acidsql.types import parse_type, to_spark
+from acidsql.plan.values import typed_default
+from acidsql.sql.statements import Default, Match, MergeInsert, MergeUpdate, Span, WhenClause
 
 _FITS = {
     Match.MATCHED: Fits.PAIR,
@@ -103,17 +103,12 @@ def _resolve(number: int, clause: WhenClause, names: Names) -> Clause:
     values: dict[str, Span | str] = {}
     for name, assignment in assigned_columns(names.table, action.assignments).items():
         value = assignment.value
-        values[name] = default_of(_column(names.table, name)) if isinstance(value, Default) else value
+        values[name] = typed_default(_column(names.table, name)) if isinstance(value, Default) else value
     return Clause(number, clause, Change.UPDATE, values)
 
 
 def _column(table: Table, name: str) -> Column:
     return next(c for c in table.all_columns if c.name == name)
-
-
-def default_of(column: Column) -> str:
-    """The default of a column, as a text of its type."""
-    return f"CAST(({column.default or 'NULL'}\n) AS {to_spark(parse_type(column.type), plain_strings=True)})"
 
 
 # --- UPDATE SET * ----------------------------------------------------------------------------------------------------
@@ -168,7 +163,7 @@ def _inserted(clause: WhenClause, action: MergeInsert, names: Names) -> dict[str
         if len(columns) != len(action.values):
             raise at(clause.span, _wrong_count(table, columns, len(action.values)))
         for column, value in zip(columns, action.values, strict=True):
-            given[column.name] = default_of(column) if isinstance(value, Default) else value
+            given[column.name] = typed_default(column) if isinstance(value, Default) else value
     starless = action.values is not None or names.source_columns is not None
     for column in table.all_columns:
         if column.name not in given and starless:
@@ -183,31 +178,11 @@ def _left_out(column: Column, clause: WhenClause, table: Table) -> str:
     if column.not_null and column.default is None:
         problem = AnalysisError(f"Column {column.name} is NOT NULL and has no default; it needs a value")
         raise at(clause.span, problem)
-    return default_of(column)
+    return typed_default(column)
 
 
 def _insert_columns(action: MergeInsert, names: Names) -> list[Column]:
-    table = names.table
-    if action.columns is None:
-        return list(table.all_columns)
-    chosen: list[Column] = []
-    for name in action.columns:
-        column = next((c for c in table.all_columns if c.name == name.text.lower()), None)
-        if column is None:
-            raise at(name.span, unknown_column(name, table))
-        if column in chosen:
-            raise at(name.span, AnalysisError(f"Column {column.name} is named twice"))
-        chosen.append(column)
-    return chosen
-
-
-def unknown_column(name: Name, table: Table) -> AcidError:
-    """The error of a column list of INSERT that names what the table does not have."""
-    return AnalysisError(
-        f"'{name.text}' in insert schema specification is not found among regular columns of {table.full_name}"
-        " nor dynamic partition columns",
-        hint=f"The columns are {', '.join(c.name for c in table.all_columns)}.",
-    )
+    return list(names.table.all_columns) if action.columns is None else named_columns(names.table, action.columns)
 
 
 def _wrong_count(table: Table, columns: Sequence[Column], count: int) -> AcidError:

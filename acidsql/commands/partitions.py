@@ -17,12 +17,12 @@ from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
 from acidsql.format.directory import directory_summary
+from acidsql.format.names import STAGING_PREFIX
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.snapshot import new_partition, partition_names
-from acidsql.plan.staging import STAGING_PREFIX
 from acidsql.plan.values import key_text
-from acidsql.settings import LOCK_PARTITIONS
+from acidsql.settings import DROP_IGNORES, LOCK_PARTITIONS
 from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec
 from acidsql.types import parse_type, to_spark
 
@@ -91,6 +91,28 @@ def whole_name(table: Table, spec: PartitionSpec, values: Values) -> str:
         )
         raise at(spec.span, AnalysisError(message))
     return partition_name(keys, [values[k] for k in keys])
+
+
+def one_partition(
+    env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]
+) -> tuple[str, Partition]:
+    """The partition that a whole clause names, and its name.
+
+    Raises:
+        AnalysisError: When the clause is not whole (see :func:`whole_name`).
+        PartitionNotFound: When it is not there.
+    """
+    values = spec_values(env, table, spec, parameters)
+    name = whole_name(table, spec, values)
+    found = env.metastore.list_partitions(table.database, table.name, [name])
+    if not found:
+        raise no_partition(spec, values)
+    return name, found[0]
+
+
+def no_partition(spec: PartitionSpec, values: Values) -> AcidError:
+    """The error of a clause that means no partition, at its place."""
+    return at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
 
 
 # --- ADD -------------------------------------------------------------------------------------------------------------
@@ -173,11 +195,13 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
             raise at(
                 span, UnsupportedError(message, hint="CREATE TABLE … LOCATION takes in a directory with its files.")
             )
-        if path == usual:
-            [write_ids] = metastore.get_valid_write_ids([table.full_name], txn.valid_txns)
-            if directory_summary(filesystem, path).max_write_id > write_ids.high_watermark:
-                message = f"Directory {path} of the new partition holds write ids that {table.full_name} never gave out"
-                raise at(span, UnsupportedError(message))
+        elif path == usual and _newest(path) > txn.valid_write_ids(table).high_watermark:
+            message = f"Directory {path} of the new partition holds write ids that {table.full_name} never gave out"
+            raise at(span, UnsupportedError(message))
+
+
+def _newest(path: str) -> int:
+    return directory_summary(fs.resolve(path)[0], path).max_write_id
 
 
 def overlap(one: str, other: str) -> bool:
@@ -228,8 +252,8 @@ def _matching(
     for spec in statement.partitions:
         values = spec_values(env, table, spec, parameters)
         matching = partitions_with(env, table, values)
-        if not matching and not statement.if_exists:
-            raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
+        if not matching and not (statement.if_exists or env.settings.value(DROP_IGNORES)):
+            raise no_partition(spec, values)
         found.update(matching)
     return found
 

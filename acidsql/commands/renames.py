@@ -14,14 +14,15 @@ from acidsql import fs
 from acidsql.commands.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
 from acidsql.commands.environment import Environment
 from acidsql.commands.moves import Move, can_move, forget_moves
-from acidsql.commands.partitions import overlap, shown, spec_values, whole_name
+from acidsql.commands.partitions import one_partition, overlap, spec_values, whole_name
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
-from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
 from acidsql.format.directory import directory_summary
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
+from acidsql.partition_names import table_directory
 from acidsql.plan.snapshot import new_partition, partition_names
-from acidsql.sql.statements import PartitionSpec, RenamePartition, RenameTable, SetLocation, Span
+from acidsql.sql.statements import RenamePartition, RenameTable, SetLocation, Span
 from acidsql.valid_ids import ValidWriteIdList
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
     with write_transaction(env, locks) as txn:
         txn.confirm(table)
         write_id = txn.allocate_write_id(table)
-        [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txn.valid_txns)
+        write_ids = txn.valid_write_ids(table)
         try:
             _rename(env, table, target, write_id, write_ids)
         except AcidError as e:
@@ -77,9 +78,9 @@ def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
     if env.metastore.find_table(database, name) is not None:
         raise AlreadyExists(f"Unable to alter table. new table {database}.{name} already exists", code=REFUSED_BY_HIVE)
     location = table.location
-    usual = fs.join(env.metastore.get_database(table.database).location, table.name)
+    usual = fs.join(env.metastore.get_database(table.database).location, table_directory(table.name))
     if env.metastore.version is None and _is_same(location, usual) and can_move(location):
-        filesystem, new = fs.resolve(fs.join(home.location, name))
+        filesystem, new = fs.resolve(fs.join(home.location, table_directory(name)))
         if filesystem.root == fs.resolve(location)[0].root:
             location = new
             if filesystem.exists(new):
@@ -138,29 +139,19 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
-    old, span = _one_partition(env, table, statement.partition, parameters), statement.new_partition.span
-    name = whole_name(table, statement.partition, spec_values(env, table, statement.partition, parameters))
+    span = statement.new_partition.span
+    name, old = one_partition(env, table, statement.partition, parameters)
     new_values = spec_values(env, table, statement.new_partition, parameters)
     target = _renamed_partition(env, table, old, name, whole_name(table, statement.new_partition, new_values), span)
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
         txn.confirm(table)
         txn.allocate_write_id(table)
-        [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txn.valid_txns)
+        write_ids = txn.valid_write_ids(table)
         try:
             _rename_partition(env, table, name, (old, target), write_ids)
         except AcidError as e:
             raise at(span, e) from e
     return env.nothing()
-
-
-def _one_partition(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]) -> Partition:
-    """The partition that a whole specification names. Raises: AnalysisError, PartitionNotFound."""
-    values = spec_values(env, table, spec, parameters)
-    name = whole_name(table, spec, values)
-    found = env.metastore.list_partitions(table.database, table.name, [name])
-    if not found:
-        raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
-    return found[0]
 
 
 def _renamed_partition(
@@ -231,11 +222,11 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
         return env.sql(statement.span.text, parameters)
     span, spec = statement.location.span, statement.partition
     path = fs.qualify(statement.location.value)
-    partition = None if spec is None else _one_partition(env, table, spec, parameters)
+    partition = None if spec is None else one_partition(env, table, spec, parameters)[1]
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
         txn.confirm(table)
         write_id = txn.allocate_write_id(table)
-        [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txn.valid_txns)
+        write_ids = txn.valid_write_ids(table)
         _check_place(txn, table, partition, path, write_ids, span)
         filesystem = fs.resolve(path)[0]
         made = not filesystem.exists(path)

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
+from acidsql.commands import shown_constraints
 from acidsql.commands.environment import Environment
-from acidsql.metastore.model import Column, Table
+from acidsql.metastore.model import STATISTICS, Column, Table
 from acidsql.plan.text import literal, quote
 from acidsql.sql.statements import ShowCreateTable
 
-STATISTICS = frozenset(
-    {
-        "COLUMN_STATS_ACCURATE",
-        "numFiles",
-        "numFilesErasureCoded",
-        "numPartitions",
-        "numRows",
-        "rawDataSize",
-        "totalSize",
-    }
-)
-"""Properties that are statistics: they are of these rows, and not of a table made anew."""
 
-
-def _column_text(column: Column) -> str:
-    parts = [f"  {quote(column.name)} {column.type}"]
-    if column.not_null:
-        parts.append("NOT NULL")
-    if column.default is not None:
-        parts.append(f"DEFAULT {column.default}")
+def _column_text(column: Column, constraints: Sequence[str]) -> str:
+    parts = [f"  {quote(column.name)} {column.type}", *constraints]
     if column.comment:
         parts.append(f"COMMENT {literal(column.comment)}")
     return " ".join(parts)
@@ -45,12 +29,14 @@ def _properties(table: Table) -> Iterator[str]:
 
 def create_table_text(table: Table) -> str:
     """The statement that makes a table like this one."""
-    columns = [_column_text(c) for c in table.columns] + [f"  CHECK ({condition})" for condition in table.checks]
+    columns = [_column_text(c, shown_constraints.of_column(table, c.name)) for c in table.columns]
+    columns += [f"  {clause}" for clause in shown_constraints.of_table(table)]
     lines = [f"CREATE TABLE {quote(table.database)}.{quote(table.name)} (", ",\n".join(columns) + ")"]
     if table.comment is not None:
         lines.append(f"COMMENT {literal(table.comment)}")
     if table.partition_keys:
-        lines.append("PARTITIONED BY (\n" + ",\n".join(_column_text(k) for k in table.partition_keys) + ")")
+        keys = [_column_text(k, shown_constraints.of_column(table, k.name)) for k in table.partition_keys]
+        lines.append("PARTITIONED BY (\n" + ",\n".join(keys) + ")")
     if table.bucket_columns:
         clustered = ", ".join(quote(c) for c in table.bucket_columns)
         lines.append(f"CLUSTERED BY ({clustered}) INTO {table.num_buckets} BUCKETS")

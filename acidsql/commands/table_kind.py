@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from acidsql.commands.columns import columns_of
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
-from acidsql.commands.show_create import STATISTICS
 from acidsql.errors import AcidError, AnalysisError, ColumnNotFound, InvalidValue, TableNotFound, UnsupportedError
-from acidsql.metastore.model import Column, Table
-from acidsql.plan.bucketing import BUCKETING_VERSION, has_bucket_hash
+from acidsql.metastore.model import (
+    BUCKETING_VERSION,
+    INSERT_ONLY,
+    LAST_DDL,
+    STATISTICS,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    Column,
+    Table,
+)
+from acidsql.plan.bucketing import has_bucket_hash
 from acidsql.plan.text import quote
 from acidsql.sql.statements import CreateTable
 from acidsql.types import parse_type
@@ -23,13 +32,11 @@ or open write ids; without it every directory there counts as committed."""
 MAX_BUCKETS = 4096
 """``BucketCodec`` has twelve bits for the number of a bucket."""
 
-_TRANSACTIONAL = "transactional"
-_PROPERTIES = "transactional_properties"
-_VALUES = {_PROPERTIES: ("default", "insert_only"), BUCKETING_VERSION: ("2", "1")}
+_VALUES = {TRANSACTIONAL_PROPERTIES: ("default", INSERT_ONLY), BUCKETING_VERSION: ("2", "1")}
 """Properties of which each table has one of a few values; the first is the usual one."""
-_OWN = (_TRANSACTIONAL, "external", VALID_WRITE_IDS, *_VALUES)
+_OWN = (TRANSACTIONAL, "external", VALID_WRITE_IDS, *_VALUES)
 """Properties that are set here, or not kept."""
-_OF_ONE_TABLE = frozenset({*STATISTICS, "transient_lastDdlTime"})
+_OF_ONE_TABLE = frozenset({*STATISTICS, LAST_DDL})
 """Properties that a table made LIKE another does not have from it."""
 
 
@@ -39,7 +46,7 @@ def is_ours(env: Environment, statement: CreateTable) -> bool:
     Raises:
         AnalysisError: When ``transactional`` is neither true nor false.
     """
-    word = (property_of(statement.properties, _TRANSACTIONAL) or "").lower()
+    word = (property_of(statement.properties, TRANSACTIONAL) or "").lower()
     if word not in ("", "true", "false"):
         message = f"'transactional' property of TBLPROPERTIES may only have value 'true': {statement.table.table}"
         raise at(statement.table.span, AnalysisError(message, sqlstate="08S01"))
@@ -73,7 +80,7 @@ def _format_problem(s: CreateTable, full_name: str) -> AcidError | None:
         message = f"{full_name} cannot be declared transactional because it's an external table"
         return AnalysisError(message, sqlstate="08S01")
     format = (s.stored_as or s.using or "orc").lower()
-    if format != "orc" and (property_of(s.properties, _PROPERTIES) or "").lower() == "insert_only":
+    if format != "orc" and (property_of(s.properties, TRANSACTIONAL_PROPERTIES) or "").lower() == INSERT_ONLY:
         return UnsupportedError(f"Insert-only tables are written as ORC, not as {format.upper()}: {full_name}")
     if format != "orc":
         message = f"The table must be stored using an ACID compliant format (such as ORC): {full_name}"
@@ -85,12 +92,13 @@ def _format_problem(s: CreateTable, full_name: str) -> AcidError | None:
 
 
 def _properties_problem(s: CreateTable, full_name: str) -> AcidError | None:
-    if (property_of(s.properties, _TRANSACTIONAL) or "").lower() == "false":
+    if (property_of(s.properties, TRANSACTIONAL) or "").lower() == "false":
         return AnalysisError(f"Table {full_name} is declared TRANSACTIONAL and transactional=false at once")
     for name, values in _VALUES.items():
         given = property_of(s.properties, name)
         if given is not None and given.lower() not in values:
-            return InvalidValue(f"Unknown value for {name}: {given}", hint=f"One of {', '.join(sorted(values))}.")
+            hint = f"One of {', '.join(sorted(values))}."
+            return InvalidValue(f"Unknown value for {name}: {given}", sqlstate="08S01", hint=hint)
     return None
 
 
@@ -99,7 +107,7 @@ def table_parameters(given: Mapping[str, str], inherited: Mapping[str, str]) -> 
     made = {k: v for k, v in {**inherited, **given}.items() if k.lower() not in _OWN}
     for name, values in _VALUES.items():
         made[name] = (property_of(given, name) or property_of(inherited, name) or values[0]).lower()
-    return {**made, _TRANSACTIONAL: "true", "transient_lastDdlTime": str(int(time.time()))}
+    return {**made, TRANSACTIONAL: "true", LAST_DDL: str(int(time.time()))}
 
 
 def bucket_columns(statement: CreateTable, columns: Sequence[Column]) -> tuple[str, ...]:
@@ -160,7 +168,7 @@ def made_like(env: Environment, statement: CreateTable) -> Table:
         "",
         "",
         "",
-        found.columns,
+        tuple(replace(c, default_name=None, not_null_name=None) for c in found.columns),
         found.partition_keys,
         kept if is_acid else {},
         found.comment,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,31 +10,30 @@ from dataclasses import dataclass, field, replace
 from acidsql.commands.environment import Environment
 from acidsql.errors import (
     AcidError,
-    LockTimeout,
     NoSuchTransaction,
     TransactionAborted,
     TransactionError,
 )
 from acidsql.metastore.model import (
+    BUCKETING_VERSION,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
     LockComponent,
     LockRequest,
-    LockResponse,
-    LockState,
     Operation,
     Partition,
     Table,
 )
+from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.failures import own_failures
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
-from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, SNAPSHOT_RETRIES
-from acidsql.valid_ids import ValidTxnList
+from acidsql.settings import SNAPSHOT_RETRIES
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
 
-PAUSE_GROWTH = 1.3
-
-_ESSENTIAL = ("transactional", "transactional_properties", "bucketing_version", "external")
+_ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
 
 
 @dataclass
@@ -46,6 +44,7 @@ class WriteTransaction:
     id: int
     stagings: list[Staging] = field(default_factory=list)
     _txns: ValidTxnList | None = None
+    _write_ids: dict[str, int] = field(default_factory=dict)
 
     @property
     def valid_txns(self) -> ValidTxnList:
@@ -79,7 +78,15 @@ class WriteTransaction:
 
     def allocate_write_id(self, table: Table) -> int:
         """The write id in a table: taken after lock and snapshot, or deletes could miss rows (Hive's ``Driver``)."""
-        return self.env.metastore.allocate_table_write_id(self.id, table.database, table.name)
+        if table.full_name not in self._write_ids:
+            found = self.env.metastore.allocate_table_write_id(self.id, table.database, table.name)
+            self._write_ids[table.full_name] = found
+        return self._write_ids[table.full_name]
+
+    def valid_write_ids(self, table: Table) -> ValidWriteIdList:
+        """The write ids of a table that this statement's snapshot sees."""
+        [found] = self.env.metastore.get_valid_write_ids([table.full_name], self.valid_txns)
+        return found
 
     def outdate_caches(self, table: Table) -> None:
         """Make the other engines of a Hive Metastore see partitions that come or go.
@@ -109,6 +116,7 @@ class WriteTransaction:
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         places = {partition_names(table, p): p.location for p in known}
+        metastore.heartbeat(txn_id=self.id)  # whoever was taken for dead must not publish: the cleaner may have been
         staging.publish(places)
         if not names:
             return
@@ -117,8 +125,7 @@ class WriteTransaction:
             metastore.add_partitions([new_partition(table, name) for name in names if name not in places])
         if dynamic is not None:
             metastore.add_dynamic_partitions(self.id, write_id, table.database, table.name, names, dynamic)
-        [write_ids] = metastore.get_valid_write_ids([table.full_name], self.valid_txns)
-        metastore.update_statistics(table, write_id, write_ids, staging.changes)
+        metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
 
 
 def _essence(table: Table) -> Table:
@@ -186,7 +193,8 @@ def _open_and_lock(env: Environment, components: Sequence[LockComponent]) -> int
         try:
             with env.heartbeats.keep_alive(txn_id):
                 if components:
-                    wait_for_lock(env, LockRequest(tuple(components), txn_id, env.user, env.host, env.agent))
+                    request = LockRequest(tuple(components), txn_id, env.user, env.host, env.agent)
+                    wait_for_lock(env.metastore, env.settings, request)
                 conflict = env.metastore.get_latest_txn_in_conflict(txn_id) if components else None
         except BaseException as error:
             if _aborted(env, txn_id, error):
@@ -199,44 +207,4 @@ def _open_and_lock(env: Environment, components: Sequence[LockComponent]) -> int
     raise TransactionError(
         "The statement's snapshot was outdated each time when its locks were granted",
         hint=f"Raise {SNAPSHOT_RETRIES.name}, or let fewer writers work on the same rows.",
-    )
-
-
-def wait_for_lock(env: Environment, request: LockRequest) -> LockResponse:
-    """Ask for locks and wait until they are granted, with growing pauses.
-
-    Raises:
-        LockTimeout: When ``acidsql.lock.timeout`` or ``hive.lock.numretries`` is used up; names the holder.
-    """
-    settings = env.settings
-    deadline = time.monotonic() + settings.value(LOCK_WAIT)
-    pause, tries = env.metastore.lock_pause, settings.value(LOCK_RETRIES)
-    response = env.metastore.lock(request)
-    while response.state is LockState.WAITING:
-        if tries <= 0 or time.monotonic() >= deadline:
-            raise LockTimeout(
-                _who_holds(response),
-                code=10307,
-                hint="SHOW LOCKS lists the holders; acidsql.lock.timeout bounds the wait.",
-            )
-        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
-        pause, tries = min(pause * PAUSE_GROWTH, settings.value(LOCK_SLEEP)), tries - 1
-        response = env.metastore.check_lock(response.lock_id)
-    return response
-
-
-def _who_holds(response: LockResponse) -> str:
-    held = response.blocked_by
-    if held is None:
-        return "Lock not granted in time"
-    place = ".".join(p for p in (held.database, held.table, held.partition) if p)
-    owner = f"transaction {held.txn_id}" if held.txn_id else f"lock {held.lock_id}"
-    since = (
-        ""
-        if held.acquired_ms is None
-        else f" since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(held.acquired_ms / 1000))}"
-    )
-    return (
-        f"Lock not granted in time: {place} is locked {held.type.name} by {owner} of {held.user}@{held.host}"
-        f" ({held.agent_info or 'unknown agent'}){since}"
     )

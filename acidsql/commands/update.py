@@ -9,26 +9,27 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.commands.assignments import assigned_columns
-from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, pruned_partitions, read_locks, search_of
+from acidsql.commands.binding import Snapshot, Sources, bind, find_sources, partitions_left, read_locks, search_of
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explained, TargetRead
+from acidsql.commands.locking import change_locks
 from acidsql.commands.places import at
 from acidsql.commands.query import table_frame
 from acidsql.commands.transaction import WriteTransaction, write_transaction
-from acidsql.commands.truncate import truncate_table
-from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
+from acidsql.commands.truncate import TruncateCommand, refuse_not_managed
+from acidsql.metastore.model import Operation, Partition, Table
 from acidsql.plan.local import estimated_bytes
 from acidsql.plan.nanoseconds import kept_timestamps, refuse_finer
 from acidsql.plan.scan import RAW_KEY, ROW_ID, snapshot_frame
-from acidsql.plan.snapshot import partition_names
-from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.target import IDENTITY, Change, Target, Written
 from acidsql.plan.text import quote
 from acidsql.plan.values import NotStorable, store_assignment
 from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
-from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS, NANOSECONDS, XLOCK_WRITE
+from acidsql.settings import DRIVER_WRITE_ROWS, NANOSECONDS
 from acidsql.sql.references import References, analyse_expression
 from acidsql.sql.statements import Default, Delete, Span, Update
+from acidsql.sql.with_clause import cte_names, named_queries, spliced_clause
 
 JOB_BYTES = 256 << 20
 """A statement without WHERE over more than this goes straight to a Spark job."""
@@ -38,6 +39,8 @@ class _RowChange(ABC):
     """What UPDATE and DELETE share: a table, an optional condition, and the identity of the rows that meet it."""
 
     operation: Operation
+    directories: Sequence[str]
+    """The kinds of directories that it writes."""
 
     def __init__(self, env: Environment, statement: Update | Delete, parameters: Mapping[str, Any]) -> None:
         self.env = env
@@ -45,13 +48,21 @@ class _RowChange(ABC):
         self.statement = statement
         self.table: Table = env.changeable_table(statement.table)
         self.alias = statement.alias.text if statement.alias else None
+        self.named_queries = named_queries(statement.with_clause)
         self.where = self._analyse(statement.where) if statement.where else None
 
+    @property
+    def name(self) -> str:
+        """The name by which the expressions call the table."""
+        return self.alias or self.table.name
+
     def _analyse(self, span: Span) -> References:
-        return analyse_expression(span, target=self.statement.table, alias=self.alias)
+        ctes = cte_names(self.statement.with_clause)
+        return analyse_expression(span, target=self.statement.table, alias=self.alias, ctes=ctes)
 
     def _expressions(self) -> list[References]:
-        return [self.where] if self.where else []
+        """The user's expressions, and the queries that they may name."""
+        return [r for r in (self.named_queries, self.where) if r is not None]
 
     @abstractmethod
     def _values(self, bound: Mapping[References, str]) -> list[str]:
@@ -64,7 +75,8 @@ class _RowChange(ABC):
         partitions = self._partitions()
         if partitions is not None and not partitions:
             return Written()
-        locks = self._locks(partitions) + read_locks(s for found in sources.values() for s in found)
+        read = [s for found in sources.values() for s in found]
+        locks = [*change_locks(env, table, self.operation, partitions), *read_locks(read)]
         with write_transaction(env, locks) as txn, Views(env.spark) as views:
             txn.confirm(table, partitions)
             changes = self._plan(Snapshot(env, txn.valid_txns), sources, partitions, views)
@@ -78,25 +90,13 @@ class _RowChange(ABC):
         read = [s for found in sources.values() for s in found]
         partitions = self._partitions()
         changes = None if partitions == () else self._plan(snapshot, sources, partitions, views)
-        search = search_of(self.table, self.where, None, self.alias or self.table.name, self.parameters)
-        locks = [*self._locks(partitions), *read_locks(read)]
-        return [Explained(self.table, locks, TargetRead(partitions, search), read, changes)]
+        search = search_of(self.table, self.where, None, self.name, self.parameters)
+        locks = [*change_locks(self.env, self.table, self.operation, partitions), *read_locks(read)]
+        writes = [] if changes is None else self.directories
+        return [Explained(self.table, locks, TargetRead(partitions, search), read, changes, writes=writes)]
 
     def _partitions(self) -> tuple[Partition, ...] | None:
-        if not self.table.partition_keys:
-            return None
-        keys = frozenset(k.name for k in self.table.partition_keys)
-        conjuncts: Sequence[Span] = self.where.conjuncts(None, keys) if self.where else ()
-        return pruned_partitions(self.env, self.table, conjuncts, self.alias or self.table.name, self.parameters)
-
-    def _locks(self, partitions: tuple[Partition, ...] | None) -> list[LockComponent]:
-        """EXCL_WRITE on what may change (Hive's ``hive.txn.xlock.write``): the partitions left, or the table."""
-        exclusive = self.env.settings.value(XLOCK_WRITE)
-        kind = LockType.EXCL_WRITE if exclusive else LockType.SHARED_WRITE
-        table, names = self.table, [None]
-        if partitions is not None and len(partitions) <= self.env.settings.value(LOCK_PARTITIONS):
-            names = [partition_names(table, p) for p in partitions]  # type: ignore[misc]
-        return [LockComponent(kind, table.database, table.name, n, self.operation) for n in names]
+        return partitions_left(self.env, self.table, self.where, None, self.name, self.parameters)
 
     def _plan(
         self,
@@ -110,16 +110,17 @@ class _RowChange(ABC):
         seen = snapshot.of(table, partitions)
         if all(p.state.is_empty for p in seen.partitions):
             return None
-        search = search_of(table, self.where, None, self.alias or table.name, self.parameters)
+        search = search_of(table, self.where, None, self.name, self.parameters)
         view = views.add(snapshot_frame(env.spark, seen, row_id=True, raw_keys=True, search=search))
         bound = {r: bind(env, r, found, snapshot, views) for r, found in sources.items()}
-        name = quote(self.alias or table.name)
+        name = quote(self.name)
         values = self._values(bound)
-        identity = [f"{name}.{quote(ROW_ID)}.{part} AS {part}" for part in ("writeId", "bucketId", "rowId")]
+        identity = [f"{name}.{quote(ROW_ID)}.{part} AS {part}" for part in IDENTITY]
         keys = [f"{name}.{quote(f'{RAW_KEY}{i}')} AS k{i}" for i in range(len(table.partition_keys))]
         columns = ",\n".join([*(f"{v} AS v{i}" for i, v in enumerate(values)), *identity, *keys])
         where = f" WHERE {bound[self.where]}\n" if self.where else ""
-        raw = env.sql(f"SELECT {columns}\nFROM {view} AS {name}{where}", self.parameters)
+        head = f"{spliced_clause(bound[self.named_queries])}\n" if self.named_queries else ""
+        raw = env.sql(f"{head}SELECT {columns}\nFROM {view} AS {name}{where}", self.parameters)
         if not values:
             return raw
         stored = self._stored(raw)
@@ -165,6 +166,7 @@ class UpdateCommand(_RowChange):
     """
 
     operation = Operation.UPDATE
+    directories = ("delete_delta", "delta")
 
     def __init__(self, env: Environment, statement: Update, parameters: Mapping[str, Any]) -> None:
         super().__init__(env, statement, parameters)
@@ -187,7 +189,7 @@ class UpdateCommand(_RowChange):
             raise at(value.span if isinstance(value, Default) else value, e) from e
 
     def _values(self, bound: Mapping[References, str]) -> list[str]:
-        name = quote(self.alias or self.table.name)
+        name = quote(self.name)
         made = []
         for column in self.table.columns:
             assignment = self.assignments.get(column.name)
@@ -213,6 +215,7 @@ class DeleteCommand(_RowChange):
     """
 
     operation = Operation.DELETE
+    directories = ("delete_delta",)
 
     def _values(self, bound: Mapping[References, str]) -> list[str]:
         return []
@@ -224,10 +227,17 @@ def update(env: Environment, statement: Update, parameters: Mapping[str, Any]) -
 
 
 def delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run DELETE; the row of counts. Of an insert-only table all rows can go at once, as in Hive, or none."""
-    table = env.find_table(statement.table)
-    if table is not None and table.is_insert_only and statement.where is None:
-        gone = table_frame(env, statement.table).count()
-        truncate_table(env, table)
+    """Run DELETE; the row of counts. Of an insert-only table all rows can go at once, as in Hive, or none.
+
+    Raises:
+        AnalysisError: As TRUNCATE, which Hive makes of a DELETE without a condition, of an external table (Hive 10146).
+    """
+    name = statement.table
+    table = env.registered(name) if statement.where is None else None
+    if statement.where is None and not (table is not None and (table.is_transactional or table.is_view)):
+        refuse_not_managed(env, name)
+    if table is not None and table.is_insert_only:
+        gone = table_frame(env, name).count()
+        TruncateCommand(env, table).run()
         return env.counts(deleted=gone)
     return env.counts(deleted=DeleteCommand(env, statement, parameters).run().deleted)

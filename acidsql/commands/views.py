@@ -16,16 +16,23 @@ from acidsql.commands.places import at
 from acidsql.commands.query import pinned
 from acidsql.commands.transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
-from acidsql.metastore.model import Column, LockComponent, LockType, Table
+from acidsql.metastore.model import (
+    LAST_DDL,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    VIRTUAL_VIEW,
+    Column,
+    LockComponent,
+    LockType,
+    Table,
+)
 from acidsql.plan.text import quote
+from acidsql.plan.values import CHAR_TYPE
 from acidsql.plan.views import Views
+from acidsql.settings import DROP_IGNORES
 from acidsql.sql.references import VIRTUAL_COLUMNS, References, TableReference, analyse_query
 from acidsql.sql.statements import CreateView, DropView, Name, Span
 from acidsql.types import parse_type, to_hive
-
-VIRTUAL_VIEW = "VIRTUAL_VIEW"
-_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark keeps that a column of strings is of a char or varchar type."""
 
 
 class CreateViewCommand:
@@ -86,7 +93,7 @@ class CreateViewCommand:
             raise self._at_name(AlreadyExists(f"Table already exists: {self.full_name}"))
         if there is None and env.spark.catalog.tableExists(f"{quote(self.database)}.{quote(self.name)}"):
             raise self._at_name(AlreadyExists(f"Spark has a table or view {self.full_name} already"))
-        if any(k.lower() in ("transactional", "transactional_properties") for k in self.statement.properties):
+        if any(k.lower() in (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES) for k in self.statement.properties):
             raise at(name.span, AnalysisError(f"A view is not transactional: {self.full_name}"))
 
     def _refuse_cycle(self, sources: Sources) -> None:
@@ -120,7 +127,7 @@ class CreateViewCommand:
             self.name,
             "",
             columns,
-            parameters={**statement.properties, "transient_lastDdlTime": str(int(time.time()))},
+            parameters={**statement.properties, LAST_DDL: str(int(time.time()))},
             comment=statement.comment,
             table_type=VIRTUAL_VIEW,
             owner=self.env.user,
@@ -155,7 +162,7 @@ class CreateViewCommand:
     @staticmethod
     def _type(field: StructField, name: str, place: Span) -> str:
         try:
-            return to_hive(parse_type(field.metadata.get(_CHAR_TYPE) or field.dataType.simpleString()))
+            return to_hive(parse_type(field.metadata.get(CHAR_TYPE) or field.dataType.simpleString()))
         except AcidError as e:
             message = f"Column {name} is of a type that views of the metastore cannot have: {e.message}"
             raise at(place, UnsupportedError(message, hint="CAST it to another type.")) from e
@@ -223,7 +230,7 @@ def drop_view(env: Environment, statement: DropView, parameters: Mapping[str, An
     if view is None:
         if env.known_to_spark(name):
             return env.sql(statement.span.text, parameters)
-        if statement.if_exists:
+        if statement.if_exists or env.settings.value(DROP_IGNORES):
             return env.nothing()
         raise at(name.span, TableNotFound(f"Table not found {env.database_of(name)}.{name.table.lower()}"))
     if not view.is_view:

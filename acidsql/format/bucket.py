@@ -10,10 +10,16 @@ from dataclasses import dataclass
 
 from acidsql.errors import AcidError, CorruptFile
 
-MAX_WRITER_ID = 4095
-MAX_STATEMENT_ID = 4095
+VERSION_SHIFT = 29
+WRITER_SHIFT = 16
+WRITER_MASK = 0x0FFF0000
+STATEMENT_MASK = 0x0FFF
 
-_VERSION = 1 << 29
+MAX_WRITER_ID = WRITER_MASK >> WRITER_SHIFT
+MAX_STATEMENT_ID = STATEMENT_MASK
+
+_VERSION = 1 << VERSION_SHIFT
+_VERSION_MASK = 0xE0000000
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ def encode(writer_id: int, statement_id: int = 0) -> int:
             f"Statement id {statement_id} is out of range: a transaction has at most {MAX_STATEMENT_ID + 1} statements",
             hint="Commit, and go on in a new transaction.",
         )
-    return _VERSION | writer_id << 16 | max(0, statement_id)
+    return _VERSION | writer_id << WRITER_SHIFT | max(0, statement_id)
 
 
 def decode(prop: int) -> BucketProperty:
@@ -54,9 +60,9 @@ def decode(prop: int) -> BucketProperty:
     Raises:
         CorruptFile: When the value is of a version that nobody knows.
     """
-    version = (prop & 0xE0000000) >> 29
+    version = (prop & _VERSION_MASK) >> VERSION_SHIFT
     if version == 0:
         return BucketProperty(0, prop, 0)
     if version != 1:
         raise CorruptFile(f"Bucket value {prop} is of unknown version {version}")
-    return BucketProperty(1, (prop & 0x0FFF0000) >> 16, prop & 0x0FFF)
+    return BucketProperty(1, (prop & WRITER_MASK) >> WRITER_SHIFT, prop & STATEMENT_MASK)

@@ -269,7 +269,7 @@ class _Selection:
 
     def _is_compacted(self, base: _Base) -> bool:
         """Whether a compactor made the base, not INSERT OVERWRITE or TRUNCATE (``isCompactedBase``)."""
-        return base.name.visibility_txn > 0 or _data_format(self._fs, base.path) == "compacted"
+        return base.name.visibility_txn > 0 or data_format(self._fs, base.path) == "compacted"
 
     def _too_old(self, oldest: _Base) -> SnapshotTooOld:
         open_ids = ", ".join(map(str, self._write_ids.open_ids)) or "none"
@@ -360,8 +360,8 @@ def _parse(entry: FileStatus) -> BaseName | DeltaName | None:
     return name
 
 
-def _data_format(fs: FileSystem, base: str) -> str | None:
-    """The ``dataFormat`` of a base's ``_metadata_acid``, None where there is no such file.
+def data_format(fs: FileSystem, base: str) -> str | None:
+    """The ``dataFormat`` of a base's ``_metadata_acid``: ``compacted``, ``truncated`` or ``dropped``; None without it.
 
     Raises:
         CorruptFile: When it is of a version or format that is not known: nobody can say what the base means then.
@@ -369,11 +369,11 @@ def _data_format(fs: FileSystem, base: str) -> str | None:
     path = join(base, names.METADATA_FILE)
     try:
         found = json.loads(fs.read_bytes(path))
-        version, data_format = found["thisFileVersion"], found["dataFormat"]
+        version, what = found["thisFileVersion"], found["dataFormat"]
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as e:
         raise CorruptFile(f"{path} cannot be understood: {e}") from e
-    if version != "0" or data_format not in ("compacted", "truncated", "dropped"):
-        raise CorruptFile(f"{path} has an unknown version or format: {version!r}, {data_format!r}")
-    return str(data_format)
+    if version != "0" or what not in ("compacted", "truncated", "dropped"):
+        raise CorruptFile(f"{path} has an unknown version or format: {version!r}, {what!r}")
+    return str(what)

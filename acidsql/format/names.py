@@ -17,6 +17,8 @@ ACID_VERSION_FILE = "_orc_acid_version"
 ACID_VERSION = b"2"
 METADATA_FILE = "_metadata_acid"
 SIDE_FILE_SUFFIX = "_flush_length"
+STAGING_PREFIX = "_tmp_"
+"""What is not at its place yet, or is on its way out: a name that every engine skips."""
 NO_STATEMENT = -1
 MIN_LONG = -(2**63)
 """Write id of the base that the first compaction of a converted table makes when nothing was written since."""

@@ -12,7 +12,7 @@ import pyorc
 from pyarrow import orc
 
 from acidsql.errors import CorruptFile
-from acidsql.format.schema import EVENT_COLUMNS, KEY_COLUMNS, ROW
+from acidsql.format.schema import ROW
 from acidsql.format.tail import OrcFooter
 from acidsql.format.values import CONVERTERS
 from acidsql.fs import FileSystem
@@ -20,16 +20,13 @@ from acidsql.types import Array, HiveType, Map, Primitive, Struct, contains
 
 Numbers = npt.NDArray[np.int64]
 
+_TIMESTAMPS = ("timestamp", "timestamp with local time zone")
 _PER_MICROSECOND = 1000
 
 
 def timestamp_columns(columns: Sequence[HiveType]) -> tuple[int, ...]:
     """Positions of the columns with timestamps in them."""
-    return tuple(i for i, t in enumerate(columns) if contains(t, "timestamp") or _has_local(t))
-
-
-def _has_local(t: HiveType) -> bool:
-    return contains(t, "timestamp with local time zone")
+    return tuple(i for i, t in enumerate(columns) if any(contains(t, name) for name in _TIMESTAMPS))
 
 
 def finer_rows(fs: FileSystem, path: str, footer: OrcFooter, columns: Sequence[int]) -> Numbers:
@@ -108,20 +105,3 @@ def _is_finer(value: Any, t: HiveType) -> bool:
     if isinstance(t, Struct):
         return any(_is_finer(v, field) for v, (_, field) in zip(value, t.fields, strict=True))
     return False
-
-
-def keys_at(fs: FileSystem, path: str, footer: OrcFooter, rows: Numbers) -> pa.Table:
-    """The identities of some rows of a file of events: ``originalTransaction``, ``bucket``, ``rowId``.
-
-    Raises:
-        CorruptFile: When it is not an ORC file, or not a whole one.
-    """
-    lower = [name.lower() for name in footer.field_names]
-    places = [lower.index(name.lower()) for name in KEY_COLUMNS]
-    try:
-        table = orc.ORCFile(pa.BufferReader(fs.read_bytes(path))).read(columns=sorted(places))
-    except (pa.ArrowException, OSError, ValueError) as e:
-        raise CorruptFile(f"{path} is not an ORC file, or not a whole one: {e}") from e
-    by_place = dict(zip(sorted(places), table.columns, strict=True))
-    assert len(EVENT_COLUMNS) == len(footer.field_names)
-    return pa.table([by_place[p] for p in places], names=list(KEY_COLUMNS)).take(pa.array(rows))

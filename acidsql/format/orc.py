@@ -38,9 +38,9 @@ __all__ = [
     "Event",
     "OrcFooter",
     "Stripe",
-    "read_delete_keys",
     "read_events",
     "read_footer",
+    "read_keys",
     "write_deletes",
     "write_empty",
     "write_inserts",
@@ -54,7 +54,7 @@ _BATCH_ROWS = 1024
 _NEVER = 1 << 50
 """A stripe size that is never reached: pyorc must not end a stripe where this module does not know of it."""
 
-_COMPRESSIONS = {
+COMPRESSIONS = {
     "none": pyorc.CompressionKind.NONE,
     "zlib": pyorc.CompressionKind.ZLIB,
     "snappy": pyorc.CompressionKind.SNAPPY,
@@ -254,15 +254,15 @@ def _write(
     metadata: dict[str, bytes],
     compression: str,
 ) -> None:
-    if compression not in _COMPRESSIONS:
-        raise UnsupportedError(f"Compression {compression!r} cannot be written", hint=f"One of {list(_COMPRESSIONS)}")
+    if compression not in COMPRESSIONS:
+        raise UnsupportedError(f"Compression {compression!r} cannot be written", hint=f"One of {list(COMPRESSIONS)}")
     with fs.open_write(path) as file:
         writer = pyorc.Writer(
             file,
-            _pyorc_type(schema),
+            pyorc_type(schema),
             batch_size=stripes.batch_rows,
             stripe_size=_NEVER,
-            compression=_COMPRESSIONS[compression],
+            compression=COMPRESSIONS[compression],
             converters=CONVERTERS,
         )
         for number, events in enumerate(parts):
@@ -279,7 +279,7 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _pyorc_type(t: HiveType) -> pyorc.TypeDescription:
+def pyorc_type(t: HiveType) -> pyorc.TypeDescription:
     """The type as pyorc has it. A tree, not a text: a text cannot hold every name."""
     if t == Primitive(LOCAL_TIMESTAMP):
         instant = pyorc.TimestampInstant()
@@ -294,10 +294,10 @@ def _pyorc_type(t: HiveType) -> pyorc.TypeDescription:
     if isinstance(t, Varchar):
         return pyorc.VarChar(t.length)
     if isinstance(t, Array):
-        return pyorc.Array(_pyorc_type(t.element))
+        return pyorc.Array(pyorc_type(t.element))
     if isinstance(t, Map):
-        return pyorc.Map(_pyorc_type(t.key), _pyorc_type(t.value))
-    return _Fields({name: _pyorc_type(field) for name, field in t.fields})
+        return pyorc.Map(pyorc_type(t.key), pyorc_type(t.value))
+    return _Fields({name: pyorc_type(field) for name, field in t.fields})
 
 
 class _Fields(pyorc.Struct):
@@ -324,8 +324,8 @@ class _Fields(pyorc.Struct):
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_delete_keys(fs: FileSystem, path: str) -> pa.Table:
-    """The keys of a file of delete events, in the order of the file.
+def read_keys(fs: FileSystem, path: str) -> pa.Table:
+    """The keys of the events of a file, in the order of the file.
 
     Returns:
         Columns ``originalTransaction`` (int64), ``bucket`` (int32), ``rowId`` (int64), ``currentTransaction`` (int64).

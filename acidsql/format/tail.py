@@ -7,7 +7,8 @@ of ORC's ``orc_proto.proto``: postscript (never compressed), before it the foote
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -16,15 +17,16 @@ import pyarrow as pa
 from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.schema import AcidSchema, is_acid_schema
 from acidsql.fs import FileSystem
-from acidsql.protobuf import bytes_of, number_of, numbers_of, read_message, read_varint
+from acidsql.protobuf import Message, bytes_of, number_of, numbers_of, read_message, read_varint
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
 
 MAGIC = b"ORC"
 
 _FIRST_READ = 16 * 1024
-_COMPRESSIONS = ("none", "zlib", "snappy", "lzo", "lz4", "zstd")
-_LIST, _MAP, _STRUCT, _DECIMAL, _VARCHAR, _CHAR = 10, 11, 12, 14, 16, 17
-_PRIMITIVE_KINDS = {
+COMPRESSION_CODES = ("none", "zlib", "snappy", "lzo", "lz4", "zstd")
+"""By ``CompressionKind``."""
+LIST, MAP, STRUCT, DECIMAL, VARCHAR, CHAR = 10, 11, 12, 14, 16, 17
+PRIMITIVE_KINDS = {
     0: "boolean",
     1: "tinyint",
     2: "smallint",
@@ -95,15 +97,70 @@ def read_footer(fs: FileSystem, path: str, length: int | None = None) -> OrcFoot
             have.
     """
     with fs.open_read(path) as file:
-        try:
-            return _read(file, length)
-        except (ValueError, IndexError, KeyError, zlib.error, pa.ArrowInvalid, OSError) as e:
-            raise CorruptFile(f"{path} is not an ORC file, or not a whole one") from e
-        except UnsupportedError as e:
-            raise UnsupportedError(f"{path}: {e.message}", hint=e.hint) from e
+        return footer_of(read_tail(file, path, length), path)
 
 
-def _read(file: BinaryIO, length: int | None) -> OrcFooter:
+@dataclass(frozen=True)
+class Tail:
+    """The messages at the end of an ORC file, as they stand there.
+
+    Attributes:
+        postscript, footer: ``PostScript`` and ``Footer``.
+        packed_statistics: Statistics of the stripes (``Metadata``), packed; empty where they were not asked for.
+        size: Where the file ends.
+    """
+
+    postscript: Message
+    footer: Message
+    packed_statistics: bytes
+    size: int
+
+    @property
+    def compression(self) -> str:
+        """One of :data:`COMPRESSION_CODES`."""
+        return COMPRESSION_CODES[number_of(self.postscript, 2)]
+
+    @property
+    def stripe_statistics(self) -> list[bytes]:
+        """``StripeStatistics`` of each stripe; empty where the file has none."""
+        found = read_message(_expand(self.packed_statistics, self.compression))
+        return [bytes_of(one) for one in found.get(1, [])]
+
+
+@contextmanager
+def _as_errors_of(name: str) -> Iterator[None]:
+    """What does not fit in bytes from outside, as an error that names the file."""
+    try:
+        yield
+    except (ValueError, IndexError, KeyError, zlib.error, pa.ArrowInvalid, OSError) as e:
+        raise CorruptFile(f"{name} is not an ORC file, or not a whole one") from e
+    except UnsupportedError as e:
+        raise UnsupportedError(f"{name}: {e.message}", hint=e.hint) from e
+
+
+def read_tail(file: BinaryIO, name: str, length: int | None = None, *, statistics: bool = False) -> Tail:
+    """Read the tail of an ORC file.
+
+    Args:
+        file: The file.
+        name: What it is called in errors.
+        length: Where it ends, as for :func:`read_footer`.
+        statistics: Whether the statistics of the stripes are read, too.
+
+    Raises:
+        CorruptFile, UnsupportedError: As by :func:`read_footer`.
+    """
+    with _as_errors_of(name):
+        return _read(file, length, statistics)
+
+
+def footer_of(tail: Tail, name: str) -> OrcFooter:
+    """What a tail says. Errors as by :func:`read_footer`."""
+    with _as_errors_of(name):
+        return _footer(tail.footer, tail.size, tail.compression)
+
+
+def _read(file: BinaryIO, length: int | None, statistics: bool) -> Tail:
     size = file.seek(0, 2)
     if length is not None:
         if length > size:
@@ -115,16 +172,17 @@ def _read(file: BinaryIO, length: int | None) -> OrcFooter:
     postscript = read_message(tail[-1 - tail[-1] : -1])
     if postscript.get(8000) != [MAGIC]:
         raise ValueError("it does not end like one")
-    footer_length = number_of(postscript, 1)
-    compression = _COMPRESSIONS[number_of(postscript, 2)]
-    whole = footer_length + tail[-1] + 1
+    footer_length, statistics_length = number_of(postscript, 1), number_of(postscript, 5) if statistics else 0
+    compression = COMPRESSION_CODES[number_of(postscript, 2)]
+    whole = statistics_length + footer_length + tail[-1] + 1
     if whole > len(tail):
         tail = _last(file, size, whole)
     start = len(tail) - whole
     if start < 0:
         raise ValueError("its footer is longer than the file")
-    footer = read_message(_expand(tail[start : start + footer_length], compression))
-    return _footer(footer, size, compression)
+    middle = start + statistics_length
+    footer = read_message(_expand(tail[middle : middle + footer_length], compression))
+    return Tail(postscript, footer, tail[start:middle], size)
 
 
 def _last(file: BinaryIO, size: int, count: int) -> bytes:
@@ -166,20 +224,20 @@ def _type(types: list[dict[int, list[int | bytes]]], at: int) -> HiveType:
     """The type tree below column ``at``."""
     found = types[at]
     kind = number_of(found, 1)
-    if kind in _PRIMITIVE_KINDS:
-        return Primitive(_PRIMITIVE_KINDS[kind])
-    if kind == _DECIMAL:
+    if kind in PRIMITIVE_KINDS:
+        return Primitive(PRIMITIVE_KINDS[kind])
+    if kind == DECIMAL:
         return Decimal(number_of(found, 5) or 38, number_of(found, 6))
-    if kind in (_CHAR, _VARCHAR):
-        return (Char if kind == _CHAR else Varchar)(number_of(found, 4))
+    if kind in (CHAR, VARCHAR):
+        return (Char if kind == CHAR else Varchar)(number_of(found, 4))
     below = [_type(types, child) for child in numbers_of(found.get(2, [])) if child > at]
-    if kind == _STRUCT:
+    if kind == STRUCT:
         names = (bytes_of(name).decode() for name in found.get(3, []))
         return Struct(tuple(zip(names, below, strict=True)))
-    if kind == _LIST:
+    if kind == LIST:
         (element,) = below
         return Array(element)
-    if kind == _MAP:
+    if kind == MAP:
         key, value = below
         return Map(key, value)
     raise UnsupportedError("it has a column of a type that cannot be read, such as uniontype")

@@ -22,7 +22,7 @@ from acidsql.errors import AcidError
 from acidsql.format.calendar import REFORM_DAY, SECONDS_PER_DAY, from_days, to_hybrid, to_proleptic
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
 
-_LEAVES: dict[str, pa.DataType] = {
+LEAVES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
@@ -56,9 +56,17 @@ class _StoredTimestamp(_Stored):
 
 
 class _StoredDecimal(_Stored):
+    """Gives a text, as pyorc has it; takes that or the unscaled number."""
+
     @staticmethod
     def to_orc(*args: Any, **_: Any) -> Any:
-        return args[2]
+        _, scale, value = args
+        return _unscaled(value, scale) if isinstance(value, str) else value
+
+
+def _unscaled(text: str, scale: int) -> int:
+    whole, _, fraction = text.partition(".")
+    return int(whole + fraction.ljust(scale, "0"))
 
 
 CONVERTERS: dict[TypeKind, type[ORCConverter]] = {
@@ -103,9 +111,9 @@ def _convert(column: pa.Array, t: HiveType) -> Sequence[Any]:
         return _timestamps(column)
     if t.name == LOCAL_TIMESTAMP:
         return _instants(column)
-    if t.name not in _LEAVES:
+    if t.name not in LEAVES:
         raise AcidError(f"Values of type {t.name} cannot be written")
-    values = _cast(column, _LEAVES[t.name])
+    values = _cast(column, LEAVES[t.name])
     if t.name == "date":
         return _dates(values)
     return values.to_pylist()  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ in the JVM that Spark runs in, which the session hands in by :func:`attach`.
 
 from acidsql.fs.hadoop import HadoopFileSystem
 from acidsql.fs.jvm import attach, detach
+from acidsql.fs.listed import ListedOnce
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileStatus, FileSystem
 from acidsql.fs.resolve import absolute, is_local, join, qualify, resolve, spark_path
@@ -15,6 +16,7 @@ __all__ = [
     "FileStatus",
     "FileSystem",
     "HadoopFileSystem",
+    "ListedOnce",
     "LocalFileSystem",
     "absolute",
     "attach",

@@ -8,6 +8,29 @@ from enum import Enum, IntEnum
 
 DEFAULT_DATABASE = "default"
 
+# --- kinds and properties of tables ----------------------------------------------------------------------------------
+
+MANAGED_TABLE = "MANAGED_TABLE"
+VIRTUAL_VIEW = "VIRTUAL_VIEW"
+
+TRANSACTIONAL = "transactional"
+TRANSACTIONAL_PROPERTIES = "transactional_properties"
+INSERT_ONLY = "insert_only"
+BUCKETING_VERSION = "bucketing_version"
+"""``2`` is murmur hashing; ``1``, and no property, is that of Hive 1 and 2."""
+COMMENT = "comment"
+"""The property that is the table's comment, in Hive and in Spark."""
+LAST_DDL = "transient_lastDdlTime"
+"""Seconds since 1970."""
+
+NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE = "numFiles", "numPartitions", "numRows", "totalSize"
+STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
+"""The property that says which statistics Hive may answer queries from."""
+STATISTICS = frozenset(
+    {STATS_ACCURATE, NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE, "numFilesErasureCoded", "rawDataSize"}
+)
+"""Properties that are statistics: they are of these rows, and not of a table made anew."""
+
 
 # --- catalog ---------------------------------------------------------------------------------------------------------
 
@@ -22,6 +45,45 @@ class Column:
     default: str | None = None
     """SQL text of the DEFAULT expression."""
     not_null: bool = False
+    default_name: str | None = field(default=None, compare=False)
+    """Name of the DEFAULT constraint: a store gives one to each constraint that has none."""
+    not_null_name: str | None = field(default=None, compare=False)
+
+
+class ConstraintKind(Enum):
+    """What a constraint demands, in the words of SQL."""
+
+    PRIMARY_KEY = "PRIMARY KEY"
+    UNIQUE = "UNIQUE"
+    FOREIGN_KEY = "FOREIGN KEY"
+    NOT_NULL = "NOT NULL"
+    DEFAULT = "DEFAULT"
+    CHECK = "CHECK"
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A constraint of a table. One that is not enforced (``DISABLE NOVALIDATE``) is a word to planners and readers.
+
+    Attributes:
+        kind: What it demands.
+        columns: The columns that it is about, in their order; none for a CHECK.
+        name: Its name; a store gives one where there is none.
+        enforced: Whether rows that come into the table are held against it.
+        rely: Whether planners may take it for true (``RELY``).
+        expression: The condition of a CHECK, the value of a DEFAULT.
+        parent: The table that a FOREIGN KEY refers to, ``database.table``.
+        parent_columns: The columns of it, in the order of ``columns``.
+    """
+
+    kind: ConstraintKind
+    columns: tuple[str, ...] = ()
+    name: str | None = field(default=None, compare=False)
+    enforced: bool = False
+    rely: bool = False
+    expression: str | None = None
+    parent: str | None = None
+    parent_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,16 +107,40 @@ class Table:
     comment: str | None = None
     bucket_columns: tuple[str, ...] = ()
     num_buckets: int = -1
-    table_type: str = "MANAGED_TABLE"
+    table_type: str = MANAGED_TABLE
     owner: str = ""
     created_at: int = 0
     """Seconds since 1970."""
     view_text: str | None = None
-    """The query of a view (``table_type`` VIRTUAL_VIEW), its names complete."""
+    """The query of a view (``table_type`` :data:`VIRTUAL_VIEW`), its names complete."""
     view_original: str | None = None
     """The query of a view as the user wrote it."""
     checks: tuple[str, ...] = ()
     """Conditions of the enabled CHECK constraints, as SQL text."""
+    check_names: tuple[str | None, ...] = field(default=(), compare=False)
+    """Their names; those behind the last one have none yet."""
+    informational: tuple[Constraint, ...] = ()
+    """The constraints that nobody enforces."""
+
+    @property
+    def named_checks(self) -> tuple[tuple[str | None, str], ...]:
+        """Name and condition of each CHECK constraint."""
+        names = self.check_names + (None,) * (len(self.checks) - len(self.check_names))
+        return tuple(zip(names, self.checks, strict=False))
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """All constraints, those that are enforced last: NOT NULL, DEFAULT, CHECK."""
+
+        def enforced(kind: ConstraintKind, column: Column | None, name: str | None, text: str | None) -> Constraint:
+            return Constraint(kind, (column.name,) if column else (), name, enforced=True, rely=True, expression=text)
+
+        columns = self.all_columns
+        not_null = [enforced(ConstraintKind.NOT_NULL, c, c.not_null_name, None) for c in columns if c.not_null]
+        filled = [c for c in columns if c.default is not None]
+        defaults = [enforced(ConstraintKind.DEFAULT, c, c.default_name, c.default) for c in filled]
+        checks = [enforced(ConstraintKind.CHECK, None, name, text) for name, text in self.named_checks]
+        return (*self.informational, *not_null, *defaults, *checks)
 
     @property
     def full_name(self) -> str:
@@ -67,16 +153,21 @@ class Table:
         return self.columns + self.partition_keys
 
     @property
+    def all_parameters(self) -> dict[str, str]:
+        """The properties as Hive keeps them: the comment is one of them."""
+        return {**self.parameters, **({} if self.comment is None else {COMMENT: self.comment})}
+
+    @property
     def is_view(self) -> bool:
         return self.view_text is not None
 
     @property
     def is_transactional(self) -> bool:
-        return self.parameters.get("transactional", "").lower() == "true"
+        return self.parameters.get(TRANSACTIONAL, "").lower() == "true"
 
     @property
     def is_insert_only(self) -> bool:
-        return self.is_transactional and self.parameters.get("transactional_properties", "").lower() == "insert_only"
+        return self.is_transactional and self.parameters.get(TRANSACTIONAL_PROPERTIES, "").lower() == INSERT_ONLY
 
     @property
     def is_full_acid(self) -> bool:
@@ -182,6 +273,23 @@ class TxnInfo:
     abort_reason: str | None = None
 
 
+@dataclass(frozen=True)
+class CompletedWrite:
+    """What a committed transaction may have written to a table, or to one partition of it.
+
+    Attributes:
+        partition: Name of the partition; empty where it may have written anywhere in the table.
+        committed_at: Seconds since 1970.
+        changes_rows: Whether it updated, deleted or replaced rows; it only added some otherwise.
+    """
+
+    write_id: int
+    txn_id: int
+    partition: str
+    committed_at: int
+    changes_rows: bool
+
+
 # --- locks -----------------------------------------------------------------------------------------------------------
 
 
@@ -272,6 +380,10 @@ class LockResponse:
 # --- compaction ------------------------------------------------------------------------------------------------------
 
 
+DEFAULT_POOL = "default"
+"""How SHOW COMPACTIONS calls the pool of requests that name none."""
+
+
 class CompactionType(Enum):
     """Kind of a compaction, with Hive's letters."""
 
@@ -296,6 +408,14 @@ class CompactionRequest:
     buckets: int | None = None
     order_by: str | None = None
     """The whole clause, ``ORDER BY a DESC``."""
+    initiator: str | None = None
+    """``host-id`` of the initiator that asks; None for a request of a user."""
+    initiator_version: str | None = None
+
+    @property
+    def initiator_id(self) -> str:
+        """Who asks, as SHOW COMPACTIONS tells it: Hive names a request of a user ``host-manual``."""
+        return self.initiator or f"{self.host}-manual"
 
 
 @dataclass(frozen=True)
@@ -351,6 +471,52 @@ class CompactionInfo:
     """``host-id`` of whoever asked for it."""
     pool: str | None = None
     txn_id: int | None = None
+    """The compactor's transaction."""
     next_txn_id: int | None = None
+    """The newest transaction when that one was committed: those up to it may still see what was compacted."""
     committed_ms: int | None = None
     highest_write_id: int | None = None
+    """The compaction covers the write ids up to it."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """``compactor.…`` and ``tblprops.…`` properties of the request."""
+    buckets: int | None = None
+    order_by: str | None = None
+    """The whole clause, ``ORDER BY a DESC``."""
+    retries: int = 0
+    """How often cleaning was put off after an error."""
+
+
+@dataclass(frozen=True)
+class CompactionCandidate:
+    """Where something was written or aborted: the initiator looks whether a compaction is due.
+
+    Attributes:
+        partition: Name of the partition; None for a table without any, and for a write that named none.
+        too_many_aborts: There are more aborted transactions than the threshold.
+        has_old_abort: There is an aborted transaction older than the threshold.
+    """
+
+    database: str
+    table: str
+    partition: str | None
+    too_many_aborts: bool = False
+    has_old_abort: bool = False
+
+
+@dataclass(frozen=True)
+class AbortedComponent:
+    """What aborted transactions may have left of files in a table, or in one partition.
+
+    Attributes:
+        partition: Name of the partition; None for a table without any, and for a write that named none.
+        write_ids: Their write ids; empty for compactions, which have none.
+        min_txn: The oldest of the transactions.
+        txn_ids: The transactions.
+    """
+
+    database: str
+    table: str
+    partition: str | None
+    write_ids: frozenset[int]
+    min_txn: int
+    txn_ids: frozenset[int] = frozenset()

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from acidsql.metastore.compaction_protocol import Compactions
 from acidsql.metastore.model import (
     ColumnStatistics,
-    CompactionFilter,
-    CompactionInfo,
-    CompactionRequest,
-    CompactionResponse,
+    CompletedWrite,
     Database,
     LockInfo,
     LockRequest,
@@ -81,10 +79,10 @@ class Catalog(Protocol):
     def alter_table(
         self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
     ) -> None:
-        """Replace columns, parameters, comment and location of a table of the same name, or the query of a view.
+        """Replace columns, parameters, comment, location and constraints of a table, or the query of a view.
 
         Args:
-            table: The table as it is to be.
+            table: The table as it is to be. A constraint that has no name keeps the one that it has, or is given one.
             write_id: The write id of the transaction that alters it; an ALTER of Hive's takes one too.
             write_ids: What that transaction sees: a store that keeps statistics judges by both whether they still hold.
 
@@ -121,9 +119,6 @@ class Catalog(Protocol):
             write_ids: What that transaction saw. Statistics are not kept as exact where rows that it did not see are
                 on their way.
             found: By the name of a partition; by the empty name for the table as a whole.
-
-        Raises:
-            UnsupportedError: When the store has no place for statistics of columns.
         """
         ...
 
@@ -317,9 +312,8 @@ class Transactions(Protocol):
         """Drop the components of an aborted transaction whose files are gone. Nothing else may forget them (rule 5)."""
         ...
 
-    def completed_writes(self, database: str, table: str) -> dict[str, frozenset[int]] | None:
-        """Write ids of committed transactions, by the partition that they may have written to; by the empty name those
-        that may have written anywhere in the table.
+    def completed_writes(self, database: str, table: str) -> list[CompletedWrite] | None:
+        """What committed transactions have written, by write id and partition.
 
         They are kept until a compaction over them is cleaned, as in Hive's COMPLETED_TXN_COMPONENTS. None where the
         store does not tell.
@@ -338,31 +332,6 @@ class Transactions(Protocol):
 
     def seed_txn_id(self, txn_id: int) -> None:
         """Start transaction ids above ``txn_id``; what is below counts as committed (Hive's ``seedTxnId``)."""
-        ...
-
-
-class Compactions(Protocol):
-    """The queue of compactions."""
-
-    def compact(self, request: CompactionRequest) -> CompactionResponse:
-        """Put a request into the queue.
-
-        Raises:
-            TableNotFound: When the table is not there.
-            UnsupportedError: When the store has no queue that anybody works on.
-        """
-        ...
-
-    def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
-        """Entries of the queue and its history, the latest first."""
-        ...
-
-    def abort_compactions(self, ids: Sequence[int]) -> dict[int, str]:
-        """Take requests that no worker has taken yet out of the queue: the store's word for each id.
-
-        Raises:
-            UnsupportedError: When the store cannot.
-        """
         ...
 
 

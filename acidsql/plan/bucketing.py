@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql.errors import AnalysisError, UnsupportedError
-from acidsql.metastore.model import Table
+from acidsql.metastore.model import BUCKETING_VERSION, Table
 from acidsql.plan.java import JavaExpressions
 from acidsql.types import (
     LOCAL_TIMESTAMP,
@@ -29,9 +29,6 @@ from acidsql.types import (
     contains,
     parse_type,
 )
-
-BUCKETING_VERSION = "bucketing_version"
-"""The table property: ``2`` is murmur hashing; ``1``, and no property, is that of Hive 1 and 2."""
 
 _POSITIVE = 0x7FFFFFFF
 _FLAG = 0x80000000

@@ -21,10 +21,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.format.bucket import decode
+from acidsql.format.bucket import STATEMENT_MASK, decode
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, qualifies
 from acidsql.format.names import BaseName, DeltaName
-from acidsql.format.orc import read_delete_keys
+from acidsql.format.orc import read_keys
+from acidsql.format.schema import KEY_COLUMNS
 from acidsql.plan.cache import FileCache
 from acidsql.plan.files import PATH, event_frame, with_file_values
 from acidsql.plan.snapshot import TableSnapshot
@@ -94,7 +95,7 @@ def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
 def _valid_keys(file: AcidFile, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> Ids:
     """(originalTransaction, bucket, rowId) of the delete events of a file that hide a row in this snapshot."""
     filesystem, path = fs.resolve(file.path)
-    table = _keys.get(file, lambda: read_delete_keys(filesystem, path))
+    table = _keys.get(file, lambda: read_keys(filesystem, path))
     write_ids, buckets, row_ids, current = (table.column(i).to_numpy().astype(np.int64) for i in range(4))
     name = directory.name
     assert isinstance(name, DeltaName)
@@ -153,7 +154,7 @@ def _runs(keys: list[_Keys]) -> Iterator[tuple[int, int, int, Ids]]:
             yield k.part, pair >> 32, pair & 0xFFFFFFFF, k.row_ids[place == i]
 
 
-_IDENTITY = (PART, "originalTransaction", "bucket", "rowId")
+_IDENTITY = (PART, *KEY_COLUMNS)
 
 
 def _join(frame: DataFrame, keys: DataFrame, mark: bool) -> DataFrame:
@@ -203,7 +204,7 @@ def _reaches_expression(snapshot: TableSnapshot) -> Column:
     """The rule of :func:`_reaches` without knowing the partition: older rows, and rows inside a compacted directory."""
     deleted, deleting = F.col("originalTransaction"), F.col("currentTransaction")
     statement = F.regexp_extract(PATH, r"delete_delta_\d+_\d+_(\d+)/", 1).try_cast("int")
-    own = (deleted == deleting) & (F.col("bucket").bitwiseAND(0xFFF) < F.coalesce(statement, F.lit(0)))
+    own = (deleted == deleting) & (F.col("bucket").bitwiseAND(STATEMENT_MASK) < F.coalesce(statement, F.lit(0)))
     rule = (deleted < deleting) | own
     for part in snapshot.partitions:
         base = part.state.base

@@ -21,8 +21,15 @@ from acidsql.types import Decimal, HiveType, Primitive, parse_type, to_spark
 PATH = "_metadata.file_path"
 """Spark's hidden column with the URL-encoded path of the file that a row comes from."""
 
+AT = "__acid_at_"
+"""Name of a column that is found by its position, without the position. No file may have a column of such a name: Spark
+looks the names of predicates up in the file, and would pass over rows for what stands in another column."""
+
 _EVENT_DDL = "operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint"
-_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+"""Spark's setting: it starts a job to look at files where there are more paths than this."""
+MOST_PATHS = "1000000"
+"""More than Spark is ever given at once."""
 _threshold_lock = threading.Lock()
 
 
@@ -30,15 +37,15 @@ _threshold_lock = threading.Lock()
 def _listing_on_the_driver(spark: SparkSession) -> Iterator[None]:
     """Keep Spark from starting a job that looks at files which acidsql has just listed."""
     with _threshold_lock:
-        before = spark.conf.get(_THRESHOLD, None)
-        spark.conf.set(_THRESHOLD, "1000000")
+        before = spark.conf.get(LISTING_THRESHOLD, None)
+        spark.conf.set(LISTING_THRESHOLD, MOST_PATHS)
         try:
             yield
         finally:
             if before is None:
-                spark.conf.unset(_THRESHOLD)
+                spark.conf.unset(LISTING_THRESHOLD)
             else:
-                spark.conf.set(_THRESHOLD, before)
+                spark.conf.set(LISTING_THRESHOLD, before)
 
 
 def event_frame(
@@ -77,8 +84,8 @@ def event_frame(
 def plain_options(paths: Sequence[str], columns: Sequence[Column], width: int) -> tuple[str, dict[str, str], list[str]]:
     """What Spark's ORC reader needs for files without event columns: schema, options, and the paths as it takes them.
 
-    Columns are found by their position and called ``c0…``, whatever their names are in each of the files; those that a
-    file does not have are NULL.
+    Columns are found by their position and called :data:`AT` with it, whatever their names are in each of the files;
+    those that a file does not have are NULL.
 
     Args:
         paths: The files.
@@ -89,14 +96,15 @@ def plain_options(paths: Sequence[str], columns: Sequence[Column], width: int) -
     types += ["tinyint"] * (width - len(types))
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     options = {"__globPaths__": globbing, "orc.force.positional.evolution": "true"}
-    return ", ".join(f"c{i} {t}" for i, t in enumerate(types)), options, literal
+    return ", ".join(f"{AT}{i} {t}" for i, t in enumerate(types)), options, literal
 
 
 def plain_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
-    """The rows of files without event columns; arguments as for :func:`plain_options`."""
+    """The rows of files without event columns, as ``c0…``; arguments as for :func:`plain_options`."""
     schema, options, literal = plain_options(paths, columns, width)
     with _listing_on_the_driver(spark):
-        return spark.read.schema(schema).options(**options).orc(literal)
+        frame = spark.read.schema(schema).options(**options).orc(literal)
+    return frame.selectExpr(*[f"{AT}{i} AS c{i}" for i in range(len(columns))], "_metadata")
 
 
 def parquet_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
@@ -162,12 +170,36 @@ def with_file_values(
     for url in files:
         known = values[fs.absolute(unquote(url))]
         rows += [[spelling, *known] for spelling in spellings(url)]
-    key = f"{path}_of"
-    arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate([pa.string(), *columns.values()])]
-    table = spark.createDataFrame(pa.table(arrays, names=[key, *columns]))
-    joined = frame.join(F.broadcast(table), frame[path] == table[key], "left")
-    message = "acidsql: a row of a file that the snapshot does not know"
-    return joined.filter(f"CASE WHEN {key} IS NULL THEN raise_error('{message}') ELSE true END")
+    return with_values(spark, frame, rows, {path: pa.string()}, columns, "a file")
+
+
+def with_values(
+    spark: SparkSession,
+    frame: DataFrame,
+    rows: Sequence[Sequence[int | str | None]],
+    keys: Mapping[str, pa.DataType],
+    columns: Mapping[str, pa.DataType],
+    origin: str,
+) -> DataFrame:
+    """Add columns from a small table, by what a row has in common with one of its rows; it must have such a row.
+
+    Args:
+        spark: The session.
+        frame: The rows.
+        rows: The table: values of the keys, which are never NULL, and then of the new columns.
+        keys: Names and types of the columns of ``frame`` to compare.
+        columns: Names and types of the new columns.
+        origin: What ``frame`` has a row from, for the error of one that the table does not know.
+    """
+    types = [*keys.values(), *columns.values()]
+    partner = {key: f"{key}_of" for key in keys}
+    arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate(types)]
+    table = spark.createDataFrame(pa.table(arrays, names=[*partner.values(), *columns]))
+    same = [frame[key] == table[other] for key, other in partner.items()]
+    joined = frame.join(F.broadcast(table), same, "left")
+    [first, *_] = partner.values()
+    message = f"acidsql: a row of {origin} that the snapshot does not know"
+    return joined.filter(f"CASE WHEN {first} IS NULL THEN raise_error('{message}') ELSE true END")
 
 
 def spellings(url: str) -> list[str]:

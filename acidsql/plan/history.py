@@ -10,24 +10,25 @@ record, and none up to the snapshot, nothing can have been removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 from acidsql import fs
 from acidsql.errors import SnapshotTooOld
 from acidsql.format.directory import AcidState
 from acidsql.format.names import BaseName, is_hidden, parse_directory
-from acidsql.plan.snapshot import PartitionState, TableSnapshot, partition_names
-
-Writes = Mapping[str, "frozenset[int]"]
-"""Write ids by the name of the partition that they wrote to; by the empty name those of a whole table."""
+from acidsql.metastore.model import CompletedWrite
+from acidsql.plan.snapshot import PartitionState, Resolve, TableSnapshot, partition_names
 
 
-def require_history(snapshot: TableSnapshot, completed: Callable[[], Writes | None]) -> None:
+def require_history(
+    snapshot: TableSnapshot, completed: Callable[[], Sequence[CompletedWrite] | None], *, resolve: Resolve = fs.resolve
+) -> None:
     """Make sure that the rows of a snapshot older than others are still there.
 
     Args:
         snapshot: The snapshot.
         completed: The writes that the store has on record; a record goes when a compaction over it is cleaned.
+        resolve: Finds the file system of a location.
 
     Raises:
         SnapshotTooOld: When they may have been removed (Hive 10327).
@@ -35,9 +36,9 @@ def require_history(snapshot: TableSnapshot, completed: Callable[[], Writes | No
     high = snapshot.write_ids.high_watermark
     if not any(snapshot.write_ids.is_valid(w) for w in range(1, high + 1)):
         return  # nothing was written yet
-    writes: Writes | None = None
+    writes: Sequence[CompletedWrite] | None = None
     for part in snapshot.partitions:
-        later = None if _has_files(part.state) else _first_base_beyond(part.state, high)
+        later = None if _has_files(part.state) else _first_base_beyond(part.state, high, resolve)
         if later is None:
             continue
         writes = writes if writes is not None else completed()
@@ -53,18 +54,18 @@ def _name(snapshot: TableSnapshot, part: PartitionState) -> str:
     return partition_names(snapshot.table, part.partition) if part.partition is not None else ""
 
 
-def _began_after(high: int, base: int, partition: str, writes: Writes) -> bool:
+def _began_after(high: int, base: int, partition: str, writes: Sequence[CompletedWrite]) -> bool:
     """Whether the write of a base is on record for a partition, and none up to a write id."""
-    own = writes.get(partition, frozenset())
-    return base in own and min(own | writes.get("", frozenset())) > high
+    own = [w.write_id for w in writes if w.partition == partition]
+    return base in own and all(w.write_id > high for w in writes if w.partition in (partition, ""))
 
 
 def _has_files(state: AcidState) -> bool:
     return state.base is not None or bool(state.deltas) or bool(state.originals)
 
 
-def _first_base_beyond(state: AcidState, high: int) -> int | None:
+def _first_base_beyond(state: AcidState, high: int, resolve: Resolve) -> int | None:
     """The write id of the oldest base beyond the snapshot."""
-    filesystem, path = fs.resolve(state.path)
+    filesystem, path = resolve(state.path)
     names = [parse_directory(e.name) for e in filesystem.list(path) if e.is_dir and not is_hidden(e.name)]
     return min((n.write_id for n in names if isinstance(n, BaseName) and n.write_id > high), default=None)

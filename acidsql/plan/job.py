@@ -15,24 +15,25 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
 from acidsql.errors import CardinalityViolation
-from acidsql.format.bucket import encode
+from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import read_footer
-from acidsql.format.schema import EVENT_COLUMNS
+from acidsql.format.schema import EVENT_COLUMNS, KEY_COLUMNS
 from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing_with, failure_of
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.target import IDENTITY, Change, Target, Written
 from acidsql.plan.text import literal, quote
 from acidsql.plan.values import to_orc_job, zones_of
 from acidsql.types import to_spark
 
 _ROW_NUMBER = (1 << 33) - 1
 """``monotonically_increasing_id`` keeps the task's number above these bits, and a row number in the task in them."""
-_WRITER = "CASE WHEN shiftright(bucketId, 29) = 0 THEN bucketId ELSE (bucketId & 0x0FFF0000) >> 16 END".replace(
-    "0x0FFF0000", str(0x0FFF0000)
+_WRITER = (
+    f"CASE WHEN shiftright(bucketId, {VERSION_SHIFT}) = 0 THEN bucketId"
+    f" ELSE (bucketId & {WRITER_MASK}) >> {WRITER_SHIFT} END"
 )
 _KEY, _SINK, _NUMBER = "__acid_k", "__acid_sink", "__acid_writer"
 """Directories of the job's output: the partition keys, which directory of events, and which bucket file in it."""
@@ -103,7 +104,7 @@ def _task_events(spark: SparkSession, target: Target, changes: DataFrame, keys: 
     events = numbered.selectExpr(
         "0 AS operation",
         f"{target.write_id}L AS originalTransaction",
-        f"{encode(0, target.statement_id)} | (CAST(id >> 33 AS int) << 16) AS bucket",
+        f"{encode(0, target.statement_id)} | (CAST(id >> 33 AS int) << {WRITER_SHIFT}) AS bucket",
         f"id & {_ROW_NUMBER}L AS rowId",
         f"{target.write_id}L AS currentTransaction",
         f"{_row(spark, target)} AS row",
@@ -136,7 +137,7 @@ def _placed_events(
         return placed.selectExpr(*rows, *above).sortWithinPartitions(*keys, _SINK, _NUMBER)
     events = placed.selectExpr(*keys, _NUMBER, f"explode({_events(spark, target, change)}) AS e")
     flat = events.selectExpr(*keys, f"e.sink AS {_SINK}", _NUMBER, *[f"e.{n} AS {n}" for n in EVENT_COLUMNS])
-    return flat.sortWithinPartitions(*keys, _SINK, _NUMBER, "originalTransaction", "bucket", "rowId")
+    return flat.sortWithinPartitions(*keys, _SINK, _NUMBER, *KEY_COLUMNS)
 
 
 def _placed(spark: SparkSession, changes: DataFrame, keys: list[str], change: Change | None) -> DataFrame:
@@ -160,7 +161,7 @@ def _numbered(placed: DataFrame, keys: list[str], change: Change | None) -> Data
     # rows that are inserted have no identity: each one is a group of its own
     group = ", ".join([*keys, _NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
     checked = numbered.selectExpr("*", f"count(*) OVER (PARTITION BY {group}) AS times")
-    twice = failing_with("concat('matched twice: ', concat_ws(', ', writeId, bucketId, rowId))")
+    twice = failing_with(f"concat('matched twice: ', concat_ws(', ', {', '.join(IDENTITY)}))")
     once = f"CASE WHEN times > 1 THEN {twice} ELSE kind <> {int(Change.NOTHING)} END"
     return checked.filter(once)
 
@@ -177,10 +178,10 @@ def _events(spark: SparkSession, target: Target, change: Change | None) -> str:
 def _events_of(spark: SparkSession, target: Target, change: Change, inserts: Target) -> str:
     events = []
     if change is not Change.INSERT:
-        events.append(_event(target, _DELETES, 2, "writeId", "bucketId", "rowId", None))
+        events.append(_event(target, _DELETES, 2, *IDENTITY, None))
     if change is not Change.DELETE:
         sink, into = (_INSERTS, inserts) if change is Change.INSERT else (_VERSIONS, target)
-        bucket = f"{encode(0, into.statement_id)} | ({_NUMBER} << 16)"
+        bucket = f"{encode(0, into.statement_id)} | ({_NUMBER} << {WRITER_SHIFT})"
         events.append(_event(target, sink, 0, f"{target.write_id}L", bucket, "number", _row(spark, target)))
     return f"array({', '.join(events)})"
 

@@ -17,7 +17,7 @@ from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.facts import FileFacts, facts_of, plain_types
 from acidsql.plan.prefixes import whole_file
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
-from acidsql.types import Char, HiveType, Primitive, Varchar, contains, parse_type
+from acidsql.types import Char, HiveType, Primitive, Struct, Varchar, contains, parse_type
 
 Place = tuple[int | str | None, ...]
 """Where a file's rows belong: the number of its partition in the snapshot, and the partition's key values."""
@@ -245,9 +245,11 @@ def _changes_rows(directory: AcidDirectory, events: list[AcidFile]) -> bool:
 
 
 def kind_of(type: HiveType) -> str:
-    """Types of one kind have constants of one kind in a search argument (``PredicateLeaf.Type``)."""
+    """Types of one kind, and their fields, have constants of one kind in a search argument (``PredicateLeaf.Type``)."""
     if isinstance(type, Char | Varchar):
         return "string"
+    if isinstance(type, Struct):
+        return f"struct<{','.join(f'{name.lower()}:{kind_of(field)}' for name, field in type.fields)}>"
     name = type.name if isinstance(type, Primitive) else type.__class__.__name__
     return {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "float": "double"}.get(name, name)
 

@@ -17,7 +17,7 @@ from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.failures import failing
 from acidsql.plan.scan import RAW_KEY, ROW_ID
-from acidsql.plan.target import Change
+from acidsql.plan.target import IDENTITY, Change
 from acidsql.plan.text import quote
 from acidsql.plan.values import NotStorable, key_text, store_assignment
 from acidsql.types import parse_type, to_spark
@@ -30,7 +30,6 @@ _CLAUSE = "__acid_clause"
 _CHOICE = "__acid_choice"
 _NONE = -1
 """The number of a pair for which no clause fits."""
-_IDENTITY = ("writeId", "bucketId", "rowId")
 
 
 class Fits(Enum):
@@ -159,7 +158,7 @@ class MergePlan:
             first += len(columns)
         made = [self._value(branches, stored, c, kept[i] if kept else None, i) for i, c in enumerate(data)]
         made += [self._key(branches, stored, key, join, i) for i, key in enumerate(keys)]
-        made += [name for name in (*_IDENTITY, "n") if name in raw.columns]
+        made += [name for name in (*IDENTITY, "n") if name in raw.columns]
         return raw.selectExpr(*made, *([f"{self._kind(branches)} AS kind"] if self._has_target(join) else []))
 
     # --- the join ----------------------------------------------------------------------------------------------------
@@ -215,7 +214,7 @@ class MergePlan:
         """Who the target's row is, and where it stands; the number of the source's row where rows are fetched."""
         if not self._has_target(join):
             return []
-        made = [f"{self.target}.{quote(ROW_ID)}.{part} AS {part}" for part in _IDENTITY]
+        made = [f"{self.target}.{quote(ROW_ID)}.{part} AS {part}" for part in IDENTITY]
         made += [f"{self.target}.{quote(f'{RAW_KEY}{i}')} AS r{i}" for i in range(len(self.table.partition_keys))]
         if self.numbered:
             made.append(f"{self.source}.{SOURCE_NUMBER} AS n")

@@ -16,20 +16,20 @@ from pyspark.sql import functions as F
 
 from acidsql import fs
 from acidsql.format.directory import AcidFile
-from acidsql.format.nanoseconds import Numbers, finer_rows, keys_at, timestamp_columns
-from acidsql.format.orc import read_footer
+from acidsql.format.nanoseconds import Numbers, finer_rows, timestamp_columns
+from acidsql.format.orc import read_footer, read_keys
+from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.cache import FileCache
 from acidsql.plan.failures import failing
 from acidsql.plan.layout import Place, layout
 from acidsql.plan.snapshot import TableSnapshot
-from acidsql.plan.target import Change
+from acidsql.plan.target import IDENTITY, Change
 from acidsql.types import parse_type
 
 WRITTEN_BY_SPARK = "org.apache.spark.version"
 """Spark's mark in the metadata of the files that it writes."""
 
-_IDENTITY = ("writeId", "bucketId", "rowId")
 _PREFIX, _FOUND = "__acid_finer_", "__acid_is_finer"
 _Finer = tuple[Numbers, "pa.Table | None"]
 _finer: dict[tuple[int, ...], FileCache[_Finer]] = {}
@@ -62,10 +62,10 @@ def refuse_finer(
     if not parts:
         return changes
     keys = [f"k{i}" for i in range(len(snapshot.table.partition_keys))]
-    finer = spark.createDataFrame(pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in (*keys, *_IDENTITY)])
+    finer = spark.createDataFrame(pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in (*keys, *IDENTITY)])
     marked = F.broadcast(finer.withColumn(_FOUND, F.lit(True)))
     same = F.lit(True)
-    for name in (*keys, *_IDENTITY):
+    for name in (*keys, *IDENTITY):
         same = same & changes[name].eqNullSafe(marked[f"{_PREFIX}{name}"])
     joined = changes.join(marked, same, "left")
     rewritten = "true" if change is not None else f"kind = {int(Change.UPDATE)}"
@@ -81,7 +81,7 @@ def _finer_keys(spark: SparkSession, snapshot: TableSnapshot, columns: tuple[int
         for file in group.files:
             numbers, keys = _search(file, columns)
             if len(numbers) and keys is not None:
-                yield _placed(group.places[file.path], *(keys.column(i) for i in range(3)))
+                yield _placed(group.places[file.path], *keys.columns)
     for originals in (found.originals, found.merged_originals):
         for original in originals.files:
             numbers, _ = _search(original.file, columns)
@@ -97,7 +97,7 @@ def _placed(place: Place, *identity: pa.Array) -> pa.Table:
     count = len(identity[0])
     keys = {f"k{i}": pa.array([value] * count, type=pa.string()) for i, value in enumerate(values)}
     types = (pa.int64(), pa.int32(), pa.int64())
-    named = zip(_IDENTITY, identity, types, strict=True)
+    named = zip(IDENTITY, identity, types, strict=True)
     return pa.table({**keys, **{n: _whole(a).cast(t) for n, a, t in named}})
 
 
@@ -114,7 +114,8 @@ def _search(file: AcidFile, columns: tuple[int, ...]) -> _Finer:
         if WRITTEN_BY_SPARK in footer.metadata:
             return np.empty(0, dtype=np.int64), None
         numbers = finer_rows(filesystem, path, footer, columns)
-        keys = keys_at(filesystem, path, footer, numbers) if footer.is_acid and len(numbers) else None
-        return numbers, keys
+        if not footer.is_acid or not len(numbers):
+            return numbers, None
+        return numbers, read_keys(filesystem, path).select(list(KEY_COLUMNS)).take(pa.array(numbers))
 
     return _finer.setdefault(columns, FileCache[_Finer](capacity=20000)).get(file, read)

@@ -16,12 +16,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from acidsql import fs
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
-from acidsql.plan.files import PATH, plain_options, spellings
+from acidsql.plan.files import AT, LISTING_THRESHOLD, MOST_PATHS, PATH, plain_options, spellings, with_values
 from acidsql.plan.layout import OriginalFiles
 
 _START = "_metadata.file_block_start"
@@ -49,10 +48,12 @@ def original_frame(
     scanned, urls = _one_part_a_task(spark, table, originals, part_bytes)
     values = [f"c{i}" for i in range(len(table.columns))]
     number = f"monotonically_increasing_id() & {_NUMBER}L AS __acid_number"
-    counted = scanned.selectExpr(*values, f"{PATH} AS __acid_path", f"{_START} AS __acid_start", number)
+    found = [f"{AT}{i} AS {c}" for i, c in enumerate(values)]
+    counted = scanned.selectExpr(*found, f"{PATH} AS __acid_path", f"{_START} AS __acid_start", number)
     types = {"originalTransaction": pa.int64(), "bucket": pa.int32(), "__acid_first": pa.int64(), **place_columns}
     rows = list(_parts(originals, urls, part_bytes))
-    identified = _with_parts(spark, counted, rows, types)
+    keys = {"__acid_path": pa.string(), "__acid_start": pa.int64()}
+    identified = with_values(spark, counted, rows, keys, types, "a file, or of a part of one,")
     identity = ["originalTransaction", "bucket", "__acid_first + __acid_number AS rowId"]
     return identified.selectExpr(*identity, *values, *place_columns)
 
@@ -67,7 +68,7 @@ def _one_part_a_task(
         "spark.sql.files.maxPartitionBytes": part_bytes,
         "spark.sql.files.openCostInBytes": part_bytes,
         "spark.sql.files.maxPartitionNum": _MOST_TASKS,
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": 1000000,
+        LISTING_THRESHOLD: MOST_PATHS,
     }
     for name, value in settings.items():
         session.conf().set(name, str(value))
@@ -97,15 +98,3 @@ def _parts(originals: OriginalFiles, urls: Sequence[str], part_bytes: int) -> It
 def _starts(file: OriginalFile, part_bytes: int) -> Iterator[int]:
     """The first bytes of the parts that Spark cuts a file into, of those in which a stripe begins."""
     return iter(sorted({s.offset // part_bytes * part_bytes for s in file.stripes}))
-
-
-def _with_parts(
-    spark: SparkSession, frame: DataFrame, rows: list[list[Any]], columns: dict[str, pa.DataType]
-) -> DataFrame:
-    keys = {"__acid_of_path": pa.string(), "__acid_of_start": pa.int64()}
-    arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate([*keys.values(), *columns.values()])]
-    parts = spark.createDataFrame(pa.table(arrays, names=[*keys, *columns]))
-    same = (frame["__acid_path"] == parts["__acid_of_path"]) & (frame["__acid_start"] == parts["__acid_of_start"])
-    joined = frame.join(F.broadcast(parts), same, "left")
-    message = "acidsql: a row of a file, or of a part of one, that the snapshot does not know"
-    return joined.filter(f"CASE WHEN __acid_of_path IS NULL THEN raise_error('{message}') ELSE true END")

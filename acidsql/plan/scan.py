@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.format.names import DeltaName
+from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
 from acidsql.plan.files import PATH, event_frame, parquet_frame, plain_frame, with_file_values
@@ -27,7 +28,6 @@ RAW_KEY = "__acid_key_"
 """Prefix of the columns that carry a row's partition as the text of its path, for whoever writes events back."""
 
 _PATH = "__acid_path"
-_IDENTITY = ("originalTransaction", "bucket", "rowId")
 
 
 def snapshot_frame(
@@ -115,7 +115,7 @@ class _Scan:
         options = self._search_options(group, search)
         events = event_frame(self._spark, [f.path for f in group.files], columns, group.present, options)
         visible = events.filter(_visible_inserts(self._snapshot))
-        flat = [*_IDENTITY, *self._values(group)]
+        flat = [*KEY_COLUMNS, *self._values(group)]
         if not self._table.partition_keys:
             return visible.selectExpr(*flat, f"0 AS {PART}")
         rows = visible.selectExpr(*flat, f"{PATH} AS {_PATH}")
@@ -125,7 +125,7 @@ class _Scan:
         """Visible events of all kinds, still to be merged."""
         events = event_frame(self._spark, [f.path for f in group.files], group.columns(self._table), group.present)
         visible = events.filter(_visible_write_ids(self._snapshot) or "true")
-        flat = [*_IDENTITY, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
+        flat = [*KEY_COLUMNS, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
         values = {path: (group.statements[path], *place) for path, place in group.places.items()}
         names = {STATEMENT: pa.int32(), **self._place}
         rows = with_file_values(self._spark, visible.selectExpr(*flat), _PATH, events.inputFiles(), values, names)
@@ -133,7 +133,7 @@ class _Scan:
 
     def _originals(self, files: OriginalFiles) -> DataFrame:
         read = original_frame(self._spark, self._table, files, self._place)
-        return read.selectExpr(*_IDENTITY, *self._plain_values(), *self._place)
+        return read.selectExpr(*KEY_COLUMNS, *self._plain_values(), *self._place)
 
     def _original_versions(self, files: OriginalFiles) -> DataFrame:
         """Rows of original files as the insert events that later events may replace."""
@@ -142,7 +142,7 @@ class _Scan:
 
     def _version_columns(self) -> list[str]:
         values = [f"c{i}" for i in range(len(self._table.columns))]
-        return [*_IDENTITY, *values, *MERGE_COLUMNS, *self._place]
+        return [*KEY_COLUMNS, *values, *MERGE_COLUMNS, *self._place]
 
     def _search_options(self, group: EventFiles, search: Search | None) -> dict[str, str]:
         """Only where the files have the table's names and orc-core takes them for ACID ones: then the rule is known."""
@@ -171,7 +171,7 @@ class _Scan:
         """
         made = []
         for i in range(len(self._table.columns)):
-            field = f"CASE WHEN hash(c{i}) % 1 = 0 THEN c{i} END" if i in retyped else f"c{i}"
+            field = f"CASE WHEN hash(c{i} IS NULL) % 1 = 0 THEN c{i} END" if i in retyped else f"c{i}"
             made.append(self._value(i, field, cut=True))
         return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
@@ -12,6 +12,9 @@ from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import parse_partition_name, partition_name
 from acidsql.types import Struct, parse_type
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+Resolve = Callable[[str], tuple[fs.FileSystem, str]]
+"""From a location to a file system and the path in it."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ def take_snapshot(
     write_ids: ValidWriteIdList,
     txns: ValidTxnList,
     partitions: Sequence[Partition] | None,
+    *,
+    resolve: Resolve = fs.resolve,
 ) -> TableSnapshot:
     """List a table's directories and choose the files that the snapshot sees.
 
@@ -60,20 +65,25 @@ def take_snapshot(
         write_ids: Write ids of the table that the snapshot sees.
         txns: Transactions that it sees (for ``_v<txn>`` directories).
         partitions: The partitions to read; None for a table without partition keys.
+        resolve: Finds the file system of a location.
 
     Raises:
         SnapshotTooOld: When the files of this snapshot were compacted away and cleaned.
         CorruptFile: When the name of a directory or a side file cannot be understood.
         StorageError: When a directory is not there.
     """
-    return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions)))
+    return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions, resolve)))
 
 
 def _states(
-    table: Table, write_ids: ValidWriteIdList, txns: ValidTxnList, partitions: Sequence[Partition] | None
+    table: Table,
+    write_ids: ValidWriteIdList,
+    txns: ValidTxnList,
+    partitions: Sequence[Partition] | None,
+    resolve: Resolve,
 ) -> Iterable[PartitionState]:
     for partition in [None] if partitions is None else partitions:
-        filesystem, path = fs.resolve(table.location if partition is None else partition.location)
+        filesystem, path = resolve(table.location if partition is None else partition.location)
         state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
         if not (state.data_directories or state.originals or filesystem.exists(path)):
             # a table or partition has a directory from its first day to its last: rows may be where it is now

@@ -20,11 +20,9 @@ from dataclasses import dataclass, replace
 
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError, UnsupportedError
-from acidsql.format.names import BaseName, DeltaName, bucket_file, original_file
+from acidsql.format.names import STAGING_PREFIX, BaseName, DeltaName, bucket_file, original_file
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
 from acidsql.metastore.model import RowChange
-
-STAGING_PREFIX = "_tmp_"
 
 
 @dataclass(frozen=True)

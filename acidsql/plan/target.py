@@ -9,6 +9,9 @@ from acidsql.errors import UnsupportedError
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.metastore.model import Table
 
+IDENTITY = ("writeId", "bucketId", "rowId")
+"""The fields of ROW__ID, and the columns of a frame of changes that name the row which is replaced or deleted."""
+
 CODECS = {"ZLIB": "zlib", "SNAPPY": "snappy", "ZSTD": "zstd", "LZ4": "lz4", "NONE": "none"}
 
 
@@ -50,14 +53,23 @@ class Target:
 
     @property
     def compression(self) -> str:
-        """The table's ``orc.compress``, ZLIB when it is not set: Hive 3 cannot read zstd, Spark's default."""
-        name = self.table.parameters.get("orc.compress", "ZLIB").upper()
-        if name not in CODECS:
-            raise UnsupportedError(
-                f"Table {self.table.full_name} has orc.compress={name}, which cannot be written",
-                hint=f"One of {', '.join(CODECS)}.",
-            )
-        return CODECS[name]
+        """See :func:`compression_of`."""
+        return compression_of(self.table)
+
+
+def compression_of(table: Table) -> str:
+    """A table's ``orc.compress``, ZLIB when it is not set: Hive 3 cannot read zstd, Spark's default.
+
+    Raises:
+        UnsupportedError: When it is none that can be written.
+    """
+    name = table.parameters.get("orc.compress", "ZLIB").upper()
+    if name not in CODECS:
+        raise UnsupportedError(
+            f"Table {table.full_name} has orc.compress={name}, which cannot be written",
+            hint=f"One of {', '.join(CODECS)}.",
+        )
+    return CODECS[name]
 
 
 @dataclass(frozen=True)

@@ -241,10 +241,14 @@ def _bounded(expression: str, column: Column) -> str:
     return with_leaves(expression, parse_type(column.type), leaf)
 
 
+def typed_default(column: Column) -> str:
+    """The expression of a column's DEFAULT in the column's type; NULL where there is none."""
+    return f"CAST(({column.default or 'NULL'}\n) AS {to_spark(parse_type(column.type), plain_strings=True)})"
+
+
 def default_value(column: Column) -> str:
-    """The expression of a column's DEFAULT as it is stored; NULL where there is none."""
-    target = to_spark(parse_type(column.type), plain_strings=True)
-    return _not_null(_bounded(f"CAST(({column.default or 'NULL'}\n) AS {target})", column), column)
+    """The expression of a column's DEFAULT as it is stored, with the checks of its type."""
+    return _not_null(_bounded(typed_default(column), column), column)
 
 
 def _not_null(expression: str, column: Column) -> str:

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.format.bucket import encode
+from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
+from acidsql.format.schema import KEY_COLUMNS
 from acidsql.partition_names import partition_name
 from acidsql.plan.arrow import arrow_type, fetched, rows_to_table
 from acidsql.plan.bucketing import bucket_number
@@ -30,15 +31,12 @@ from acidsql.plan.checks import checked
 from acidsql.plan.job import matched_twice, write_by_job
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.target import IDENTITY, Change, Target, Written
 from acidsql.plan.text import quote
 from acidsql.plan.values import only_driver_writes, to_orc_driver
 
-_IDENTITY = ("writeId", "bucketId", "rowId")
 _INTS, _LONGS = ("bucketId", "kind", "b"), ("writeId", "rowId", "n")
 _FIXED = {**dict.fromkeys(_INTS, pa.int32()), **dict.fromkeys(_LONGS, pa.int64())}
-_V0_BITS = 29
-_WRITER_BITS = 0x0FFF0000
 
 
 class Writer:
@@ -145,9 +143,7 @@ class Writer:
             return Written()
         updated = 0
         for number, rows in _by_number(old, _writers(old)):
-            keys = pa.table(
-                {"originalTransaction": rows["writeId"], "bucket": rows["bucketId"], "rowId": rows["rowId"]}
-            )
+            keys = pa.table({key: rows[name] for key, name in zip(KEY_COLUMNS, IDENTITY, strict=True)})
             directory = self._staging.directory(partition, target.deletes)
             events = write_deletes(
                 self._staging.fs,
@@ -160,7 +156,7 @@ class Writer:
             self._staging.wrote(directory, events)
             versions = _of_kind(rows, change, Change.UPDATE)
             if versions.num_rows:
-                order = [(name, "ascending") for name in _IDENTITY]
+                order = [(name, "ascending") for name in IDENTITY]
                 self._write_values(target, partition, versions.sort_by(order), number)
                 updated += versions.num_rows
         return Written(updated=updated, deleted=old.num_rows - updated)
@@ -208,8 +204,9 @@ def _of_kind(changes: pa.Table, change: Change | None, *wanted: Change) -> pa.Ta
 def _writers(old: pa.Table) -> pa.ChunkedArray:
     """The number of the writer of each row: the bucket file that its delete event belongs to."""
     bits = old["bucketId"]
-    number = pc.shift_right(pc.bit_wise_and(bits, pa.scalar(_WRITER_BITS, pa.int32())), pa.scalar(16, pa.int32()))
-    is_v0 = pc.equal(pc.shift_right(bits, pa.scalar(_V0_BITS, pa.int32())), pa.scalar(0, pa.int32()))
+    mask, shift, version = (pa.scalar(n, pa.int32()) for n in (WRITER_MASK, WRITER_SHIFT, VERSION_SHIFT))
+    number = pc.shift_right(pc.bit_wise_and(bits, mask), shift)
+    is_v0 = pc.equal(pc.shift_right(bits, version), pa.scalar(0, pa.int32()))
     return pc.if_else(is_v0, bits, number)
 
 
@@ -224,11 +221,11 @@ def _by_number(rows: pa.Table, numbers: pa.ChunkedArray | None) -> Iterator[tupl
 
 def _refuse_twice(part: pa.Table) -> None:
     """Raises: CardinalityViolation when a row of the table stands in the changes twice."""
-    old = part.filter(pc.is_valid(part["rowId"])).select(list(_IDENTITY))
-    counts = old.group_by(list(_IDENTITY), use_threads=False).aggregate([([], "count_all")])
+    old = part.filter(pc.is_valid(part["rowId"])).select(list(IDENTITY))
+    counts = old.group_by(list(IDENTITY), use_threads=False).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
     if twice.num_rows:
-        raise matched_twice(*(twice[name][0].as_py() for name in _IDENTITY))
+        raise matched_twice(*(twice[name][0].as_py() for name in IDENTITY))
 
 
 def _is_local(frame: DataFrame) -> bool:

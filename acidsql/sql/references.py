@@ -151,7 +151,7 @@ class References:
         if relation.travel is not None and relation.version is None:
             span = relation.travel
             problem = f"Table {name} cannot be read {relation.travel_problem}"
-            hint = "VERSION AS OF takes a write id: a whole number, or a named parameter."
+            hint = "VERSION AS OF takes a write id, a whole number or a named parameter; DESCRIBE HISTORY lists them."
         elif self.virtual_columns and relation.obstacle is not None:
             problem = f"{self.virtual_columns[0]} cannot be used in a query that has table {name} {relation.obstacle}"
         if problem is not None:

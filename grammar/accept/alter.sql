@@ -61,6 +61,36 @@ ALTER TABLE emp DROP COLUMN salary;
 --> DropColumns covers: drop_columns
 ALTER TABLE emp DROP COLUMNS IF EXISTS (salary, name);
 
+--> AddConstraint covers: add_constraint, table_constraint, check, traits
+ALTER TABLE hr.emp ADD CONSTRAINT positive CHECK (salary > 0 AND id IN (1, 2)) ENABLE NOVALIDATE RELY;
+
+--> AddConstraint covers: add_constraint
+ALTER TABLE emp ADD CONSTRAINT `the key` PRIMARY KEY (id, name) DISABLE NOVALIDATE RELY;
+
+--> AddConstraint covers: add_constraint, references
+ALTER TABLE emp ADD CONSTRAINT dept FOREIGN KEY (dept) REFERENCES hr.dept (id) DISABLE NOVALIDATE;
+
+--> AddConstraint covers: add_constraint
+ALTER TABLE emp ADD UNIQUE (name) NOT ENFORCED;
+
+--> DropConstraint covers: drop_constraint
+ALTER TABLE emp DROP CONSTRAINT positive;
+
+--> DropConstraint covers: drop_constraint
+ALTER TABLE emp DROP CONSTRAINT IF EXISTS `the key` CASCADE;
+
+--> ChangeColumn covers: change_column, column_constraint
+ALTER TABLE emp CHANGE COLUMN salary salary int CONSTRAINT paid NOT NULL ENABLE NOVALIDATE COMMENT 'a month';
+
+--> ChangeColumn covers: change_column, column_constraint
+ALTER TABLE emp CHANGE salary pay int CONSTRAINT positive CHECK (pay > 0) ENABLE CASCADE;
+
+--> AddColumns covers: add_columns
+ALTER TABLE emp PARTITION (p = 1, q = 'a') ADD COLUMNS (a int);
+
+--> ChangeColumn covers: change_column
+ALTER TABLE emp PARTITION (p = 1) CHANGE COLUMN a b int RESTRICT;
+
 --> RenameTable covers: rename_table
 ALTER TABLE hr.emp RENAME TO hr.people;
 
@@ -85,3 +115,6 @@ ALTER TABLE emp DROP PARTITION (p = 1);
 
 --> DropPartitions covers: drop_partitions
 ALTER TABLE emp DROP IF EXISTS PARTITION (p = 1 + 1, q = 'a'), PARTITION (p == 2) PURGE;
+
+--> ExchangePartition covers: exchange_partition, partition_spec, alter_table
+ALTER TABLE emp EXCHANGE PARTITION (p = 1) WITH TABLE hr.other;

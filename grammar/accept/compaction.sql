@@ -14,6 +14,12 @@ ALTER TABLE emp COMPACT 'rebalance' ORDER BY a;
 --> Compact covers: compact, where
 ALTER TABLE emp COMPACT 'major' WHERE p = 1;
 
+--> Concatenate covers: concatenate, alter_table
+ALTER TABLE emp CONCATENATE;
+
+--> Concatenate covers: concatenate, partition_spec
+ALTER TABLE hr.emp PARTITION (p = 1) CONCATENATE;
+
 --> ShowCompactions covers: show_compactions
 SHOW COMPACTIONS;
 

@@ -30,3 +30,12 @@ WHEN MATCHED AND CASE s.then WHEN 1 THEN true END THEN UPDATE SET when = s.when 
 
 --> Explain covers: explain, merge
 EXPLAIN FORMATTED MERGE INTO emp t USING s ON t.id = s.id WHEN MATCHED THEN DELETE;
+
+--> Merge covers: merge, merge_source, time_travel
+MERGE INTO emp AS t USING emp VERSION AS OF 12 AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
+
+--> Merge covers: merge_source, time_travel
+MERGE INTO emp USING hr.changes FOR SYSTEM_VERSION AS OF :n c ON emp.id = c.id WHEN NOT MATCHED THEN INSERT *;
+
+--> Merge covers: merge_source
+MERGE INTO emp t USING changes VERSION ON t.id = version.id WHEN MATCHED THEN DELETE;

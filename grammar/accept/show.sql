@@ -51,3 +51,15 @@ SHOW TBLPROPERTIES emp (a.b);
 
 --> ShowViews covers: show_views, like
 SHOW VIEWS IN hr LIKE 'v*';
+
+--> DescribeHistory covers: describe_history
+DESCRIBE HISTORY hr.emp;
+
+--> DescribeHistory covers: describe_history
+DESC HISTORY emp LIMIT 5;
+
+--> Describe covers: describe
+DESCRIBE history PARTITION (p = 1);
+
+--> Describe covers: describe
+DESCRIBE TABLE history id;

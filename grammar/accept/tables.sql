@@ -22,8 +22,13 @@ OUTPUTFORMAT 'org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat';
 --> CreateTable covers: using, spark_clause, spark_transform
 CREATE TABLE t USING orc OPTIONS (a 'b') PARTITIONED BY (dt, days(ts)) AS SELECT * FROM src;
 
---> CreateTable covers: spark_constraint
+--> CreateTable covers: spark_constraint, column_constraint
 CREATE TABLE t (id int PRIMARY KEY, n int GENERATED ALWAYS AS (id + 1) COMMENT 'x', CONSTRAINT c CHECK (id > 0)) USING delta;
+
+--> CreateTable covers: table_constraint, column_constraint, references, constraint_name, traits
+CREATE TRANSACTIONAL TABLE t (a int, b int CONSTRAINT b_there UNIQUE DISABLE, c int REFERENCES hr.u (a) NOT ENFORCED RELY,
+  CONSTRAINT pk PRIMARY KEY (a, b) DISABLE NOVALIDATE RELY, UNIQUE (c) DISABLE NOVALIDATE,
+  CONSTRAINT fk FOREIGN KEY (a, b) REFERENCES hr.u (x, y) DISABLE NOVALIDATE NORELY);
 
 --> CreateTable covers: check, constraint_name, traits, column_option, element
 CREATE TRANSACTIONAL TABLE t (a int CHECK (a > 0) ENABLE NOVALIDATE RELY, b int CONSTRAINT b_there NOT NULL ENABLE,
@@ -32,7 +37,7 @@ CREATE TRANSACTIONAL TABLE t (a int CHECK (a > 0) ENABLE NOVALIDATE RELY, b int 
 --> CreateTable covers: create_table, clustered_by
 CREATE TABLE t CLUSTERED BY (a) INTO 8 BUCKETS STORED AS ORC TBLPROPERTIES ('transactional' = 'true') AS SELECT 1 AS a;
 
---> CreateTable covers: spark_trait
+--> CreateTable covers: traits
 CREATE TABLE t (a int NOT NULL DISABLE NOVALIDATE, b int CHECK (b > 0) NOT ENFORCED) USING parquet;
 
 --> CreateTable covers: create_table, partition_column

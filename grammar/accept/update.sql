@@ -23,3 +23,9 @@ DELETE FROM emp;
 
 --> Delete covers: delete, alias, where
 DELETE FROM hr.emp e WHERE EXISTS (SELECT 1 FROM gone g WHERE g.id = e.id);
+
+--> Update covers: with_statement, with_clause, update
+WITH c AS (SELECT id FROM gone), d AS (SELECT 1 AS n) UPDATE emp SET a = (SELECT n FROM d) WHERE id IN (SELECT id FROM c);
+
+--> Delete covers: with_statement, with_clause, delete
+WITH c AS (SELECT id FROM gone) DELETE FROM emp e WHERE e.id IN (SELECT id FROM c);

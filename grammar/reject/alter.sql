@@ -87,3 +87,24 @@ ALTER TABLE emp PARTITION (p) RENAME TO PARTITION (p = 1);
 
 --> ParseError 1:57 Expected = and a value, found ')'
 ALTER TABLE emp PARTITION (p = 1) RENAME TO PARTITION (p);
+
+--> ParseError 1:26 Expected PARTITION and its keys, found 'WITH'
+ALTER TABLE emp EXCHANGE WITH TABLE other;
+
+--> ParseError 1:49 Expected TABLE, found 'other'
+ALTER TABLE emp EXCHANGE PARTITION (p = 1) WITH other;
+
+--> ParseError 1:36 Expected CHECK, PRIMARY KEY, UNIQUE or FOREIGN KEY, found 'NOT'
+ALTER TABLE emp ADD CONSTRAINT abc NOT NULL;
+
+--> ParseError 1:34 Expected a name for the constraint, found '('
+ALTER TABLE emp   ADD CONSTRAINT (a);
+
+--> ParseError 1:42 Expected a condition in parentheses, found 'a'
+ALTER TABLE emp ADD CONSTRAINT abc CHECK a > 0;
+
+--> ParseError 1:50 Expected the end of the statement, found 'ALWAYS'
+ALTER TABLE emp ADD CONSTRAINT abc CHECK (a > 0) ALWAYS;
+
+--> ParseError 1:32 Expected the name of a constraint, found the end
+ALTER TABLE emp DROP CONSTRAINT ;

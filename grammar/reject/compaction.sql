@@ -28,6 +28,9 @@ ALTER TABLE emp COMPACT 'minor' ORDER BY;
 --> ParseError 1:38 Expected a condition, found the end
 ALTER TABLE emp COMPACT 'minor' WHERE;
 
+--> ParseError 1:29 Expected the end of the statement, found 'AND'
+ALTER TABLE emp CONCATENATE AND WAIT;
+
 --> ParseError 1:33 Expected the id of a compaction, found 'x'
 SHOW COMPACTIONS COMPACTIONID = x;
 

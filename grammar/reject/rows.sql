@@ -44,8 +44,8 @@ DELETE FROM hr.;
 --> ParseError 1:30 Expected the end of the statement, found ','
 DELETE FROM emp WHERE id = 1 , 2;
 
---> UnsupportedError 1:22 UPDATE with a WITH clause is not carried out
-WITH c AS (SELECT 1) UPDATE emp SET a = 1;
+--> ParseError 1:35 Expected SET, found '='
+WITH c AS (SELECT 1) UPDATE emp a = 1;
 
 --> ParseError 1:6 Expected a table or a query in parentheses after FROM, found 'INSERT'
 FROM INSERT INTO t SELECT 1;
@@ -82,3 +82,6 @@ ANALYZE TABLE hr.emp     COMPUTE STATISTICS   FOR id;
 
 --> ParseError 1:43 Expected the end of the statement, found 'QUICKLY'
 ANALYZE TABLE hr.emp   COMPUTE STATISTICS QUICKLY;
+
+--> ParseError 1:54 Expected SERDE, found the end
+LOAD DATA INPATH '/in' INTO TABLE emp INPUTFORMAT 'a' ;

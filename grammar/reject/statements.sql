@@ -26,7 +26,7 @@ SELECT 1);
 --> ParseError 1:8 Expected a name for the query, found '('
 WITH   (SELECT 1) SELECT 2;
 
---> ParseError 1:22 Expected a query, INSERT or MERGE after the WITH clause
+--> ParseError 1:22 Expected a query, INSERT, UPDATE, DELETE or MERGE after the WITH clause
 WITH c AS (SELECT 1) DROP TABLE c;
 
 --> ParseError 1:8 Expected AS and a query in parentheses, found 'SELECT'
@@ -91,3 +91,18 @@ DESCRIBE FORMATTED emp    id  b;
 
 --> ParseError 1:22 Expected the end of the statement, found 'x'
 DESCRIBE DATABASE hr x;
+
+--> UnsupportedError 1:1 LOCK TABLE is not there: each statement takes the locks that it needs
+LOCK TABLE emp EXCLUSIVE;
+
+--> UnsupportedError 1:1 UNLOCK DATABASE is not there
+UNLOCK DATABASE hr;
+
+--> UnsupportedError 1:1 EXPORT TABLE is not there
+EXPORT TABLE emp TO '/out';
+
+--> UnsupportedError 1:1 IMPORT is not there
+IMPORT TABLE emp FROM '/in';
+
+--> ParseError 1:28 Expected a number of rows, found 'many'
+DESCRIBE HISTORY emp LIMIT many;

@@ -43,14 +43,14 @@ CREATE TABLE t (a int, CHECK ());
 --> UnsupportedError 1:50 A column has one CHECK here
 CREATE TRANSACTIONAL TABLE t (a int CHECK (a>0)  CHECK (a < 9));
 
---> UnsupportedError 1:65 Constraints of ACID tables are enforced here
-CREATE TRANSACTIONAL TABLE t (a int, CONSTRAINT c CHECK (a > 0) DISABLE);
+--> ParseError 1:48 Expected (, found the end
+CREATE TABLE t (a int, CONSTRAINT p PRIMARY KEY;
 
---> UnsupportedError 1:49 Constraints of ACID tables are enforced here
-CREATE TRANSACTIONAL TABLE t (a int CHECK (a>0) NOT ENFORCED);
+--> ParseError 1:43 Expected REFERENCES, found ')'
+CREATE TABLE t (a int, FOREIGN KEY (a)    );
 
---> UnsupportedError 1:24 PRIMARY is not there for ACID tables
-CREATE TABLE t (id int PRIMARY KEY) TBLPROPERTIES ('transactional' = 'true');
+--> UnsupportedError 1:24 GENERATED is not there for ACID tables
+CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY) TBLPROPERTIES ('transactional' = 'true');
 
 --> UnsupportedError 1:38 OPTIONS is not for ACID tables
 CREATE TRANSACTIONAL TABLE t (a int) OPTIONS ('a' = 'b');

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, acid_state, directory_summary, qualifies
-from acidsql.format.orc import Event, read_delete_keys, read_events, read_footer
+from acidsql.format.orc import Event, read_events, read_footer, read_keys
 from acidsql.format.originals import number_originals
 from acidsql.fs import LocalFileSystem
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
@@ -87,7 +87,7 @@ def deleted_rows(
     for delta in state.delete_deltas:
         if qualifies(delta.name, directory.name if directory else None):  # type: ignore[arg-type]
             same_bucket = [f for f in delta.files if f.bucket_id == file.bucket_id]
-            for key in (k for f in same_bucket for k in read_delete_keys(FS, f.path).to_pylist()):
+            for key in (k for f in same_bucket for k in read_keys(FS, f.path).to_pylist()):
                 if valid.is_valid(key["currentTransaction"]):
                     deleted.add((key["originalTransaction"], key["bucket"], key["rowId"]))
     return deleted

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import orc
 
 from acidsql.format.calendar import SECONDS_PER_DAY, to_proleptic
-from acidsql.format.orc import OrcFooter, read_delete_keys, read_footer, write_deletes, write_empty, write_inserts
+from acidsql.format.orc import OrcFooter, read_footer, read_keys, write_deletes, write_empty, write_inserts
 from acidsql.format.values import CONVERTERS
 from acidsql.fs import LocalFileSystem
 from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
@@ -143,13 +143,13 @@ def test_insert_events_of_hive_written_again(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", written_once("delete_delta"))
 def test_delete_events_of_hive_written_again_from_unsorted_keys(name: str, tmp_path: Path) -> None:
     hives, ours = str(DATA / name), str(tmp_path / "bucket_00000")
-    keys = read_delete_keys(FS, hives)
+    keys = read_keys(FS, hives)
     [write_id] = set(keys["currentTransaction"].to_pylist())
     order = random.Random(1).sample(range(keys.num_rows), keys.num_rows)
     assert write_deletes(FS, ours, read_footer(FS, hives).row_type, keys.take(order), write_id=write_id) == len(order)
     assert_same_file(ours, hives)
     assert stored_rows(ours) == stored_rows(hives)
-    assert read_delete_keys(FS, ours) == keys
+    assert read_keys(FS, ours) == keys
 
 
 def test_pyarrow_reads_the_same_from_both_files(tmp_path: Path) -> None:

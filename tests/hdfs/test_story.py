@@ -12,13 +12,10 @@ from acidsql.errors import StorageError
 from acidsql.plan import deletes, scan
 from acidsql.session import AcidSession
 from tests.hdfs.conftest import Directory
+from tests.spark.answers import rows
 from tests.spark.hive_rules import check_table
 
 ODD = ["a/b=c", "50% off", "%41", "żółć 😀", "sp ace", "q?u#o+te'\"", "cur}ly"]
-
-
-def rows(acid: AcidSession, text: str) -> list[tuple[object, ...]]:
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
 
 
 def directories(directory: Directory, table: str) -> list[str]:

@@ -40,5 +40,5 @@ def test_hive_sees_names_types_and_comments(both: Both) -> None:
     assert both.answer_alike(f"SELECT a, b FROM {view}") == [("1", "a")]
     both.run(ACIDSQL, f"CREATE OR REPLACE VIEW {view} AS SELECT v FROM {t.name}")
     assert both.answer_alike(f"SELECT * FROM {view}") == [("a",)]
-    both.run(HIVE, f"CREATE OR REPLACE VIEW {view} AS SELECT id, id + 1 AS following FROM {t.name}")
+    both.run(HIVE, f"CREATE OR REPLACE VIEW {view} AS SELECT id, id + 1 AS id_plus_1 FROM {t.name}")
     assert both.answer_alike(f"SELECT * FROM {view}") == [("1", "2")]

@@ -10,13 +10,15 @@ import json
 import re
 import struct
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 NESTED = ("array", "map", "struct")
 _JSON_OPTIONS = "map('ignoreNullFields', 'false', 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d+))?Z?")
+_EXACT = Context(prec=80)
+"""Decimals of Hive's have up to 38 digits; Python would round them to 28."""
 _UNQUOTED_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|([{,])(-?[0-9][^:,"]*):')
 
 
@@ -85,7 +87,7 @@ def loose(value: Any) -> Any:
 
 
 def _number(value: Any) -> str:
-    return str(Decimal(str(value)).normalize())
+    return str(Decimal(str(value)).normalize(_EXACT))
 
 
 def _time(text: str) -> str:

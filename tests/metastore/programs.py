@@ -78,7 +78,20 @@ def killed_inside_a_step(url: str) -> object:
     return "still alive"
 
 
-PROGRAMS: dict[str, Callable[..., object]] = {f.__name__: f for f in (first_to_open, statements, killed_inside_a_step)}
+def takes_compactions(url: str) -> object:
+    """Take requests for compactions until there are none."""
+    store = _open(url)
+    _wait_for_start()
+    taken = []
+    while (entry := store.find_next_compact(f"desk-{os.getpid()}")) is not None:
+        taken.append(entry.id)
+    store.close()
+    return taken
+
+
+PROGRAMS: dict[str, Callable[..., object]] = {
+    f.__name__: f for f in (first_to_open, statements, killed_inside_a_step, takes_compactions)
+}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tests.metastore.situations import Clock
 CAPABILITIES = {
     "carries statistics on": "a write changes the number of rows that was counted",
     "commits of readers twice": "to commit a transaction twice is no error, although it wrote nothing",
+    "cleans compactions": "what the initiator and the cleaner of compactions need is offered to clients",
     "compaction queue": "requests for compactions are taken, and wait for a worker",
     "counts from one": "a new store's transaction ids count from one",
     "database file": "the store is a SQLite file of ours",
@@ -51,6 +52,7 @@ CAPABILITIES = {
     "takes compactions back": "a request that no worker has taken yet can be aborted",
     "tells conflicts": "the latest transaction in conflict can be asked for, and xlock.write needs no check at commit",
     "tells what it aborted": "of several transactions to abort, those that were open are told from the others",
+    "hands compactions to workers": "a worker that is not the store's own can take requests",
     "unlocks once": "to unlock what is not locked is an error",
     "zero-wait reads": "a read that would have to wait can be answered at once",
 }
@@ -115,7 +117,7 @@ def _hive(variable: str, capabilities: frozenset[str]) -> StoreKind:
     )
 
 
-NOT_EMBEDDED = {"Hive's own tables", "compaction queue", "describes compactions", "takes compactions back"}
+NOT_EMBEDDED = {"Hive's own tables"}
 """What the store of our own lacks."""
 
 HIVE_3 = frozenset(
@@ -136,6 +138,7 @@ HIVE_4 = HIVE_3 - {"refuses locks after the end"} | {
     "shared writes go together",
     "tells conflicts",
     "zero-wait reads",
+    "hands compactions to workers",
 }
 """The same of Hive 4.0.1."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acidsql.errors import TableNotFound, UnsupportedError
+from acidsql.errors import TableNotFound
 from acidsql.metastore.model import CompactionFilter, CompactionInfo, CompactionRequest, CompactionType
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import partition, table
@@ -123,11 +123,3 @@ class TestTheList:
         assert shown(queue, id=t, table="p") == []
         assert shown(queue, limit=2) == [p1, p2]
         assert shown(queue, table="p", type=MAJOR, limit=1) == [p2]
-
-
-@pytest.mark.needs("database file")
-def test_a_store_without_workers_takes_no_requests(store: Metastore) -> None:
-    store.create_table(table())
-    with pytest.raises(UnsupportedError, match="compact"):
-        compact(store)
-    assert store.show_compactions(CompactionFilter()) == []

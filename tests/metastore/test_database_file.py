@@ -15,6 +15,7 @@ import pytest
 from acidsql.errors import AcidError, MetastoreError
 from acidsql.metastore import open_metastore
 from acidsql.metastore.embedded.schema import SCHEMA_VERSION
+from acidsql.metastore.model import CompactionRequest, CompactionType
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from tests.metastore.conftest import OpenStore
@@ -186,11 +187,19 @@ def test_a_read_does_not_wait_for_a_writer_and_sees_nothing_of_it(store: Metasto
         other.execute("ROLLBACK")
 
 
-NEW_IN_2 = (
+NEW_SINCE_1 = (
     "ALTER TABLE TBLS DROP COLUMN VIEW_ORIGINAL_TEXT",
     "ALTER TABLE TBLS DROP COLUMN VIEW_EXPANDED_TEXT",
     "DROP TABLE PARTITION_PARAMS",
     "DROP TABLE TAB_COL_STATS",
+    "DROP TABLE CHECK_CONSTRAINTS",
+    "DROP TABLE KEY_CONSTRAINTS",
+    "ALTER TABLE COLUMNS_V2 DROP COLUMN DEFAULT_NAME",
+    "ALTER TABLE COLUMNS_V2 DROP COLUMN NOT_NULL_NAME",
+    "ALTER TABLE TXNS DROP COLUMN TXN_MIN_OPEN",
+    "DROP TABLE COMPACTION_QUEUE",
+    "DROP TABLE NEXT_COMPACTION_QUEUE_ID",
+    "DROP TABLE COMPLETED_COMPACTIONS",
     "UPDATE VERSION SET SCHEMA_VERSION = 1",
 )
 """What makes a store of today one of version 1."""
@@ -200,7 +209,7 @@ class TestAStoreOfVersion1:
     @pytest.fixture
     def old(self, made: Path) -> Path:
         with closing(sqlite3.connect(made)) as connection:
-            for text in NEW_IN_2:
+            for text in NEW_SINCE_1:
                 connection.execute(text)
             connection.commit()
         return made
@@ -212,9 +221,24 @@ class TestAStoreOfVersion1:
             store.create_table(view)
             assert store.list_views("default") == ["v"]
             assert store.partition_parameters("default", "t") == {}
+            assert store.compact(CompactionRequest("default", "t", None, CompactionType.MAJOR, "ann", "desk")).id == 1
         with closing(sqlite3.connect(old)) as connection:
             [[version]] = connection.execute("SELECT SCHEMA_VERSION FROM VERSION").fetchall()
         assert version == SCHEMA_VERSION
+
+    def test_forgets_no_write_ids_while_a_transaction_from_then_is_open(self, made: Path) -> None:
+        """Nobody noted what was open when it began."""
+        with closing(opened(made)) as store:
+            store.commit_txn(write(store))
+            early = begin(store)
+        with closing(sqlite3.connect(made)) as connection:
+            for text in NEW_SINCE_1:
+                connection.execute(text)
+            connection.commit()
+        with closing(opened(made)) as store:
+            assert store.prune_txn_to_write_id() == 0
+            store.commit_txn(early)
+            assert store.prune_txn_to_write_id() == 1
 
     def test_is_the_same_as_a_new_one(self, old: Path, tmp_path: Path) -> None:
         opened(old).close()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from acidsql.errors import TransactionAborted
+from acidsql.metastore.model import CompactionFilter, CompactionRequest, CompactionType
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.conftest import OpenStore
 from tests.metastore.situations import EXCLUSIVE, begin, lock_states, read_write_ids, seen, table, take, write
@@ -74,6 +75,17 @@ def test_write_ids_of_several_processes_are_unique_and_without_gaps(store: Metas
         one["write_id"] for one in done if not one["committed"] and one["write_id"] <= valid.high_watermark
     )
     assert lock_states(store) == []
+
+
+@pytest.mark.needs("hands compactions to workers")
+def test_requests_for_compactions_are_taken_once_each(store: Metastore, opening: Opening) -> None:
+    count = 40
+    for number in range(count):
+        store.create_table(table(f"t{number}"))
+        store.compact(CompactionRequest("default", f"t{number}", None, CompactionType.MAJOR, "ann", "desk"))
+    taken = [id for answer in run_together("takes_compactions", opening.url) for id in answer]
+    assert sorted(taken) == sorted(one.id for one in store.show_compactions(CompactionFilter()))
+    assert len(taken) == count
 
 
 class TestAProcessKilledInsideAStep:

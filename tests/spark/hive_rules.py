@@ -13,23 +13,33 @@ import pyorc
 _BASE = re.compile(r"base_(\d{7,})")
 _DELTA = re.compile(r"(delete_delta|delta)_(\d{7,})_(\d{7,})_(\d{4,})")
 _BUCKET = re.compile(r"bucket_(\d{5})")
+_ORIGINAL = re.compile(r"\d{6}_\d+(_copy_\d+)?")
+"""A file without events: of an insert-only table, of LOAD DATA, of before a table was transactional."""
+_UNION = re.compile(r"HIVE_UNION_SUBDIR_\d+")
 _FIELDS = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
 V1 = 1 << 29
 
 
-def check_table(root: Path) -> int:
+def check_table(root: Path, *, insert_only: bool = False) -> int:
     """Check every directory below a table or partition; the number of events seen."""
     deleted: set[tuple[str, int, int, int]] = set()
     events = 0
     for directory in sorted(p for p in root.rglob("*") if p.is_dir()):
-        if "=" in directory.name:
+        if "=" in directory.name or _UNION.fullmatch(directory.name):
             continue
         base, delta = _BASE.fullmatch(directory.name), _DELTA.fullmatch(directory.name)
         assert base or delta, f"{directory} is no name that Hive 3.1 parses"
-        assert (directory / "_orc_acid_version").read_bytes() == b"2"
+        version = directory / "_orc_acid_version"
+        assert version.exists() is not insert_only, f"{directory}: the version of the events, where there are some"
+        assert insert_only or version.read_bytes() == b"2"
         files = [f for f in directory.iterdir() if not f.name.startswith(("_", "."))]
         assert files, f"{directory} holds no file: Trino would not see it"
         for file in files:
+            if _ORIGINAL.fullmatch(file.name):
+                assert not (delta and delta[1] == "delete_delta")
+                assert list(pyorc.Reader(file.open("rb")).schema.fields) != _FIELDS
+                continue
+            assert not insert_only, f"{file} is no file of an insert-only table"
             bucket = _BUCKET.fullmatch(file.name)
             assert bucket, f"{file.name} is no name that Hive 3.1 parses"
             is_delete = bool(delta and delta[1] == "delete_delta")

@@ -14,23 +14,14 @@ from acidsql.errors import AcidError, AlreadyExists, LockTimeout, PartitionNotFo
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Table
 from acidsql.session import AcidSession
 from acidsql.valid_ids import ValidWriteIdList
+from tests.spark.answers import check_refusal, emp_and_part, nothing_is_open, overtake_next_lock, rows
 from tests.spark.hive_rules import check_table
 from tests.spark.tree import tree
-
-Rows = list[tuple[object, ...]]
-
-
-def rows(acid: AcidSession, text: str) -> Rows:
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
 
 
 @pytest.fixture
 def shop(acid: AcidSession) -> AcidSession:
-    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string) COMMENT 'people'")
-    acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, 'Bob')")
-    acid.sql("CREATE TRANSACTIONAL TABLE part (id int, v string) PARTITIONED BY (p int, q string)")
-    acid.sql("INSERT INTO part VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y'), (3, 'c', 2, 'x')")
-    return acid
+    return emp_and_part(acid)
 
 
 def parameters(acid: AcidSession, table: str = "emp") -> dict[str, str]:
@@ -125,14 +116,7 @@ def test_an_alter_waits_for_writers_and_starts_from_what_they_left(
 def test_a_writer_that_waited_minds_new_columns_but_no_properties(
     shop: AcidSession, monkeypatch: pytest.MonkeyPatch, meanwhile: str, fails: bool
 ) -> None:
-    real = shop.metastore.lock
-
-    def lock(request: LockRequest) -> object:
-        monkeypatch.setattr(shop.metastore, "lock", real)
-        shop.sql(f"ALTER TABLE emp {meanwhile}")
-        return real(request)
-
-    monkeypatch.setattr(shop.metastore, "lock", lock)
+    overtake_next_lock(shop, monkeypatch, f"ALTER TABLE emp {meanwhile}")
     if fails:
         with pytest.raises(TransactionError, match="was changed while this statement waited"):
             shop.sql("UPDATE emp SET name = 'x'")
@@ -354,14 +338,9 @@ REFUSED = [*PROPERTY_ERRORS, *COLUMN_ERRORS, *PARTITION_ERRORS]
 def test_a_wrong_alter_is_refused_and_leaves_nothing(
     shop: AcidSession, warehouse: Path, text: str, code: int | None, place: str | None, piece: str
 ) -> None:
+    shop.sql("SET hive.exec.drop.ignorenonexistent = false")
     error = fails_and_leaves_nothing(shop, warehouse, lambda: shop.sql(f"ALTER TABLE {text}"))
-    assert piece in str(error)
-    if code is not None:
-        assert isinstance(error, AcidError)
-        assert error.code == code
-    if place is not None:
-        assert isinstance(error, AcidError)
-        assert f"{error.line}:{error.column}" == place, str(error)
+    check_refusal(error, code, place, piece)
 
 
 def fails_and_leaves_nothing(
@@ -372,8 +351,7 @@ def fails_and_leaves_nothing(
     before = tree(warehouse / "emp") + tree(warehouse / "part")
     with pytest.raises((AcidError, PySparkException)) as caught:
         run()
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
+    nothing_is_open(acid)
     assert tables == [acid.metastore.get_table("default", t) for t in ("emp", "part")]
     assert partitions == acid.metastore.list_partitions("default", "part")
     assert before == tree(warehouse / "emp") + tree(warehouse / "part")
@@ -468,6 +446,7 @@ def test_a_column_may_be_qualified_with_the_current_database(acid: AcidSession) 
 
 
 def test_a_missing_partition_is_named_as_hive_names_it(shop: AcidSession) -> None:
+    shop.sql("SET hive.exec.drop.ignorenonexistent = false")
     with pytest.raises(PartitionNotFound) as caught:
         shop.sql("ALTER TABLE part DROP PARTITION (p = :p)", p=5)
     assert caught.value.message == "Partition not found {p=5}"

@@ -32,6 +32,7 @@ from acidsql.metastore.model import (
     CompactionType,
 )
 from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open
 
 
 class Queue:
@@ -91,8 +92,7 @@ def test_a_request_is_enqueued_and_answered_as_in_hive(acid: AcidSession, queue:
     )
     assert request.user
     assert request.host
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
+    nothing_is_open(acid)
 
 
 def test_a_request_carries_every_clause(acid: AcidSession, queue: Queue) -> None:
@@ -161,11 +161,53 @@ def test_a_request_for_what_is_queued_already_is_refused_as_in_hive(acid: AcidSe
     )
 
 
+def test_a_whole_table_is_compacted_partition_by_partition(acid: AcidSession, queue: Queue) -> None:
+    acid.sql("INSERT INTO part VALUES (2, 2, NULL)")
+    said = [tuple(r) for r in acid.sql("ALTER TABLE part COMPACT 'major'").collect()]
+    assert said == [("Compaction enqueued with id 7",)] * 2
+    assert sorted(r.partition or "" for r in queue.requests) == ["p=1/q=x", "p=2/q=__HIVE_DEFAULT_PARTITION__"]
+    queue.answer = CompactionResponse(-1, "refused", False, "it is already scheduled")
+    said = [tuple(r) for r in acid.sql("ALTER TABLE part COMPACT 'major'").collect()]
+    assert len(said) == 2
+    assert all("is refused, details: it is already scheduled" in text for (text,) in said)
+
+
+def test_a_metastore_3_wants_a_partition_named(
+    acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(acid.metastore), "version", "3.1.3")
+    with pytest.raises(AnalysisError, match="You must specify a partition to compact") as caught:
+        acid.sql("ALTER TABLE part COMPACT 'major'")
+    assert (caught.value.code, caught.value.line, caught.value.column) == (10283, 1, 13)
+
+
+class TestConcatenate:
+    """TestTxnConcatenate: of an ACID table it is a major compaction, for which it waits."""
+
+    @pytest.mark.parametrize(("table", "partition"), [("emp", None), ("part PARTITION (p = 1, q = 'x')", "p=1/q=x")])
+    def test_is_a_major_compaction(self, acid: AcidSession, queue: Queue, table: str, partition: str | None) -> None:
+        queue.states = iter(["initiated", "working", "ready for cleaning"])
+        said = answer(acid, f"ALTER TABLE {table} CONCATENATE")
+        assert said == "Compaction with id 7 finished with status: ready for cleaning"
+        [request] = queue.requests
+        assert (request.partition, request.type) == (partition, CompactionType.MAJOR)
+
+    def test_does_not_wait_where_a_setting_says_so(self, acid: AcidSession, queue: Queue) -> None:
+        acid.sql("SET hive.transactional.concatenate.noblock = true")
+        assert answer(acid, "ALTER TABLE emp CONCATENATE") == "Compaction enqueued with id 7"
+
+    def test_of_a_missing_table_or_partition_is_an_error(self, acid: AcidSession, queue: Queue) -> None:
+        for table, code in (("nope", 10001), ("part PARTITION (p = 7, q = 'x')", 10006)):
+            with pytest.raises(AcidError) as caught:
+                acid.sql(f"ALTER TABLE {table} CONCATENATE")
+            assert caught.value.code == code
+        assert queue.requests == []
+
+
 REFUSED = [
     ("nope COMPACT 'minor'", TableNotFound, 10001, "1:13", "default.nope"),
     ("plain COMPACT 'minor'", AnalysisError, 10286, "1:13", "not allowed on non-ACID table default.plain"),
     ("emp COMPACT 'huge'", AnalysisError, 10282, "1:25", "Invalid compaction type"),
-    ("part COMPACT 'major'", AnalysisError, 10283, "1:13", "You must specify a partition to compact"),
     ("part PARTITION (p = 1) COMPACT 'major'", AnalysisError, 10299, "1:18", "does not allow partial partition spec"),
     ("part PARTITION (p = 1, q = 'y') COMPACT 'major'", AnalysisError, 10006, "1:18", "Partition not found {p=1, q=y}"),
     ("part PARTITION (p = 1, z = 'y') COMPACT 'major'", AnalysisError, 40000, "1:18", "contains non-partition columns"),
@@ -212,16 +254,6 @@ def test_a_hive_metastore_3_is_not_asked_for_what_it_does_not_know(
             acid.sql(f"ALTER TABLE emp COMPACT {text}")
     assert queue.requests == []
     acid.sql("ALTER TABLE emp COMPACT 'minor'")
-
-
-def test_a_store_without_a_compactor_says_so(acid: AcidSession, warehouse: Path) -> None:
-    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int)")
-    with pytest.raises(UnsupportedError) as caught:
-        acid.sql("ALTER TABLE emp COMPACT 'minor'")
-    assert (caught.value.line, caught.value.column) == (1, 13)
-    assert acid.sql("SHOW COMPACTIONS").collect() == []
-    with pytest.raises(UnsupportedError):
-        acid.sql("ABORT COMPACTIONS 1")
 
 
 # --- SHOW COMPACTIONS ------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from acidsql.commands.columns import columns_of
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Table
 from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open
 from tests.spark.tree import tree
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "data"
@@ -45,8 +46,7 @@ def nothing_left(acid: AcidSession, warehouse: Path, run: Callable[[], object]) 
     except (AcidError, PySparkException) as e:
         error = e
     assert error is not None
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
+    nothing_is_open(acid)
     assert files() == before
     assert acid.metastore.list_tables("default") == tables
     return error

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from acidsql.errors import AnalysisError
 from acidsql.plan import deletes
 from acidsql.session import AcidSession
+from tests.spark.answers import rows
 from tests.spark.test_golden_tables import GOLDEN, adopt
-
-
-def rows(acid: AcidSession, text: str) -> list[tuple[Any, ...]]:
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
 
 
 @pytest.fixture(autouse=True)

@@ -29,6 +29,13 @@ def plan(acid: AcidSession, text: str) -> list[str]:
     return [line.rstrip() for line in found.split("\n")]
 
 
+def section(found: list[str], title: str) -> list[str]:
+    """The indented lines below a title."""
+    at = found.index(title) + 1
+    end = next((i for i in range(at, len(found)) if not found[i].startswith("  ")), len(found))
+    return [line.strip() for line in found[at:end]]
+
+
 def test_an_update_tells_its_phases_locks_partitions_and_files(acid: AcidSession) -> None:
     found = plan(acid, "EXPLAIN UPDATE emp SET salary = 0 WHERE p = 2 AND id IN (SELECT id FROM dept WHERE id > 1)")
     assert found[0] == "== UPDATE =="
@@ -38,6 +45,9 @@ def test_an_update_tells_its_phases_locks_partitions_and_files(acid: AcidSession
     assert found[at + 1 : found.index("== Spark's plan of the changes ==")] == [
         "  EXCL_WRITE default.emp partition p=2 (UPDATE)",
         "  SHARED_READ default.dept (SELECT)",
+        "Writes:",
+        "  delete_delta",
+        "  delta",
         "Target: default.emp",
         "  snapshot: write ids up to 2",
         "  partitions: 1 of 3",
@@ -46,7 +56,7 @@ def test_an_update_tells_its_phases_locks_partitions_and_files(acid: AcidSession
         "  search in ORC files: none",
         "Reads: default.dept",
         "  snapshot: write ids up to 1",
-        next(line for line in found if line.startswith("  files: 0 bases, 1 deltas") and line != found[at + 6]),
+        next(line for line in found if line.startswith("  files: 0 bases, 1 deltas") and line != found[at + 9]),
         "    directories: delta_0000001_0000001_0000",
         "  search in ORC files: id > 1 (not planned: files of less than 4 MB are read whole)",
         "",
@@ -68,8 +78,17 @@ def test_an_insert_tells_what_it_reads(acid: AcidSession) -> None:
     found = plan(acid, "EXPLAIN INSERT OVERWRITE TABLE emp PARTITION (p = 7) SELECT id, 1 FROM dept")
     assert found[0] == "== INSERT =="
     assert "  EXCLUSIVE default.emp partition p=7 (UPDATE)" in found
+    assert found[found.index("Writes:") + 1] == "  base in p=7"
     assert "Reads: default.dept" in found
     assert not [line for line in found if line.startswith("Target:")]
+
+
+def test_an_insert_into_a_partition_that_is_there_may_do_nothing(acid: AcidSession) -> None:
+    text = "EXPLAIN INSERT OVERWRITE TABLE emp PARTITION (p = {p}) IF NOT EXISTS SELECT 1, 1"
+    found = plan(acid, text.replace("{p}", "1"))
+    assert section(found, "Locks:") == section(found, "Writes:") == ["nothing"]
+    assert found[-1] == "(none: the partition is there already)"
+    assert section(plan(acid, text.replace("{p}", "9")), "Writes:") == ["base in p=9"]
 
 
 def test_an_insert_of_values_has_a_plan_without_a_scan(acid: AcidSession) -> None:
@@ -83,12 +102,75 @@ def test_several_inserts_are_told_one_by_one(acid: AcidSession) -> None:
     found = plan(acid, f"EXPLAIN {text}")
     titles = [line for line in found if line.startswith("== default.")]
     assert titles == ["== default.emp ==", "== default.dept =="]
+    assert [found[i + 1] for i, line in enumerate(found) if line == "Writes:"] == ["  delta in p=1", "  delta"]
 
 
 def test_nothing_left_to_change_is_said(acid: AcidSession) -> None:
     found = plan(acid, "EXPLAIN DELETE FROM emp WHERE p = 99")
     assert "  partitions: 0 of 3" in found
     assert found[-1] == "(none: there are no rows to change)"
+
+
+def test_a_truncate_tells_what_it_hides(acid: AcidSession) -> None:
+    found = plan(acid, "EXPLAIN TRUNCATE TABLE emp PARTITION (p = 3)")
+    assert found[0] == "== TRUNCATE =="
+    assert section(found, "Locks:") == ["EXCL_WRITE default.emp partition p=3 (UPDATE)"]
+    assert section(found, "Writes:") == ["base without rows in p=3"]
+    assert "    p=3: delta_0000001_0000001_0000, delete_delta_0000002_0000002_0000" in found
+    assert found[-1] == "(none: no row is looked at)"
+    found = plan(acid, "EXPLAIN TRUNCATE emp")
+    assert section(found, "Locks:") == ["EXCL_WRITE default.emp (UPDATE, partitions as they come)"]
+    assert section(found, "Writes:") == [f"base without rows in p={p}" for p in (1, 2, 3)]
+    acid.sql("CREATE TABLE mm (a int) TBLPROPERTIES ('transactional'='true','transactional_properties'='insert_only')")
+    assert plan(acid, "EXPLAIN DELETE FROM mm")[0] == "== TRUNCATE ==", "which is what it is to an insert-only table"
+
+
+def test_a_table_made_as_a_query(acid: AcidSession, warehouse: Path) -> None:
+    made = "TRANSACTIONAL TABLE copy PARTITIONED BY (p) AS SELECT id, p FROM emp WHERE p = 1"
+    found = plan(acid, f"EXPLAIN CREATE {made}")
+    assert found[0] == "== CREATE TABLE … AS query =="
+    assert section(found, "Locks:") == [
+        "SHARED_READ default (NO_TXN)",
+        "EXCL_WRITE default.copy (INSERT)",
+        "SHARED_READ default.emp (SELECT)",
+    ]
+    assert section(found, "Writes:") == [
+        f"delta in the partitions of its rows, in the new directory {warehouse / 'copy'}"
+    ]
+    assert "  partitions: 1 of 3" in found
+    assert any("FileScan orc" in line for line in found)
+    assert not (warehouse / "copy").exists()
+    assert acid.metastore.find_table("default", "copy") is None
+    found = plan(acid, "EXPLAIN CREATE TRANSACTIONAL TABLE IF NOT EXISTS dept AS SELECT 1 AS id")
+    assert found[-1] == "(none: the table is there already)"
+
+
+def test_a_load_tells_what_becomes_of_the_files(acid: AcidSession, tmp_path: Path) -> None:
+    acid.spark.sql("SELECT 7 AS id").coalesce(1).write.orc(f"file:{tmp_path}/in")
+    found = plan(acid, f"EXPLAIN LOAD DATA INPATH '{tmp_path}/in' OVERWRITE INTO TABLE dept")
+    assert found[0].startswith("== LOAD DATA")
+    assert section(found, "Locks:") == ["EXCLUSIVE default.dept (UPDATE)"]
+    assert section(found, "Writes:") == ["base"]
+    [file] = section(found, "Takes in:")
+    assert file.endswith(".orc as 000000_0, 1 rows")
+    assert list((tmp_path / "in").glob("*.orc"))
+
+
+def test_a_compaction_is_a_request(acid: AcidSession) -> None:
+    found = plan(acid, "EXPLAIN ALTER TABLE emp PARTITION (p = 3) COMPACT 'minor'")
+    assert found[0].startswith("== ALTER TABLE")
+    assert section(found, "Locks:") == ["nothing"]
+    assert section(found, "Writes:") == ["a request for a MINOR compaction of p=3"]
+    assert "    p=3: delta_0000001_0000001_0000, delete_delta_0000002_0000002_0000" in found
+    assert acid.sql("SHOW COMPACTIONS").collect() == []
+
+
+def test_analyze_has_the_plan_of_its_aggregate(acid: AcidSession) -> None:
+    found = plan(acid, "EXPLAIN ANALYZE TABLE emp COMPUTE STATISTICS FOR COLUMNS id")
+    assert section(found, "Locks:") == ["SHARED_READ default.emp (NO_TXN)"]
+    assert section(found, "Writes:") == ["statistics, in the metastore"]
+    assert any("HashAggregate" in line for line in found)
+    assert plan(acid, "EXPLAIN ANALYZE TABLE emp COMPUTE STATISTICS NOSCAN")[-1] == "(none: NOSCAN looks at no row)"
 
 
 @pytest.mark.parametrize(
@@ -110,8 +192,12 @@ def test_a_query_and_a_statement_on_a_table_of_sparks_are_explained_by_spark(aci
     acid.spark.sql("CREATE TABLE IF NOT EXISTS of_spark (a int) USING orc")
     try:
         assert any("INSERT" in line.upper() for line in plan(acid, "EXPLAIN INSERT INTO of_spark SELECT id FROM dept"))
+        acid.sql("EXPLAIN TRUNCATE TABLE of_spark")
+        acid.sql("EXPLAIN CREATE TABLE another USING orc AS SELECT id FROM dept")
+        acid.sql("EXPLAIN SHOW FUNCTIONS")
     finally:
         acid.spark.sql("DROP TABLE of_spark")
+    assert acid.sql("SHOW TABLES LIKE 'another'").collect() == []
 
 
 def test_nothing_happens(acid: AcidSession, warehouse: Path) -> None:
@@ -122,6 +208,9 @@ def test_nothing_happens(acid: AcidSession, warehouse: Path) -> None:
         "DELETE FROM emp",
         "INSERT INTO emp PARTITION (p = 9) SELECT id, 1 FROM dept",
         "INSERT OVERWRITE TABLE dept VALUES (5)",
+        "TRUNCATE TABLE emp",
+        "ANALYZE TABLE emp COMPUTE STATISTICS",
+        "CREATE TRANSACTIONAL TABLE new AS SELECT * FROM emp",
     ):
         plan(acid, f"EXPLAIN {text}")
     assert tree(warehouse / "emp") == before

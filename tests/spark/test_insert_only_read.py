@@ -109,3 +109,16 @@ def test_files_of_another_format_are_refused(acid: AcidSession, tmp_path: Path) 
     register(acid, tmp_path / "t", COLUMNS, parameters=INSERT_ONLY)
     with pytest.raises(UnsupportedError, match="is neither an ORC nor a Parquet file"):
         acid.sql("SELECT * FROM t")
+
+
+@pytest.mark.parametrize("type", ["int", "decimal(5,2)"])
+def test_a_predicate_is_about_its_own_column_whatever_the_columns_are_called(acid: AcidSession, type: str) -> None:
+    """Files are read by position: no name by which a column is called meanwhile may be looked up in the file."""
+    acid.sql(
+        f"CREATE TABLE t (a int, c0 {type}, c1 string) TBLPROPERTIES ('transactional'='true',"
+        "'transactional_properties'='insert_only')"
+    )
+    acid.sql("INSERT INTO t VALUES (1, 100, 'x')")
+    assert answer(acid, "SELECT a FROM t WHERE a = 1") == [(1,)]
+    assert answer(acid, "SELECT a FROM t WHERE c0 = 100 AND a < 5") == [(1,)]
+    assert answer(acid, "SELECT c1 FROM t WHERE c1 = 'x' AND a + 0 = 1") == [("x",)]

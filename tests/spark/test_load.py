@@ -11,14 +11,10 @@ from pyspark.sql import SparkSession
 from acidsql.errors import AcidError
 from acidsql.fs.local import LocalFileSystem
 from acidsql.session import AcidSession
+from tests.spark.answers import check_refusal, nothing_is_open, rows
 from tests.spark.tree import tree
 
-Rows = list[tuple[object, ...]]
 MakeFile = Callable[..., Path]
-
-
-def rows(acid: AcidSession, text: str) -> Rows:
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
 
 
 @pytest.fixture
@@ -47,11 +43,6 @@ def make(spark: SparkSession, tmp_path: Path) -> MakeFile:
 TWO = "SELECT * FROM VALUES (10, 'x'), (11, 'y') AS t(id, name)"
 
 
-def nothing_left(acid: AcidSession) -> None:
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
-
-
 def test_a_local_file_is_copied_and_its_rows_have_ids(shop: AcidSession, warehouse: Path, make: MakeFile) -> None:
     file = make("any name.orc", TWO)
     assert shop.sql(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE emp").columns == []
@@ -64,7 +55,7 @@ def test_a_local_file_is_copied_and_its_rows_have_ids(shop: AcidSession, warehou
     shop.sql("UPDATE emp SET name = upper(name) WHERE id IN (1, 10)")
     shop.sql("DELETE FROM emp WHERE id = 11")
     assert rows(shop, "SELECT * FROM emp") == [(1, "ANN"), (10, "X")]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_the_files_of_a_directory_are_moved(shop: AcidSession, warehouse: Path, make: MakeFile) -> None:
@@ -110,7 +101,7 @@ def test_a_partition_is_loaded_and_made_where_it_is_new(shop: AcidSession, wareh
     assert rows(shop, "SELECT id, p FROM part") == [(1, 5), (10, 5), (10, 6), (11, 5), (11, 6)]
     shop.sql("DELETE FROM part WHERE id = 10")
     assert rows(shop, "SELECT id, p FROM part") == [(1, 5), (11, 5), (11, 6)]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_an_insert_only_table_takes_files_too(acid: AcidSession, warehouse: Path, make: MakeFile) -> None:
@@ -154,6 +145,75 @@ def test_files_of_a_bucketed_table_are_named_after_their_buckets(
         assert caught.value.code == 30023
 
 
+# --- by INSERT -------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_partition_the_last_columns_of_the_files_are_its_keys(
+    shop: AcidSession, warehouse: Path, make: MakeFile
+) -> None:
+    shop.sql("SET hive.exec.dynamic.partition.mode=strict")  # Hive's LOAD does not mind
+    shop.sql("INSERT INTO part PARTITION (p = 1) VALUES (1, 'a'), (2, 'b')")
+    folder = make("a.orc", "SELECT * FROM VALUES (10, 'x', 1), (11, 'y', 2), (12, 'z', NULL) AS t(a, b, c)").parent
+    make("b.orc", "SELECT 2L AS p, 'n' AS name, 13 AS id")
+    shop.sql(f"LOAD DATA INPATH '{folder}' INTO TABLE part")
+    assert rows(shop, "SELECT * FROM part") == [
+        (1, "a", 1),
+        (10, "x", 1),
+        (11, "y", 2),
+        (12, "z", None),
+        (13, "n", 2),
+        (2, "b", 1),
+    ], "columns that are called as the table's go by name, others by position"
+    assert tree(folder) == ["a.orc", "b.orc"], "the files stay: they were read, and not moved"
+    assert "p=2/delta_0000002_0000002_0000/_orc_acid_version" in tree(warehouse / "part")
+    shop.sql(f"LOAD DATA LOCAL INPATH '{folder}/b.orc' OVERWRITE INTO TABLE part")
+    assert rows(shop, "SELECT id FROM part WHERE p = 2") == [(13,)]
+    assert rows(shop, "SELECT count(*) FROM part WHERE p = 1") == [(3,)], "other partitions stay"
+    nothing_is_open(shop)
+
+
+def test_keys_of_the_clause_without_a_value_come_from_the_files(acid: AcidSession, make: MakeFile) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE two (id int) PARTITIONED BY (p int, q string)")
+    file = make("f", "SELECT * FROM VALUES (1, 'x'), (2, 'y') AS t(id, q)")
+    acid.sql(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE two PARTITION (p = 7, q)")
+    assert rows(acid, "SELECT * FROM two") == [(1, 7, "x"), (2, 7, "y")]
+    text = f"EXPLAIN LOAD DATA LOCAL INPATH '{file}' OVERWRITE INTO TABLE two PARTITION (p = 8, q)"
+    [[plan]] = acid.sql(text).collect()
+    assert f"  the rows of {file}" in plan.split("\n")
+    assert "  base in the partitions of its rows" in plan.split("\n")
+    assert "FileScan orc" in plan
+
+
+def test_text_files_are_read_as_hives_default_serde_reads_them(acid: AcidSession, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (i int, s string, b boolean, d decimal(5,2), c varchar(2), day date)")
+    lines = [
+        "1\x01one\x01true\x011.505\x01long\x012024-02-29",
+        "x\x01\x01yes\x01\\N\x01\\N\x01\x01more",
+        "3",
+    ]
+    (tmp_path / "f.txt").write_text("\n".join(lines) + "\n")
+    clause = (
+        "INPUTFORMAT 'org.apache.hadoop.mapred.TextInputFormat'"
+        " SERDE 'org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe'"
+    )
+    acid.sql(f"LOAD DATA LOCAL INPATH '{tmp_path}/f.txt' INTO TABLE t {clause}")
+    assert [[None if v is None else str(v) for v in r] for r in acid.sql("SELECT * FROM t ORDER BY i").collect()] == [
+        [None, "", None, None, None, None],
+        ["1", "one", "True", "1.51", "lo", "2024-02-29"],
+        ["3", None, None, None, None, None],
+    ]
+
+
+def test_parquet_files_are_read_where_the_statement_says_so(shop: AcidSession, tmp_path: Path) -> None:
+    shop.spark.sql("SELECT 'q' AS name, 77 AS id").coalesce(1).write.parquet(f"file:{tmp_path}/in")
+    clause = (
+        "INPUTFORMAT 'org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat'"
+        " SERDE 'org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe'"
+    )
+    shop.sql(f"LOAD DATA LOCAL INPATH '{tmp_path}/in' OVERWRITE INTO TABLE emp {clause}")
+    assert rows(shop, "SELECT * FROM emp") == [(77, "q")]
+
+
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 REFUSED = [
@@ -166,7 +226,11 @@ REFUSED = [
     ("LOCAL INPATH 'hdfs://nowhere:1/x' INTO TABLE emp", None, None, ""),
     ("INPATH '{emp}/delta_0000001_0000001_0000' INTO TABLE part PARTITION (p = 1)", 10413, "1:18", "by Acid write"),
     ("INPATH '{emp}' INTO TABLE emp", 10028, "1:18", "holds the files of default.emp"),
-    ("LOCAL INPATH '{in}/good' INTO TABLE part", 10062, None, "Need to specify partition columns"),
+    ("LOCAL INPATH '{in}/good' INTO TABLE part", None, "1:24", "has 2 columns; default.part takes 3"),
+    ("LOCAL INPATH '{in}/text' INTO TABLE part", 40000, "1:24", "does not match the file format"),
+    ("INPATH '{emp}/delta_0000001_0000001_0000' INTO TABLE part", 10413, "1:18", "by Acid write"),
+    ("LOCAL INPATH '{in}/three' INTO TABLE part PARTITION (nope)", 10098, None, "is not a partition key"),
+    ("LOCAL INPATH '{in}/text' INTO TABLE emp INPUTFORMAT 'a' SERDE 'b'", None, None, "not loaded"),
     ("LOCAL INPATH '{in}/good' INTO TABLE emp PARTITION (p = 1)", 40000, None, "not partitioned"),
     ("LOCAL INPATH '{in}/good' INTO TABLE nope", 10001, None, "Table not found default.nope"),
 ]
@@ -190,13 +254,9 @@ def test_a_wrong_load_is_refused_and_leaves_nothing(
     before = tree(folder) + tree(warehouse / "emp") + tree(warehouse / "part")
     with pytest.raises(AcidError) as caught:
         shop.sql("LOAD DATA " + text.replace("{in}", str(folder)).replace("{emp}", str(warehouse / "emp")))
-    assert piece in str(caught.value)
-    if code is not None:
-        assert caught.value.code == code, str(caught.value)
-    if place is not None:
-        assert f"{caught.value.line}:{caught.value.column}" == place, str(caught.value)
+    check_refusal(caught.value, code, place, piece)
     assert tree(folder) + tree(warehouse / "emp") + tree(warehouse / "part") == before
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 @pytest.mark.parametrize("step", ["open_write", "rename", "commit_txn"])
@@ -216,7 +276,7 @@ def test_a_load_that_fails_leaves_the_files_where_they_were(
     assert file.read_bytes() == content
     assert tree(warehouse / "emp") == before
     assert rows(shop, "SELECT * FROM emp") == [(1, "Ann")]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_a_table_of_sparks_own_is_loaded_by_spark(acid: AcidSession, spark: SparkSession, make: MakeFile) -> None:

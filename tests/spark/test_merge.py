@@ -18,6 +18,7 @@ from acidsql.errors import (
     NotTransactional,
 )
 from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open
 from tests.spark.hive_rules import check_table
 
 Rows = list[tuple[object, ...]]
@@ -46,8 +47,7 @@ def _directories(warehouse: Path, table: str = "emp") -> list[str]:
 
 def _nothing_is_left(acid: AcidSession, warehouse: Path, before: list[str]) -> None:
     assert _directories(warehouse) == before
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
+    nothing_is_open(acid)
 
 
 # --- clauses ---------------------------------------------------------------------------------------------------------

@@ -16,29 +16,15 @@ from acidsql.errors import AcidError, AlreadyExists, LockTimeout, TableNotFound,
 from acidsql.fs.local import LocalFileSystem
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from acidsql.session import AcidSession
+from tests.spark.answers import check_refusal, emp_and_part, nothing_is_open, overtake_next_lock, rows
 from tests.spark.hive_rules import check_table
 from tests.spark.tree import tree
-
-Rows = list[tuple[object, ...]]
-
-
-def rows(acid: AcidSession, text: str) -> Rows:
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
 
 
 @pytest.fixture
 def shop(acid: AcidSession) -> AcidSession:
-    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
-    acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, 'Bob')")
-    acid.sql("CREATE TRANSACTIONAL TABLE part (id int, v string) PARTITIONED BY (p int, q string)")
-    acid.sql("INSERT INTO part VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y'), (3, 'c', 2, 'x')")
     acid.sql("CREATE DATABASE hr")
-    return acid
-
-
-def nothing_left(acid: AcidSession) -> None:
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
+    return emp_and_part(acid)
 
 
 def moves(acid: AcidSession, table: str) -> list[str]:
@@ -65,7 +51,7 @@ def test_a_renamed_table_has_its_rows_and_its_directory(shop: AcidSession, wareh
     assert rows(shop, "SELECT * FROM people") == [(1, "ANN"), (2, "Bob"), (3, "Eve")]
     assert [t[1] for t in rows(shop, "SHOW TABLES")] == ["part", "people"]
     check_table(warehouse / "people")
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_a_table_goes_into_another_database_and_back(shop: AcidSession, warehouse: Path) -> None:
@@ -124,14 +110,7 @@ def test_a_rename_waits_for_writers_and_writers_find_no_table(
     with pytest.raises(LockTimeout):
         shop.sql("ALTER TABLE emp RENAME TO people")
     shop.metastore.abort_txns([txn])
-    real = shop.metastore.lock
-
-    def lock(request: LockRequest) -> object:
-        monkeypatch.setattr(shop.metastore, "lock", real)
-        shop.sql("ALTER TABLE emp RENAME TO people")
-        return real(request)
-
-    monkeypatch.setattr(shop.metastore, "lock", lock)
+    overtake_next_lock(shop, monkeypatch, "ALTER TABLE emp RENAME TO people")
     with pytest.raises(TableNotFound):
         shop.sql("UPDATE emp SET name = 'x'")
     assert rows(shop, "SELECT name FROM people") == [("Ann",), ("Bob",)]
@@ -184,7 +163,7 @@ def test_a_rename_that_fails_is_undone(
     assert replace(now, parameters=table.parameters) == table
     assert [f for f in tree(warehouse) if "acidsql.db" not in f] == [f for f in files if "acidsql.db" not in f]
     assert rows(shop, "SELECT * FROM emp") == [(1, "Ann"), (2, "Bob")]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def fails_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: bool) -> None:
@@ -233,11 +212,10 @@ def test_a_wrong_rename_is_refused_and_leaves_nothing(
     before = [f for f in tree(warehouse) if "acidsql.db" not in f]
     with pytest.raises(AcidError) as caught:
         shop.sql(f"ALTER TABLE {text}")
-    assert piece in str(caught.value)
-    assert (caught.value.code, f"{caught.value.line}:{caught.value.column}") == (code, at), str(caught.value)
+    check_refusal(caught.value, code, at, piece)
     assert [f for f in tree(warehouse) if "acidsql.db" not in f] == before
     assert shop.metastore.list_tables("default") == ["emp", "part"]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +247,7 @@ def test_a_renamed_partition_has_its_rows_and_its_directory(shop: AcidSession, w
     ]
     assert moves(shop, "part") == []
     check_table(warehouse / "part")
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_a_partition_is_renamed_to_null_and_back(shop: AcidSession) -> None:
@@ -291,18 +269,13 @@ def test_a_partition_elsewhere_changes_its_name_only(shop: AcidSession, tmp_path
 def test_a_writer_that_waited_does_not_miss_the_rows_of_a_renamed_partition(
     shop: AcidSession, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    real = shop.metastore.lock
-
-    def lock(request: LockRequest) -> object:
-        monkeypatch.setattr(shop.metastore, "lock", real)
-        shop.sql("ALTER TABLE part PARTITION (p = 1, q = 'x') RENAME TO PARTITION (p = 5, q = 'x')")
-        return real(request)
-
-    monkeypatch.setattr(shop.metastore, "lock", lock)
+    overtake_next_lock(
+        shop, monkeypatch, "ALTER TABLE part PARTITION (p = 1, q = 'x') RENAME TO PARTITION (p = 5, q = 'x')"
+    )
     with pytest.raises(TransactionError, match="changed while this statement waited"):
         shop.sql(statement)
     assert rows(shop, "SELECT id, v, p FROM part") == [(1, "a", 5), (2, "b", 1), (3, "c", 2)]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 @pytest.mark.parametrize("step", ["rename", "rename_partition"])
@@ -317,7 +290,7 @@ def test_a_partition_whose_rename_fails_is_as_it_was(
     assert tree(warehouse / "part") == before
     assert rows(shop, "SELECT id FROM part WHERE p = 1") == [(1,), (2,)]
     assert moves(shop, "part") == []
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_a_killed_rename_of_a_partition_is_finished_by_whoever_comes_next(shop: AcidSession, warehouse: Path) -> None:
@@ -339,7 +312,7 @@ def test_a_table_is_found_where_its_directory_was_moved(shop: AcidSession, wareh
     shop.sql("UPDATE emp SET name = 'X' WHERE id = 1")
     assert rows(shop, "SELECT * FROM emp") == [(1, "X"), (2, "Bob")]
     check_table(tmp_path / "moved")
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_at_an_empty_place_a_table_is_empty_and_its_files_stay_where_they_were(
@@ -391,7 +364,7 @@ def test_places_that_are_not_free_are_refused(shop: AcidSession, warehouse: Path
         assert caught.value.column == len(f"ALTER TABLE {text} '")
     assert not (warehouse / "emp" / "below").exists()
     assert rows(shop, "SELECT count(*) FROM part") == [(3,)]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 # --- tables of Spark's own -------------------------------------------------------------------------------------------

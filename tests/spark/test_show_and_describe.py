@@ -160,15 +160,20 @@ class TestDescribe:
     def test_formatted_tells_all_constraints(self, acid: AcidSession, emp: str) -> None:
         found = rows(acid, "DESCRIBE FORMATTED emp")
         at = found.index(("# Constraints", None, None))
+        id, name, *_ = acid.metastore.get_table("default", "emp").columns
         assert found[at + 1 :] == [
             ("", None, None),
             ("# Not Null Constraints", None, None),
             ("Table:", "default.emp", None),
+            ("Constraint Name:", id.not_null_name, None),
             ("Column Name:", "id", None),
+            ("", None, None),
             ("", None, None),
             ("# Default Constraints", None, None),
             ("Table:", "default.emp", None),
+            ("Constraint Name:", name.default_name, None),
             ("Column Name:name", "Default Value:'x'", None),
+            ("", None, None),
         ]
         assert rows(acid, "DESCRIBE EXTENDED emp") == found
 

@@ -12,14 +12,11 @@ from pyspark.sql import SparkSession
 
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.session import AcidSession
+from tests.spark.answers import rows
 from tests.spark.hive_rules import check_table
 from tests.spark.tree import tree, with_version
 
 PART = "CREATE TRANSACTIONAL TABLE part (id int, v string) PARTITIONED BY (p int, q string)"
-
-
-def rows(acid: AcidSession, text: str) -> list[tuple[object, ...]]:
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
 
 
 def test_show_and_describe_know_the_table(acid: AcidSession) -> None:

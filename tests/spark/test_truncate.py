@@ -7,32 +7,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from acidsql.commands.truncate import truncate_table
+from acidsql.commands.truncate import TruncateCommand
 from acidsql.errors import AcidError, LockTimeout
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from acidsql.session import AcidSession
+from tests.spark.answers import check_refusal, emp_and_part, nothing_is_open, overtake_next_lock, rows
 from tests.spark.hive_rules import check_table
 from tests.spark.tree import tree, with_version
-
-Rows = list[tuple[object, ...]]
-
-
-def rows(acid: AcidSession, text: str) -> Rows:
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
 
 
 @pytest.fixture
 def shop(acid: AcidSession) -> AcidSession:
-    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
-    acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, 'Bob')")
-    acid.sql("CREATE TRANSACTIONAL TABLE part (id int, v string) PARTITIONED BY (p int, q string)")
-    acid.sql("INSERT INTO part VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y'), (3, 'c', 2, 'x'), (4, 'd', NULL, 'x')")
-    return acid
-
-
-def nothing_left(acid: AcidSession) -> None:
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
+    return emp_and_part(acid, "(4, 'd', NULL, 'x')")
 
 
 @pytest.mark.parametrize("text", ["TRUNCATE TABLE emp", "TRUNCATE emp"])
@@ -57,7 +43,7 @@ def test_a_truncated_table_keeps_its_partitions(shop: AcidSession, warehouse: Pa
     check_table(warehouse / "part")
     shop.sql("INSERT INTO part VALUES (5, 'e', 1, 'x')")
     assert rows(shop, "SELECT id FROM part") == [(5,)]
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +64,7 @@ def test_partitions_are_truncated_by_their_values(
     shop.sql(f"TRUNCATE TABLE part PARTITION ({spec})")
     assert [r[0] for r in rows(shop, "SELECT id FROM part")] == left
     check_table(warehouse / "part")
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_an_insert_only_table_is_truncated_too(acid: AcidSession, warehouse: Path) -> None:
@@ -88,7 +74,7 @@ def test_an_insert_only_table_is_truncated_too(acid: AcidSession, warehouse: Pat
     assert rows(acid, "SELECT * FROM mm") == []
     assert "base_0000002/000000_0" in tree(warehouse / "mm")
     acid.sql("INSERT INTO mm VALUES (3)")
-    truncate_table(acid._env, acid.metastore.get_table("default", "mm"))
+    TruncateCommand(acid._env, acid.metastore.get_table("default", "mm")).run()
     assert rows(acid, "SELECT * FROM mm") == []
 
 
@@ -119,14 +105,7 @@ def test_updates_wait_and_inserts_do_not(shop: AcidSession) -> None:
 
 
 def test_an_update_that_was_overtaken_finds_no_rows(shop: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = shop.metastore.lock
-
-    def lock(request: LockRequest) -> object:
-        monkeypatch.setattr(shop.metastore, "lock", real)
-        shop.sql("TRUNCATE TABLE emp")
-        return real(request)
-
-    monkeypatch.setattr(shop.metastore, "lock", lock)
+    overtake_next_lock(shop, monkeypatch, "TRUNCATE TABLE emp")
     assert shop.sql("UPDATE emp SET name = 'x'").collect()[0].num_updated_rows == 0
     assert rows(shop, "SELECT * FROM emp") == []
 
@@ -149,10 +128,9 @@ def test_a_wrong_truncate_is_refused_and_leaves_nothing(
     before = tree(warehouse / "emp") + tree(warehouse / "part")
     with pytest.raises(AcidError) as caught:
         shop.sql(text)
-    assert piece in str(caught.value)
-    assert (caught.value.code, f"{caught.value.line}:{caught.value.column}") == (code, place), str(caught.value)
+    check_refusal(caught.value, code, place, piece)
     assert tree(warehouse / "emp") + tree(warehouse / "part") == before
-    nothing_left(shop)
+    nothing_is_open(shop)
 
 
 def test_a_table_of_sparks_own_is_truncated_by_spark(acid: AcidSession, spark: SparkSession) -> None:

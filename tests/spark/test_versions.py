@@ -136,6 +136,30 @@ class TestATableOfOurs:
         acid.sql("INSERT OVERWRITE TABLE t PARTITION (p) SELECT * FROM t VERSION AS OF 1")
         assert rows(acid.sql("SELECT * FROM t WHERE p < 3")) == list(self.VERSIONS[1])
 
+    def test_changes_are_undone_from_a_version(self, acid: AcidSession) -> None:
+        """A MERGE whose source is its own target as it was; an INSERT and an UPDATE that read older versions too."""
+        acid.sql(
+            "MERGE INTO t USING t VERSION AS OF :old AS s ON t.id = s.id"
+            " WHEN MATCHED AND t.v <> s.v THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *",
+            old=1,
+        )
+        assert rows(acid.sql("SELECT * FROM t")) == [*self.VERSIONS[1], (3, "d", 3)]
+        older = "SELECT id FROM t VERSION AS OF 3"
+        acid.sql(f"UPDATE t SET v = (SELECT max(v) FROM t VERSION AS OF 2) WHERE id IN ({older})")
+        assert rows(acid.sql("SELECT v FROM t WHERE id = 1")) == [("c",)]
+        acid.sql("DELETE FROM t WHERE id NOT IN (SELECT id FROM t FOR VERSION AS OF 3)")
+        acid.sql("INSERT INTO t PARTITION (p = 9) SELECT id, v FROM t VERSION AS OF 2 WHERE p = 2")
+        assert rows(acid.sql("SELECT * FROM t")) == [(1, "c", 1), (2, "b", 9)]
+        with pytest.raises(InvalidValue, match=r"line 1:\d+ .*no version 99"):
+            acid.sql("MERGE INTO t USING t VERSION AS OF 99 s ON t.id = s.id WHEN MATCHED THEN DELETE")
+        assert acid.sql("SHOW TRANSACTIONS").collect() == []
+
+    def test_a_table_is_made_of_a_version(self, acid: AcidSession) -> None:
+        acid.sql("CREATE TRANSACTIONAL TABLE copy AS SELECT o.ROW__ID.writeId AS w, o.* FROM t VERSION AS OF 2 o")
+        assert rows(acid.sql("SELECT * FROM copy")) == [(1, 2, "b", 2), (2, 1, "c", 1)]
+        one, other = "SELECT count(*) FROM t VERSION AS OF 3", "SELECT id FROM t VERSION AS OF 2"
+        assert rows(acid.sql(f"SELECT ({one}), count(*) FROM ({other}) WHERE id > 0")) == [(1, 2)]
+
     def test_what_is_written_later_is_not_seen_by_a_frame(self, acid: AcidSession) -> None:
         frame = acid.sql("SELECT * FROM t VERSION AS OF 4")
         acid.sql("DELETE FROM t")
@@ -160,6 +184,12 @@ class TestATableOfOurs:
             acid.sql("SELECT * FROM v VERSION AS OF 1")
         with pytest.raises(UnsupportedError, match="not an ACID table"):
             acid.table("v", version=1)
+
+    @pytest.mark.parametrize("when", ["TIMESTAMP AS OF '2024-01-01'", "FOR SYSTEM_TIME AS OF current_timestamp()"])
+    def test_a_time_is_refused_with_a_word_about_write_ids(self, acid: AcidSession, when: str) -> None:
+        with pytest.raises(UnsupportedError, match="cannot be read as of a time") as caught:
+            acid.sql(f"SELECT * FROM t {when}")
+        assert "DESCRIBE HISTORY" in (caught.value.hint or "")
 
     def test_no_transaction_stays_behind(self, acid: AcidSession) -> None:
         with pytest.raises(InvalidValue):

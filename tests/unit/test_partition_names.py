@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidsql.errors import AnalysisError
-from acidsql.partition_names import DEFAULT_PARTITION, parse_partition_name, partition_name
+from acidsql.partition_names import DEFAULT_PARTITION, parse_partition_name, partition_name, table_directory
 
 
 def test_a_partition_is_named_by_its_keys_in_lower_case_and_its_values() -> None:
@@ -62,3 +62,17 @@ def test_partition_names_round_trip(pairs: list[tuple[str, str]]) -> None:
     name = partition_name(keys, values)
     assert name.count("/") == len(pairs) - 1
     assert parse_partition_name(name) == tuple(zip((k.lower() for k in keys), values, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "directory"),
+    [
+        ("emp_2", "emp_2"),
+        ("aci/d_u/ami", "aci-47-d_u-47-ami"),
+        ("../x", "-46--46--47-x"),
+        ("größe", "größe"),
+        (".", "-46-"),
+    ],
+)
+def test_a_table_has_one_directory_below_its_database_whatever_its_name(name: str, directory: str) -> None:
+    assert table_directory(name) == directory

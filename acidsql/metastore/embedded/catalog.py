@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded import schema
+from acidsql.metastore.embedded import constraints, schema
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
@@ -22,7 +22,7 @@ from acidsql.metastore.embedded.schema import (
     TABLE_PARAMS,
     TBLS,
 )
-from acidsql.metastore.model import DEFAULT_DATABASE, Column, Database, Partition, Table
+from acidsql.metastore.model import DEFAULT_DATABASE, Column, ConstraintKind, Database, Partition, Table
 from acidsql.partition_names import parse_partition_name, partition_name
 
 DATABASE_NOT_EMPTY = 10226
@@ -42,6 +42,8 @@ _COLUMNS = (
         COLUMNS_V2.c.COMMENT,
         COLUMNS_V2.c.DEFAULT_VALUE,
         COLUMNS_V2.c.NOT_NULL,
+        COLUMNS_V2.c.DEFAULT_NAME,
+        COLUMNS_V2.c.NOT_NULL_NAME,
     )
     .where(COLUMNS_V2.c.TBL_ID == bindparam("id"))
     .order_by(COLUMNS_V2.c.INTEGER_IDX)
@@ -57,7 +59,7 @@ _BUCKET_COLUMNS = (
     .order_by(BUCKETING_COLS.c.INTEGER_IDX)
 )
 _CHECKS = (
-    select(CHECK_CONSTRAINTS.c.CHECK_EXPRESSION)
+    select(CHECK_CONSTRAINTS.c.CHECK_EXPRESSION, CHECK_CONSTRAINTS.c.CHECK_NAME)
     .where(CHECK_CONSTRAINTS.c.TBL_ID == bindparam("id"))
     .order_by(CHECK_CONSTRAINTS.c.INTEGER_IDX)
 )
@@ -131,8 +133,9 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         return None
     key = {"id": row.TBL_ID}
     columns: tuple[list[Column], list[Column]] = ([], [])
-    for is_key, column, type, comment, default, not_null in db.execute(_COLUMNS, key):
-        columns[is_key].append(Column(column, type, comment, default, not_null))
+    for is_key, column, type, comment, default, not_null, *names in db.execute(_COLUMNS, key):
+        columns[is_key].append(Column(column, type, comment, default, not_null, *names))
+    checks = db.execute(_CHECKS, key).all()
     bucketed = row.NUM_BUCKETS > 0
     return Table(
         database=database,
@@ -149,7 +152,9 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         created_at=row.CREATE_TIME,
         view_text=row.VIEW_EXPANDED_TEXT,
         view_original=row.VIEW_ORIGINAL_TEXT,
-        checks=tuple(db.execute(_CHECKS, key).scalars()),
+        checks=tuple(check[0] for check in checks),
+        check_names=tuple(check[1] for check in checks),
+        informational=constraints.find(db, row.TBL_ID),
     )
 
 
@@ -181,6 +186,7 @@ def drop_table(db: Connection, database: str, name: str) -> None:
     """Forget a table and whatever the transaction tables know of it; locks stay. Raises: TableNotFound."""
     table_id = table_id_of(db, database, name)
     _delete_parts(db, table_id)
+    constraints.forget(db, table_id, is_dropped=True)
     for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
     db.execute(delete(TBLS).where(TBLS.c.TBL_ID == table_id))
@@ -190,6 +196,8 @@ def drop_table(db: Connection, database: str, name: str) -> None:
         (schema.TXN_TO_WRITE_ID, "T2W_DATABASE", "T2W_TABLE"),
         (schema.NEXT_WRITE_ID, "NWI_DATABASE", "NWI_TABLE"),
         (schema.WRITE_SET, "WS_DATABASE", "WS_TABLE"),
+        (schema.COMPACTION_QUEUE, "CQ_DATABASE", "CQ_TABLE"),
+        (schema.COMPLETED_COMPACTIONS, "CC_DATABASE", "CC_TABLE"),
     ):
         db.execute(delete(table).where(table.c[of_database] == database, table.c[of_table] == name))
 
@@ -234,15 +242,22 @@ def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
         db,
         CHECK_CONSTRAINTS,
         [
-            {"TBL_ID": table_id, "INTEGER_IDX": n, "CHECK_EXPRESSION": condition}
-            for n, condition in enumerate(table.checks)
+            {
+                "TBL_ID": table_id,
+                "INTEGER_IDX": n,
+                "CHECK_EXPRESSION": condition,
+                "CHECK_NAME": name or constraints.made_up_name(ConstraintKind.CHECK),
+            }
+            for n, (name, condition) in enumerate(table.named_checks)
         ],
     )
+    constraints.put(db, table_id, table)
 
 
 def _delete_parts(db: Connection, table_id: int) -> None:
     for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS, CHECK_CONSTRAINTS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
+    constraints.forget(db, table_id)
 
 
 def _column_rows(table_id: int, columns: Iterable[Column], are_keys: bool) -> list[dict[str, object]]:
@@ -256,9 +271,15 @@ def _column_rows(table_id: int, columns: Iterable[Column], are_keys: bool) -> li
             "COMMENT": c.comment,
             "DEFAULT_VALUE": c.default,
             "NOT_NULL": c.not_null,
+            "DEFAULT_NAME": _name(c.default is not None, c.default_name, ConstraintKind.DEFAULT),
+            "NOT_NULL_NAME": _name(c.not_null, c.not_null_name, ConstraintKind.NOT_NULL),
         }
         for n, c in enumerate(columns)
     ]
+
+
+def _name(is_there: bool, name: str | None, kind: ConstraintKind) -> str | None:
+    return name or constraints.made_up_name(kind) if is_there else None
 
 
 def _parameter_rows(key: str, id: int, parameters: Mapping[str, str]) -> list[dict[str, object]]:
@@ -315,15 +336,18 @@ def drop_partitions(db: Connection, database: str, table: str, names: Sequence[s
     missing = [n for n in names if n not in known]
     if missing:
         raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
-    c = schema.COMPLETED_TXN_COMPONENTS.c
+    known_by_name = (
+        (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
+        (schema.COMPACTION_QUEUE, "CQ"),
+        (schema.COMPLETED_COMPACTIONS, "CC"),
+    )
     for some in batches(names):
         for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
             db.execute(delete(part).where(part.c.TBL_ID == table_id, part.c.PART_NAME.in_(some)))
-        db.execute(
-            delete(schema.COMPLETED_TXN_COMPONENTS).where(
-                c.CTC_DATABASE == database, c.CTC_TABLE == table, c.CTC_PARTITION.in_(some)
-            )
-        )
+        for entity, prefix in known_by_name:
+            c = entity.c
+            of_table = and_(c[f"{prefix}_DATABASE"] == database, c[f"{prefix}_TABLE"] == table)
+            db.execute(delete(entity).where(of_table, c[f"{prefix}_PARTITION"].in_(some)))
 
 
 def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[tuple[str, str]]:

@@ -9,21 +9,22 @@ to commit has an id not above the commit id of the other. Hive's words for all t
 
 from __future__ import annotations
 
-from sqlalchemy import CHAR, BigInteger, Connection, and_, bindparam, delete, func, insert, or_, select
+from sqlalchemy import CHAR, BigInteger, Connection, DateTime, and_, bindparam, delete, func, insert, or_, select
 
 from acidsql.errors import WriteConflict
-from acidsql.metastore.embedded import components, locks, txns
+from acidsql.metastore.embedded import cleaning, components, locks, queue, txns
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
 
 _C, _S = TXN_COMPONENTS.c, WRITE_SET.c
 _CHANGES = sorted(o.value for o in components.CHANGES)
-_COMPACTION = "c"
 
 NO_WRITE_SET = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION})
 """Transactions that change no rows."""
 NOT_COMPLETED = frozenset({TxnType.READ_ONLY, TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
 """Transactions that leave nothing to compact."""
+_IN_QUEUE = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.SOFT_DELETE})
+"""Transactions that an entry of the queue may be waiting for."""
 
 _OPERATIONS = select(_C.TC_OPERATION_TYPE).where(_C.TC_TXNID == bindparam("txn")).distinct()
 _MINE = and_(_C.TC_TXNID == bindparam("txn"), _C.TC_OPERATION_TYPE.in_(_CHANGES))
@@ -69,22 +70,29 @@ _WRITE_SET = insert(WRITE_SET).from_select(
     .distinct(),
 )
 _COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
-    ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE"],
+    ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE", "CTC_TIMESTAMP"],
     select(
-        _C.TC_TXNID, _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_WRITEID, bindparam("changed", type_=CHAR(1))
+        _C.TC_TXNID,
+        _C.TC_DATABASE,
+        _C.TC_TABLE,
+        _C.TC_PARTITION,
+        _C.TC_WRITEID,
+        bindparam("changed", type_=CHAR(1)),
+        bindparam("at", type_=DateTime()),
     )
-    .where(_C.TC_TXNID == bindparam("txn"), _C.TC_OPERATION_TYPE != _COMPACTION)
+    .where(_C.TC_TXNID == bindparam("txn"), _C.TC_OPERATION_TYPE != queue.COMPACTS)
     .distinct(),
 )
 
 
-def commit(db: Connection, txn_id: int, *, exclusive_writes: bool) -> WriteConflict | None:
+def commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) -> WriteConflict | None:
     """Commit a transaction, or abort it for a conflict and answer that. One that is committed already stays so.
 
     Args:
         exclusive_writes: ``hive.txn.xlock.write``: those who change rows lock each other out. Their conflicts were
             met when the locks were granted (:func:`latest_conflict`), and are not looked for here, except where the
             transaction has changed rows under a shared lock all the same.
+        now: Milliseconds since 1970.
 
     Raises:
         NoSuchTransaction, TransactionAborted: When it cannot be committed.
@@ -105,8 +113,11 @@ def commit(db: Connection, txn_id: int, *, exclusive_writes: bool) -> WriteConfl
         _keep_write_set(db, txn_id, commit_id)
     if operations:
         if type not in NOT_COMPLETED:
-            db.execute(_COMPLETE, {"txn": txn_id, "changed": "Y" if changed else "N"})
+            stamp = {"changed": "Y" if changed else "N", "at": cleaning.utc(now)}
+            db.execute(_COMPLETE, {"txn": txn_id, **stamp})
         components.forget(db, txn_id)
+    if type in _IN_QUEUE:
+        queue.set_committed(db, txn_id, txns.newest_txn(db), now)
     locks.release_of(db, txn_id)
     return None
 

@@ -9,12 +9,13 @@ As long as an aborted transaction has components it stays known as aborted, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timezone
 
 from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, null, select, update
 from sqlalchemy import literal as value
 
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXN_TO_WRITE_ID
-from acidsql.metastore.model import LockComponent, LockRequest, Operation
+from acidsql.metastore.model import CompletedWrite, LockComponent, LockRequest, Operation
 
 _C, _W = TXN_COMPONENTS.c, TXN_TO_WRITE_ID.c
 
@@ -119,13 +120,14 @@ def _row(
     }
 
 
-def completed_writes(db: Connection, database: str, table: str) -> dict[str, frozenset[int]]:
-    """Write ids of committed transactions by partition, by the empty name those of the whole table."""
+def completed_writes(db: Connection, database: str, table: str) -> list[CompletedWrite]:
+    """What committed transactions have written, by write id and partition."""
     c = COMPLETED_TXN_COMPONENTS.c
-    query = select(c.CTC_PARTITION, c.CTC_WRITEID).where(
+    query = select(c.CTC_WRITEID, c.CTC_TXNID, c.CTC_PARTITION, c.CTC_TIMESTAMP, c.CTC_UPDATE_DELETE).where(
         c.CTC_DATABASE == database, c.CTC_TABLE == table, c.CTC_WRITEID.is_not(None)
     )
-    found: dict[str, set[int]] = {}
-    for partition, write_id in db.execute(query):
-        found.setdefault(partition or "", set()).add(write_id)
-    return {partition: frozenset(ids) for partition, ids in found.items()}
+    found = [
+        CompletedWrite(write_id, txn_id, partition or "", int(at.replace(tzinfo=timezone.utc).timestamp()), how == "Y")
+        for write_id, txn_id, partition, at, how in db.execute(query)
+    ]
+    return sorted(found, key=lambda w: (w.write_id, w.partition))

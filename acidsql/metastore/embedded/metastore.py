@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from acidsql.errors import UnsupportedError
 from acidsql.metastore.embedded import (
     catalog,
+    cleaning,
     commit,
     components,
     locks,
@@ -18,13 +18,11 @@ from acidsql.metastore.embedded import (
     txns,
     write_ids,
 )
+from acidsql.metastore.embedded.compactions import EmbeddedCompactions
 from acidsql.metastore.embedded.store import Store
 from acidsql.metastore.model import (
     ColumnStatistics,
-    CompactionFilter,
-    CompactionInfo,
-    CompactionRequest,
-    CompactionResponse,
+    CompletedWrite,
     Database,
     LockInfo,
     LockRequest,
@@ -49,7 +47,7 @@ def system_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class EmbeddedMetastore:
+class EmbeddedMetastore(EmbeddedCompactions):
     """:class:`~acidsql.metastore.protocol.Metastore` in a SQLite file, for any number of threads and processes.
 
     What a method does and raises stands in the protocol. Besides that, each raises MetastoreError where the database
@@ -224,7 +222,8 @@ class EmbeddedMetastore:
 
     def commit_txn(self, txn_id: int) -> None:
         with self._store.write() as db:
-            conflict = commit.commit(db, txn_id, exclusive_writes=self._settings.value(XLOCK_WRITE))
+            exclusive_writes = self._settings.value(XLOCK_WRITE)
+            conflict = commit.commit(db, txn_id, exclusive_writes=exclusive_writes, now=self._now())
         if conflict is not None:  # raised only here: the abort has to stay
             raise conflict
 
@@ -256,6 +255,7 @@ class EmbeddedMetastore:
 
     def clean_empty_aborted_txns(self) -> None:
         with self._store.write() as db:
+            cleaning.forget_unwritten(db)
             txns.forget_empty(db, self._now())
             commit.prune_write_set(db)
 
@@ -294,7 +294,7 @@ class EmbeddedMetastore:
         with self._store.read() as db:
             return commit.latest_conflict(db, txn_id)
 
-    def completed_writes(self, database: str, table: str) -> dict[str, frozenset[int]]:
+    def completed_writes(self, database: str, table: str) -> list[CompletedWrite]:
         with self._store.read() as db:
             return components.completed_writes(db, database, table)
 
@@ -322,17 +322,3 @@ class EmbeddedMetastore:
     ) -> list[LockInfo]:
         with self._store.read() as db:
             return locks.show_locks(db, database, table, partition)
-
-    # --- compaction --------------------------------------------------------------------------------------------------
-
-    def compact(self, request: CompactionRequest) -> CompactionResponse:
-        raise UnsupportedError(
-            "The embedded store has no compactor in this version: a request would wait for ever",
-            hint="On a Hive Metastore the request goes to Hive's own workers.",
-        )
-
-    def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
-        return []
-
-    def abort_compactions(self, ids: Sequence[int]) -> dict[int, str]:
-        raise UnsupportedError("The embedded store has no compactor in this version: there is nothing to abort")

@@ -1,7 +1,7 @@
 """Other names for tables and partitions. Whatever is known of the old name is known of the new one then.
 
 The transaction tables follow as in Hive's ``OnRenameFunction``: components, completed components, locks, write sets,
-and for tables the write ids.
+compactions, and for tables the write ids.
 """
 
 # ruff: noqa: SIM300 (the upper-case names are columns, not constants)
@@ -33,6 +33,8 @@ _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
     (schema.TXN_COMPONENTS, "TC"),
     (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
     (schema.WRITE_SET, "WS"),
+    (schema.COMPACTION_QUEUE, "CQ"),
+    (schema.COMPLETED_COMPACTIONS, "CC"),
 )
 """Tables that name a database, a table and a partition, and the prefix of those columns; HIVE_LOCKS has names of its
 own."""

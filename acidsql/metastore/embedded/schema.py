@@ -1,7 +1,8 @@
 """The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
-What differs from Hive's schema: there are no replication, materialized view and compaction tables yet, and the catalog
-is as wide as this project needs (a table's storage stands in its row, a partition's values in its name).
+What differs from Hive's schema: there are no tables of replication, materialized views and metrics, TXN_MIN_OPEN and
+CQ_RETRIES are columns of ours, and the catalog is as wide as this project needs (a table's storage stands in its row, a
+partition's values in its name).
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Float,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -24,10 +26,12 @@ from sqlalchemy import (
     func,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
+3: names of constraints, and the constraints that are not enforced.
+4: the queue of compactions and its history, TXN_MIN_OPEN of TXNS.
 """
 
 metadata = MetaData()
@@ -99,6 +103,8 @@ COLUMNS_V2 = Table(
     Column("COMMENT", Text),
     Column("DEFAULT_VALUE", Text),
     Column("NOT_NULL", Boolean, nullable=False),
+    Column("DEFAULT_NAME", _NAME),
+    Column("NOT_NULL_NAME", _NAME),
 )
 
 BUCKETING_COLS = Table(
@@ -115,6 +121,21 @@ CHECK_CONSTRAINTS = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("INTEGER_IDX", Integer, primary_key=True),
     Column("CHECK_EXPRESSION", Text, nullable=False),
+    Column("CHECK_NAME", _NAME),
+)
+
+KEY_CONSTRAINTS = Table(  # those that are not enforced, of all kinds
+    "KEY_CONSTRAINTS",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("INTEGER_IDX", Integer, primary_key=True),
+    Column("CONSTRAINT_TYPE", String(16), nullable=False),
+    Column("CONSTRAINT_NAME", _NAME, nullable=False),
+    Column("COLUMN_NAMES", Text, nullable=False),  # a JSON list
+    Column("RELY", Boolean, nullable=False),
+    Column("EXPRESSION", Text),
+    Column("PARENT_TBL_ID", _ID),
+    Column("PARENT_COLUMN_IDS", Text),  # a JSON list of [INTEGER_IDX, IS_PARTITION_KEY]: their names may change
 )
 
 PARTITIONS = Table(
@@ -167,6 +188,7 @@ TXNS = Table(
     Column("TXN_AGENT_INFO", String(128)),
     Column("TXN_META_INFO", Text),
     Column("TXN_TYPE", Integer, nullable=False),
+    Column("TXN_MIN_OPEN", BigInteger),  # the oldest transaction that was open when this one began, or itself
     # few transactions are open or aborted, many are committed: snapshots must not read those
     Index("TXN_STATE_INDEX", "TXN_STATE", "TXN_ID"),
 )
@@ -259,4 +281,79 @@ NEXT_LOCK_ID = Table(
     "NEXT_LOCK_ID",
     metadata,
     Column("NL_NEXT", BigInteger, nullable=False),
+)
+
+# --- compaction ------------------------------------------------------------------------------------------------------
+
+_WORKER = String(128)
+
+COMPACTION_QUEUE = Table(
+    "COMPACTION_QUEUE",
+    metadata,
+    Column("CQ_ID", BigInteger, primary_key=True, autoincrement=False),
+    Column("CQ_DATABASE", _NAME, nullable=False),
+    Column("CQ_TABLE", _NAME, nullable=False),
+    Column("CQ_PARTITION", _PARTITION),
+    Column("CQ_STATE", CHAR(1), nullable=False),
+    Column("CQ_TYPE", CHAR(1), nullable=False),
+    Column("CQ_TBLPROPERTIES", Text),
+    Column("CQ_WORKER_ID", _WORKER),
+    Column("CQ_ENQUEUE_TIME", BigInteger),
+    Column("CQ_START", BigInteger),
+    Column("CQ_RUN_AS", String(128)),
+    Column("CQ_HIGHEST_WRITE_ID", BigInteger),
+    Column("CQ_META_INFO", LargeBinary),
+    Column("CQ_HADOOP_JOB_ID", Text),
+    Column("CQ_ERROR_MESSAGE", Text),
+    Column("CQ_NEXT_TXN_ID", BigInteger),
+    Column("CQ_TXN_ID", BigInteger),
+    Column("CQ_COMMIT_TIME", BigInteger),
+    Column("CQ_INITIATOR_ID", _WORKER),
+    Column("CQ_INITIATOR_VERSION", _WORKER),
+    Column("CQ_WORKER_VERSION", _WORKER),
+    Column("CQ_CLEANER_START", BigInteger),
+    Column("CQ_RETRY_RETENTION", BigInteger, nullable=False, server_default="0"),
+    Column("CQ_POOL_NAME", String(128)),
+    Column("CQ_NUMBER_OF_BUCKETS", Integer),
+    Column("CQ_ORDER_BY", Text),
+    Column("CQ_RETRIES", Integer, nullable=False, server_default="0"),
+    Index("CQ_TABLE_INDEX", "CQ_DATABASE", "CQ_TABLE"),
+    Index("CQ_TXN_ID_INDEX", "CQ_TXN_ID"),
+)
+
+NEXT_COMPACTION_QUEUE_ID = Table(
+    "NEXT_COMPACTION_QUEUE_ID",
+    metadata,
+    Column("NCQ_NEXT", BigInteger, nullable=False),
+)
+
+COMPLETED_COMPACTIONS = Table(
+    "COMPLETED_COMPACTIONS",
+    metadata,
+    Column("CC_ID", BigInteger, primary_key=True, autoincrement=False),
+    Column("CC_DATABASE", _NAME, nullable=False),
+    Column("CC_TABLE", _NAME, nullable=False),
+    Column("CC_PARTITION", _PARTITION),
+    Column("CC_STATE", CHAR(1), nullable=False),
+    Column("CC_TYPE", CHAR(1), nullable=False),
+    Column("CC_TBLPROPERTIES", Text),
+    Column("CC_WORKER_ID", _WORKER),
+    Column("CC_ENQUEUE_TIME", BigInteger),
+    Column("CC_START", BigInteger),
+    Column("CC_END", BigInteger),
+    Column("CC_RUN_AS", String(128)),
+    Column("CC_HIGHEST_WRITE_ID", BigInteger),
+    Column("CC_META_INFO", LargeBinary),
+    Column("CC_HADOOP_JOB_ID", Text),
+    Column("CC_ERROR_MESSAGE", Text),
+    Column("CC_NEXT_TXN_ID", BigInteger),
+    Column("CC_TXN_ID", BigInteger),
+    Column("CC_COMMIT_TIME", BigInteger),
+    Column("CC_INITIATOR_ID", _WORKER),
+    Column("CC_INITIATOR_VERSION", _WORKER),
+    Column("CC_WORKER_VERSION", _WORKER),
+    Column("CC_POOL_NAME", String(128)),
+    Column("CC_NUMBER_OF_BUCKETS", Integer),
+    Column("CC_ORDER_BY", Text),
+    Index("COMPLETED_COMPACTIONS_RES", "CC_DATABASE", "CC_TABLE", "CC_PARTITION"),
 )

@@ -22,12 +22,18 @@ from acidsql.metastore.embedded.schema import (
     TXN_TO_WRITE_ID,
     TXNS,
 )
-from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table, TxnState
+from acidsql.metastore.model import (
+    NUM_ROWS,
+    STATS_ACCURATE,
+    ColumnStatistics,
+    RowChange,
+    Statistics,
+    Table,
+    TxnState,
+)
 from acidsql.valid_ids import ValidWriteIdList
 
-EXACT = "COLUMN_STATS_ACCURATE"
-ROWS = "numRows"
-_CARRIED = (EXACT, ROWS)
+_CARRIED = (STATS_ACCURATE, NUM_ROWS)
 
 _T, _P, _S, _W = TABLE_PARAMS.c, PARTITION_PARAMS.c, TAB_COL_STATS.c, TXN_TO_WRITE_ID.c
 
@@ -51,10 +57,10 @@ def count_on(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> 
     table_id = table_id_of(db, table.database, table.name)
     for name, change in {"": RowChange(), **changes}.items():
         known = _parameters(db, table_id, name)
-        kept = {k: v for k, v in known.items() if k != EXACT}
-        rows = known.get(ROWS, "")
+        kept = {k: v for k, v in known.items() if k != STATS_ACCURATE}
+        rows = known.get(NUM_ROWS, "")
         if rows.isdecimal():
-            kept[ROWS] = str(change.applied(int(rows)))
+            kept[NUM_ROWS] = str(change.applied(int(rows)))
         if kept != known:
             _replace(db, table_id, name, kept)
 
@@ -77,8 +83,8 @@ def keep(
     for name, one in found.items():
         known = _parameters(db, table_id, name)
         if not exact:
-            known.pop(EXACT, None)
-        accurate = _accurate(known.get(EXACT))
+            known.pop(STATS_ACCURATE, None)
+        accurate = _accurate(known.get(STATS_ACCURATE))
         if one.exact and exact:
             accurate["BASIC_STATS"] = "true"
         looked_at = {c.column: "true" for c in one.columns}
@@ -86,7 +92,7 @@ def keep(
             accurate["COLUMN_STATS"] = {**_columns_of(accurate), **looked_at}
         made = {**known, **one.parameters}
         if accurate:
-            made[EXACT] = json.dumps(accurate, separators=(",", ":"), sort_keys=True)
+            made[STATS_ACCURATE] = json.dumps(accurate, separators=(",", ":"), sort_keys=True)
         _replace(db, table_id, name, made)
         _replace_columns(db, table_id, name, one.columns)
 

@@ -180,6 +180,7 @@ def _create(connection: Connection, warehouse: str) -> None:
         },
     )
     connection.execute(insert(schema.NEXT_LOCK_ID), {"NL_NEXT": 1})
+    connection.execute(insert(schema.NEXT_COMPACTION_QUEUE_ID), {"NCQ_NEXT": 1})
 
 
 def _upgrade(connection: Connection) -> None:
@@ -193,6 +194,8 @@ def _upgrade(connection: Connection) -> None:
             if column.name not in known:
                 type = column.type.compile(connection.dialect)
                 connection.execute(text(f"ALTER TABLE {quoted(table.name)} ADD COLUMN {quoted(column.name)} {type}"))
+    if connection.execute(select(schema.NEXT_COMPACTION_QUEUE_ID)).first() is None:
+        connection.execute(insert(schema.NEXT_COMPACTION_QUEUE_ID), {"NCQ_NEXT": 1})
     connection.execute(update(schema.VERSION).values(SCHEMA_VERSION=schema.SCHEMA_VERSION))
 
 

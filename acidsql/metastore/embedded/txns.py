@@ -24,6 +24,7 @@ NO_SUCH_TRANSACTION, TRANSACTION_ABORTED = 10262, 10263
 _T = TXNS.c
 _OPEN, _ABORTED, _COMMITTED = TxnState.OPEN.value, TxnState.ABORTED.value, TxnState.COMMITTED.value
 
+_MIN_OPEN = select(func.min(_T.TXN_ID)).where(_T.TXN_STATE == _OPEN)
 _NEWEST = select(func.max(_T.TXN_ID))
 _COUNT_OPEN = select(func.count()).select_from(TXNS).where(_T.TXN_STATE == _OPEN)
 _STATE = select(_T.TXN_STATE, _T.TXN_TYPE, _T.TXN_META_INFO).where(_T.TXN_ID == bindparam("txn"))
@@ -65,6 +66,8 @@ def open_txns(
     first = newest_txn(db) + 1
     ids = list(range(first, first + count))
     row = _row(TxnState.OPEN, now, user=user, host=host, type=type, agent_info=agent_info)
+    oldest = db.execute(_MIN_OPEN).scalar()
+    row["TXN_MIN_OPEN"] = first if oldest is None else oldest
     db.execute(insert(TXNS), [{"TXN_ID": txn_id, **row} for txn_id in ids])
     return ids
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
+from operator import methodcaller
 from typing import Any
 
 from hive_metastore import ttypes
 
 from acidsql.errors import AcidError, AlreadyExists, PartitionNotFound
-from acidsql.metastore.hive import translate
+from acidsql.metastore.hive import constraints, translate
 from acidsql.metastore.hive.catalog import HiveCatalog
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import partition_name
@@ -34,7 +35,7 @@ class HiveAlterations(HiveCatalog):
         context = ttypes.EnvironmentContext(properties={_CASCADE: "true"}) if cascade else None
         self._put(table.database, table.name, made, write_id, write_ids, context)
         if table.is_transactional:
-            self._keep_constraints(table)
+            self._keep_constraints(table, made)
 
     def rename_table(
         self,
@@ -123,44 +124,22 @@ class HiveAlterations(HiveCatalog):
 
     # --- constraints -------------------------------------------------------------------------------------------------
 
-    def _keep_constraints(self, table: Table) -> None:
-        """Have the metastore's NOT NULL, DEFAULT and CHECK be those of the table.
+    def _keep_constraints(self, table: Table, altered: Any) -> None:
+        """Have the constraints in the metastore be those of the table.
 
         A change of a table's columns keeps them by the position of their column (Hive 4), or not at all (3.1).
         """
-        found = self._constraints(table.database, table.name)
-        not_null = {c.column_name: c for c in translate.not_null_constraints(table)}
-        defaults = {(c.column_name, c.default_value): c for c in translate.default_constraints(table)}
-        checks = {c.check_expression: c for c in translate.check_constraints(table)}
-        gone = [c.nn_name for c in _enabled(found.notNullConstraints) if not_null.pop(_column(c), None) is None]
-        gone += [
-            c.dc_name
-            for c in _enabled(found.defaultConstraints)
-            if defaults.pop((_column(c), c.default_value), None) is None
-        ]
-        gone += [c.dc_name for c in _enabled(found.checkConstraints) if checks.pop(c.check_expression, None) is None]
-        for name in gone:
-            self._drop_constraint(table, name)
-        if not_null:
-            added = ttypes.AddNotNullConstraintRequest(notNullConstraintCols=list(not_null.values()))
-            self._call(lambda c: c.add_not_null_constraint(added))
-        if defaults:
-            filled = ttypes.AddDefaultConstraintRequest(defaultConstraintCols=list(defaults.values()))
-            self._call(lambda c: c.add_default_constraint(filled))
-        if checks:
-            checked = ttypes.AddCheckConstraintRequest(checkConstraintCols=list(checks.values()))
-            self._call(lambda c: c.add_check_constraint(checked))
+        there = self._constraints(table.database, table.name)
+        found = constraints.with_constraints(translate.table_from_thrift(altered), there)
+        gone, new = constraints.difference(found, table)
+        for constraint in gone:
+            self._drop_constraint(table, constraint.name or "")
+        for kind, structs in constraints.to_thrift(table, new).items():
+            call, request = constraints.REQUESTS[kind]
+            self._call(methodcaller(call, request(structs)))
 
     def _drop_constraint(self, table: Table, name: str) -> None:
         request = ttypes.DropConstraintRequest(
             catName=translate.CATALOG, dbname=table.database, tablename=table.name, constraintname=name
         )
         self._call(lambda c: c.drop_constraint(request))
-
-
-def _enabled(constraints: Iterable[Any] | None) -> list[Any]:
-    return [c for c in constraints or () if c.enable_cstr is not False]
-
-
-def _column(constraint: Any) -> str:
-    return str(constraint.column_name).lower()

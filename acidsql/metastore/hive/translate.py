@@ -7,14 +7,16 @@ its storage descriptor and in that of each partition.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
 from hive_metastore import ttypes
 
+from acidsql.metastore import stringable_map
 from acidsql.metastore.model import (
+    COMMENT,
+    MANAGED_TABLE,
     Column,
     CompactionInfo,
     CompactionType,
@@ -80,23 +82,14 @@ def database_from_thrift(found: Any, location: str) -> Database:
     return Database(found.name, location, found.description or None, dict(found.parameters or {}))
 
 
-def table_from_thrift(found: Any, constraints: Any = None) -> Table:
-    """A table or view; the constraints as ``SQLAllTableConstraints``, where they were asked for."""
+def table_from_thrift(found: Any) -> Table:
+    """A table or view, without its constraints."""
     storage = found.sd
-    defaults = {c.column_name.lower(): c.default_value for c in getattr(constraints, "defaultConstraints", None) or ()}
-    not_null = {
-        c.column_name.lower()
-        for c in getattr(constraints, "notNullConstraints", None) or ()
-        if c.enable_cstr is not False
-    }
-    conditions = [c for c in getattr(constraints, "checkConstraints", None) or () if c.enable_cstr is not False]
-    checks = tuple(c.check_expression for c in sorted(conditions, key=lambda c: c.dc_name or ""))
     parameters = dict(found.parameters or {})
-    comment = parameters.pop("comment", None)
+    comment = parameters.pop(COMMENT, None)
 
     def column(field: Any) -> Column:
-        name = field.name.lower()
-        return Column(name, field.type.lower(), field.comment, defaults.get(name), name in not_null)
+        return Column(field.name.lower(), field.type.lower(), field.comment)
 
     return Table(
         database=found.dbName.lower(),
@@ -108,20 +101,16 @@ def table_from_thrift(found: Any, constraints: Any = None) -> Table:
         comment=comment,
         bucket_columns=tuple(c.lower() for c in storage.bucketCols or ()),
         num_buckets=storage.numBuckets if storage.numBuckets is not None else -1,
-        table_type=found.tableType or "MANAGED_TABLE",
+        table_type=found.tableType or MANAGED_TABLE,
         owner=found.owner or "",
         created_at=found.createTime or 0,
         view_text=found.viewExpandedText or found.viewOriginalText or None,
         view_original=found.viewOriginalText or None,
-        checks=checks,
     )
 
 
 def table_to_thrift(table: Table) -> Any:
     """A table as CREATE TABLE of Hive would register it."""
-    parameters = dict(table.parameters)
-    if table.comment is not None:
-        parameters["comment"] = table.comment
     return ttypes.Table(
         catName=CATALOG,
         dbName=table.database,
@@ -133,7 +122,7 @@ def table_to_thrift(table: Table) -> Any:
         retention=0,
         sd=_storage(table),
         partitionKeys=_fields(table.partition_keys),
-        parameters=parameters,
+        parameters=table.all_parameters,
         tableType=table.table_type,
         viewOriginalText=table.view_original,
         viewExpandedText=table.view_text,
@@ -149,9 +138,7 @@ def altered_table(found: Any, table: Table) -> Any:
         made.sd.location = qualified(table.location)
     made.tableType = table.table_type
     made.partitionKeys = _fields(table.partition_keys)
-    made.parameters = dict(table.parameters)
-    if table.comment is not None:
-        made.parameters["comment"] = table.comment
+    made.parameters = table.all_parameters
     return made
 
 
@@ -186,62 +173,6 @@ def _storage(table: Table) -> Any:
 
 def _fields(columns: Iterable[Column]) -> list[Any]:
     return [ttypes.FieldSchema(name=c.name, type=c.type, comment=c.comment) for c in columns]
-
-
-def not_null_constraints(table: Table) -> list[Any]:
-    """NOT NULL of a table's columns, enabled as Hive enables it."""
-    return [
-        ttypes.SQLNotNullConstraint(
-            catName=CATALOG,
-            table_db=table.database,
-            table_name=table.name,
-            column_name=c.name,
-            nn_name=None,
-            enable_cstr=True,
-            validate_cstr=False,
-            rely_cstr=True,
-        )
-        for c in table.columns
-        if c.not_null
-    ]
-
-
-def default_constraints(table: Table) -> list[Any]:
-    """DEFAULT of a table's columns."""
-    return [
-        ttypes.SQLDefaultConstraint(
-            catName=CATALOG,
-            table_db=table.database,
-            table_name=table.name,
-            column_name=c.name,
-            default_value=c.default,
-            dc_name=f"dc_{uuid.uuid4().hex[:16]}",  # the server names all other kinds itself
-            enable_cstr=True,
-            validate_cstr=False,
-            rely_cstr=True,
-        )
-        for c in table.columns
-        if c.default is not None
-    ]
-
-
-def check_constraints(table: Table) -> list[Any]:
-    """CHECK of a table, over the columns of the row; names that keep their order."""
-    names = f"cc_{uuid.uuid4().hex[:16]}"
-    return [
-        ttypes.SQLCheckConstraint(
-            catName=CATALOG,
-            table_db=table.database,
-            table_name=table.name,
-            column_name=None,
-            check_expression=condition,
-            dc_name=f"{names}_{n:03d}",
-            enable_cstr=True,
-            validate_cstr=False,
-            rely_cstr=True,
-        )
-        for n, condition in enumerate(table.checks)
-    ]
 
 
 def partition_to_thrift(partition: Partition, table: Any) -> Any:
@@ -397,5 +328,23 @@ def compaction_from_thrift(found: Any) -> CompactionInfo:
         txn_id=found.txnId or None,
         next_txn_id=found.nextTxnId or None,
         committed_ms=found.commitTime or None,
-        highest_write_id=found.hightestWriteId or None,
+        highest_write_id=found.hightestWriteId or found.hightestTxnId or None,  # Hive 4.0 tells it under the latter
+    )
+
+
+def taken_from_thrift(found: Any, worker: str) -> CompactionInfo:
+    """An entry that a worker has taken: Hive tells it as it was before."""
+    return CompactionInfo(
+        id=found.id,
+        database=found.dbname,
+        table=found.tablename,
+        partition=found.partitionname or None,
+        type=_COMPACTIONS[found.type],
+        state="working",
+        worker=worker,
+        enqueued_ms=found.enqueueTime or None,
+        pool=found.poolname or None,
+        properties=stringable_map.from_text(found.properties),
+        buckets=found.numberOfBuckets or None,
+        order_by=found.orderByClause or None,
     )

@@ -6,8 +6,9 @@ reading and writing is Thrift's own (``TBase``). Unknown fields are skipped by e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from hive_metastore import ttypes
 from thrift.protocol.TBase import TBase
 from thrift.Thrift import TApplicationException, TMessageType, TType
 
@@ -141,6 +142,42 @@ class AbortCompactResponse(_Struct):
     )
 
 
+class FindNextCompactRequest(_Struct):
+    """Hive 4.0 added the pool."""
+
+    thrift_spec = _fields((STRING, "workerId"), (STRING, "workerVersion"), (STRING, "poolName"))
+
+
+class CompactionInfoStruct(_Struct):
+    """An entry of the queue, for a worker. Hive 4.0 added the pool, the number of buckets and the order."""
+
+    thrift_spec = _fields(
+        (I64, "id"),
+        (STRING, "dbname"),
+        (STRING, "tablename"),
+        (STRING, "partitionname"),
+        (I32, "type"),
+        (STRING, "runas"),
+        (STRING, "properties"),
+        (BOOL, "toomanyaborts"),
+        (STRING, "state"),
+        (STRING, "workerId"),
+        (I64, "start"),
+        (I64, "highestWriteId"),
+        (STRING, "errorMessage"),
+        (BOOL, "hasoldabort"),
+        (I64, "enqueueTime"),
+        (I64, "retryRetention"),
+        (STRING, "poolname"),
+        (I32, "numberOfBuckets"),
+        (STRING, "orderByClause"),
+    )
+
+
+class OptionalCompactionInfoStruct(_Struct):
+    thrift_spec = _fields((STRUCT, "ci", [CompactionInfoStruct, CompactionInfoStruct.thrift_spec]))
+
+
 class _CompactResult(_Struct):
     thrift_spec = ((0, STRUCT, "success", [CompactionResponse, CompactionResponse.thrift_spec], None),)
 
@@ -151,6 +188,13 @@ class _ShowCompactResult(_Struct):
 
 class _AbortCompactionsResult(_Struct):
     thrift_spec = ((0, STRUCT, "success", [AbortCompactResponse, AbortCompactResponse.thrift_spec], None),)
+
+
+class _FindNextCompactResult(_Struct):
+    thrift_spec = (
+        (0, STRUCT, "success", [OptionalCompactionInfoStruct, OptionalCompactionInfoStruct.thrift_spec], None),
+        (1, STRUCT, "o1", [ttypes.MetaException, ttypes.MetaException.thrift_spec], None),
+    )
 
 
 def compact(client: Any, request: CompactionRequest) -> Any:
@@ -166,6 +210,13 @@ def show_compact(client: Any, request: ShowCompactRequest) -> list[Any]:
 def abort_compactions(client: Any, request: AbortCompactionRequest) -> dict[int, Any]:
     """``abort_Compactions``: an element for each id that the server knows."""
     return dict(_call(client, "abort_Compactions", request, _AbortCompactionsResult()).abortedcompacts or {})
+
+
+def find_next_compact(client: Any, request: FindNextCompactRequest) -> CompactionInfoStruct | None:
+    """``find_next_compact2`` with Hive 4's pool: the entry that the worker has now, None where there is none."""
+    return cast(
+        "CompactionInfoStruct | None", _call(client, "find_next_compact2", request, _FindNextCompactResult()).ci
+    )
 
 
 def _call(client: Any, name: str, request: _Struct, result: Any) -> Any:
@@ -188,6 +239,8 @@ def _call(client: Any, name: str, request: _Struct, result: Any) -> Any:
         raise error
     result.read(input)
     input.readMessageEnd()
+    if getattr(result, "o1", None) is not None:
+        raise result.o1
     if result.success is None:
         raise TApplicationException(TApplicationException.MISSING_RESULT, f"{name} failed: unknown result")
     return result.success

@@ -97,4 +97,8 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "START": passthrough.unsupported,
     "COMMIT": passthrough.unsupported,
     "ROLLBACK": passthrough.unsupported,
+    "LOCK": passthrough.lock,
+    "UNLOCK": passthrough.lock,
+    "EXPORT": passthrough.export_table,
+    "IMPORT": passthrough.import_table,
 }

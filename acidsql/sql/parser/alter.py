@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from acidsql.sql.parser.alter_columns import COLUMN_FORMS
+from acidsql.sql.parser.alter_constraints import CONSTRAINT_FORMS
 from acidsql.sql.parser.alter_partitions import PARTITION_FORMS, partition_values
 from acidsql.sql.parser.cursor import Cursor
 from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import (
+    AddColumns,
+    ChangeColumn,
     Compact,
+    Concatenate,
+    ExchangePartition,
     Name,
     PartitionSpec,
     RenamePartition,
     RenameTable,
+    ReplaceColumns,
     SetLocation,
     SetProperties,
     Span,
@@ -49,6 +56,8 @@ def _of_partition(cursor: Cursor, table: TableName, partition: PartitionSpec) ->
     """What stands behind ``ALTER TABLE t PARTITION (…)``."""
     if cursor.accept("COMPACT"):
         return _compact(cursor, table, partition)
+    if cursor.accept("CONCATENATE"):
+        return _concatenate(cursor, table, partition)
     if cursor.accept("SET", "LOCATION"):
         return _location(cursor, table, partition)
     if cursor.accept("RENAME", "TO", "PARTITION"):
@@ -59,6 +68,11 @@ def _of_partition(cursor: Cursor, table: TableName, partition: PartitionSpec) ->
         new = partition_values(cursor)
         cursor.expect_end()
         return RenamePartition(cursor.statement_span(), table, partition, new)
+    for words in ("ADD COLUMNS", "REPLACE COLUMNS", "CHANGE"):
+        if cursor.accept(*words.split()):
+            found = COLUMN_FORMS[words](cursor, table)
+            if isinstance(found, AddColumns | ReplaceColumns | ChangeColumn):
+                return replace(found, partition=partition)
     return None
 
 
@@ -88,6 +102,17 @@ def _location(cursor: Cursor, table: TableName, partition: PartitionSpec | None)
     location = cursor.expect_text("a location")
     cursor.expect_end()
     return SetLocation(cursor.statement_span(), table, location, partition)
+
+
+def _exchange(cursor: Cursor, table: TableName) -> Statement:
+    """The rest behind EXCHANGE."""
+    partition = cursor.partition_spec()
+    if partition is None:
+        raise cursor.error("Expected PARTITION and its keys")
+    cursor.expect("WITH", "TABLE")
+    source = cursor.expect_table()
+    cursor.expect_end()
+    return ExchangePartition(cursor.statement_span(), table, partition, source)
 
 
 # --- COMPACT ---------------------------------------------------------------------------------------------------------
@@ -123,6 +148,16 @@ def _compact(cursor: Cursor, table: TableName, partition: PartitionSpec | None) 
     return Compact(cursor.statement_span(), table, type, partition, buckets, wait, pool, properties, order_by, where)
 
 
+def _concatenate_table(cursor: Cursor, table: TableName) -> Statement:
+    return _concatenate(cursor, table, None)
+
+
+def _concatenate(cursor: Cursor, table: TableName, partition: PartitionSpec | None) -> Concatenate:
+    word = cursor.span(cursor.at - 1)
+    cursor.expect_end()
+    return Concatenate(cursor.statement_span(), table, partition, word)
+
+
 def _order_by(cursor: Cursor) -> Span:
     first = cursor.at
     cursor.expect("ORDER", "BY")
@@ -150,10 +185,13 @@ def _unset_properties(cursor: Cursor, table: TableName) -> Statement:
 
 _FORMS: dict[str, Callable[[Cursor, TableName], Statement | None]] = {
     "COMPACT": _compact_table,
+    "CONCATENATE": _concatenate_table,
+    "EXCHANGE": _exchange,
     "SET TBLPROPERTIES": _set_properties,
     "UNSET TBLPROPERTIES": _unset_properties,
     "SET LOCATION": _set_location,
     "RENAME TO": _rename,
+    **CONSTRAINT_FORMS,
     **PARTITION_FORMS,
     **COLUMN_FORMS,
 }

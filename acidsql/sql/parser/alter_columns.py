@@ -33,7 +33,10 @@ _COLUMN_ENDS = (",", ")", "FIRST", "AFTER", "CASCADE", "RESTRICT")
 def _add(cursor: Cursor, table: TableName) -> Statement | None:
     """Columns at the end, in brackets (Hive) or without (Spark)."""
     columns = _new_columns(cursor)
-    return AddColumns(cursor.statement_span(), table, columns) if columns else None
+    if not columns:
+        return None
+    cascade = _end(cursor)
+    return AddColumns(cursor.statement_span(), table, columns, cascade=cascade)
 
 
 def _replace(cursor: Cursor, table: TableName) -> Statement | None:
@@ -41,11 +44,14 @@ def _replace(cursor: Cursor, table: TableName) -> Statement | None:
     if cursor.word != "(":
         raise cursor.error("Expected (")
     columns = _new_columns(cursor)
-    return ReplaceColumns(cursor.statement_span(), table, columns) if columns else None
+    if not columns:
+        return None
+    cascade = _end(cursor)
+    return ReplaceColumns(cursor.statement_span(), table, columns, cascade=cascade)
 
 
 def _new_columns(cursor: Cursor) -> tuple[ColumnDef, ...]:
-    """Columns to the end of the statement; none where there is a place, a field or a constraint among them."""
+    """Columns up to CASCADE or the end; none where there is a place, a field or a constraint among them."""
     refused: list[AcidError] = []
     found: list[ColumnDef] = []
     in_brackets = cursor.accept("(")
@@ -53,20 +59,28 @@ def _new_columns(cursor: Cursor) -> tuple[ColumnDef, ...]:
         if cursor.peek().word == ".":
             return ()
         found.append(column(cursor, refused, "a column name", _COLUMN_ENDS))
-        if cursor.word in ("FIRST", "AFTER") or refused or found[-1].check is not None:
+        others = any(c.kind not in ("NOT NULL", "DEFAULT") or not c.is_enforced for c in found[-1].constraints)
+        if cursor.word in ("FIRST", "AFTER") or refused or others:
             return ()
     if in_brackets:
         if cursor.word != ")":
             raise cursor.error("Expected , or )")
         cursor.advance()
-    _end(cursor)
     return tuple(found)
 
 
-def _end(cursor: Cursor) -> None:
-    """``[CASCADE | RESTRICT]``: whether a table's partitions follow it; those of ACID tables do in any case."""
-    cursor.accept_one_of("CASCADE", "RESTRICT")
+def _end(cursor: Cursor) -> Span | None:
+    """``[CASCADE | RESTRICT]``: whether a table's partitions follow it; those of ACID tables do in any case.
+
+    Returns:
+        The word CASCADE.
+    """
+    first = cursor.at
+    cascade = cursor.span(first) if cursor.accept("CASCADE") else None
+    if cascade is None:
+        cursor.accept("RESTRICT")
     cursor.expect_end()
+    return cascade
 
 
 # --- one column ------------------------------------------------------------------------------------------------------
@@ -86,7 +100,7 @@ class _Change:
 
 
 def _change(cursor: Cursor, table: TableName) -> Statement | None:
-    """Hive's ``CHANGE [COLUMN] old new type [COMMENT '…'] [FIRST | AFTER c] [CASCADE | RESTRICT]``."""
+    """Hive's ``CHANGE [COLUMN] old new type [constraint] [COMMENT '…'] [FIRST | AFTER c] [CASCADE | RESTRICT]``."""
     if cursor.word == "COLUMN" and _is_keyword(cursor):
         cursor.advance()
     old = cursor.expect_name("a column name")
@@ -96,10 +110,10 @@ def _change(cursor: Cursor, table: TableName) -> Statement | None:
         return _altered(cursor, table, old)
     refused: list[AcidError] = []
     new = column(cursor, refused, "a new name for the column", _COLUMN_ENDS)
-    if refused or new.check is not None:
+    if refused:
         return None
     place = _place(cursor)
-    _end(cursor)
+    cascade = _end(cursor)
     return ChangeColumn(
         cursor.statement_span(),
         table,
@@ -111,6 +125,8 @@ def _change(cursor: Cursor, table: TableName) -> Statement | None:
         new.default,
         first=place.first,
         after=place.after,
+        constraints=new.constraints,
+        cascade=cascade,
     )
 
 

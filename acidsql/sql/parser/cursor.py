@@ -106,9 +106,13 @@ class Cursor:
             start = self.tokens[-2].end
         return ParseError(f"{message}, found {found}", hint=hint).locate(self.source, start, max(at.end, start + 1))
 
-    def unsupported(self, message: str, token: Token | None = None, hint: str | None = None) -> UnsupportedError:
+    def unsupported(
+        self, message: str, token: Token | None = None, hint: str | None = None, code: int | None = None
+    ) -> UnsupportedError:
+        """An UnsupportedError at a token; with Hive's code, and then its SQLSTATE, where Hive refuses the same."""
         at = token or self.token
-        return UnsupportedError(message, hint=hint).locate(self.source, at.start, at.end)
+        error = UnsupportedError(message, hint=hint, code=code, sqlstate="42000" if code is not None else None)
+        return error.locate(self.source, at.start, at.end)
 
     # --- spans -------------------------------------------------------------------------------------------------------
 

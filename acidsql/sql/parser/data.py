@@ -22,8 +22,7 @@ def truncate(cursor: Cursor) -> Statement:
 
 
 def load_data(cursor: Cursor) -> Statement:
-    """``LOAD DATA [LOCAL] INPATH '…' [OVERWRITE] INTO TABLE t [PARTITION (…)]``."""
-    first = cursor.at
+    """``LOAD DATA [LOCAL] INPATH '…' [OVERWRITE] INTO TABLE t [PARTITION (…)] [INPUTFORMAT '…' SERDE '…']``."""
     cursor.expect("LOAD", "DATA")
     local = cursor.accept("LOCAL")
     cursor.expect("INPATH")
@@ -32,11 +31,13 @@ def load_data(cursor: Cursor) -> Statement:
     cursor.expect("INTO", "TABLE")
     table = cursor.expect_table()
     partition = cursor.partition_spec()
-    if cursor.word in ("INPUTFORMAT", "SERDE"):
-        words = Name(f"LOAD DATA … {cursor.word}", cursor.span(first, first + 2))
-        return passthrough(cursor, words)
+    input_format = serde = None
+    if cursor.accept("INPUTFORMAT"):
+        input_format = cursor.expect_text("the name of an input format")
+        cursor.expect("SERDE")
+        serde = cursor.expect_text("the name of a SerDe")
     cursor.expect_end()
-    return LoadData(cursor.statement_span(), path, table, partition, local, overwrite)
+    return LoadData(cursor.statement_span(), path, table, partition, local, overwrite, input_format, serde)
 
 
 def analyze(cursor: Cursor) -> Statement:

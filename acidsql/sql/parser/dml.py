@@ -153,7 +153,7 @@ def value(cursor: Cursor, stops: Sequence[str]) -> Span | Default:
 # --- UPDATE and DELETE -----------------------------------------------------------------------------------------------
 
 
-def update(cursor: Cursor) -> Update:
+def update(cursor: Cursor, with_clause: Span | None = None) -> Update:
     """``UPDATE t [[AS] alias] SET column = expression | DEFAULT, … [WHERE condition]``."""
     cursor.expect("UPDATE")
     table = cursor.expect_table()
@@ -161,16 +161,16 @@ def update(cursor: Cursor) -> Update:
     cursor.expect("SET")
     assigned = assignments(cursor, table, alias, ("WHERE",))
     where = _where(cursor)
-    return Update(cursor.statement_span(), table, assigned, alias, where)
+    return Update(cursor.statement_span(), table, assigned, alias, where, with_clause)
 
 
-def delete(cursor: Cursor) -> Delete:
+def delete(cursor: Cursor, with_clause: Span | None = None) -> Delete:
     """``DELETE FROM t [[AS] alias] [WHERE condition]``."""
     cursor.expect("DELETE", "FROM")
     table = cursor.expect_table()
     alias = table_alias(cursor, "WHERE")
     where = _where(cursor)
-    return Delete(cursor.statement_span(), table, alias, where)
+    return Delete(cursor.statement_span(), table, alias, where, with_clause)
 
 
 def table_alias(cursor: Cursor, stop: str) -> Name | None:

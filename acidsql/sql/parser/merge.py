@@ -20,8 +20,10 @@ from acidsql.sql.statements import (
 from acidsql.sql.tokens import Kind
 
 _WHEN = ("WHEN MATCHED", "WHEN NOT MATCHED")
+_VERSIONS = ("VERSION", "SYSTEM_VERSION")
 _PREDICATE_REQUIRED = 10404
-"""Hive's ``ErrorMsg.MERGE_PREDIACTE_REQUIRED``."""
+_TOO_MANY: dict[type, int] = {MergeDelete: 10405, MergeUpdate: 10406}
+"""Hive's ``ErrorMsg.MERGE_PREDIACTE_REQUIRED``, ``MERGE_TOO_MANY_DELETE`` and ``MERGE_TOO_MANY_UPDATE``."""
 
 Action = MergeUpdate | MergeDelete | MergeInsert
 
@@ -50,20 +52,38 @@ def merge(cursor: Cursor, with_clause: Span | None = None) -> Merge:
 
 
 def _source(cursor: Cursor) -> MergeSource:
-    """``table | (query) | VALUES …``, and ``[[AS] s [(columns)]]``."""
+    """``table [VERSION AS OF n] | (query) | VALUES …``, and ``[[AS] s [(columns)]]``."""
     first = cursor.at
-    table = query = None
+    table = query = version = None
     if cursor.word == "(":
         query = _query_in_parentheses(cursor)
     elif _at_values(cursor):
         query = _values(cursor)
     else:
         table = cursor.expect_table("a table or a query in parentheses")
+        version = _version(cursor)
     alias = table_alias(cursor, "ON")
     columns = None
     if alias is not None and cursor.word == "(":
         columns = cursor.names_in_parentheses("a column name")
-    return MergeSource(cursor.span(first), table, query, alias, columns)
+    return MergeSource(cursor.span(first), table, query, alias, columns, version)
+
+
+def _version(cursor: Cursor) -> Span | None:
+    """``[FOR] (VERSION | SYSTEM_VERSION) AS OF (n | :parameter)``."""
+    first = cursor.at
+    if cursor.word == "FOR" and cursor.peek().word in _VERSIONS:
+        cursor.advance()
+    if cursor.word not in _VERSIONS or (cursor.peek().word, cursor.peek(2).word) != ("AS", "OF"):
+        cursor.at = first
+        return None
+    cursor.advance()
+    cursor.expect("AS", "OF")
+    if cursor.accept(":"):
+        cursor.expect_name("the name of a parameter")
+    else:
+        cursor.expect_integer("a write id")
+    return cursor.span(first)
 
 
 def _query_in_parentheses(cursor: Cursor) -> Span:
@@ -157,8 +177,11 @@ def _insert(cursor: Cursor, table: TableName, alias: Name | None) -> MergeInsert
 def _refuse_unreachable(cursor: Cursor, clauses: list[WhenClause]) -> None:
     """A clause without a condition takes all rows of its kind: what follows it would never be carried out."""
     for i, clause in enumerate(clauses):
-        if clause.condition is None and any(c.match is clause.match for c in clauses[i + 1 :]):
+        hidden = [c for c in clauses[i + 1 :] if c.match is clause.match]
+        if clause.condition is None and hidden:
             code = _PREDICATE_REQUIRED if clause.match is Match.MATCHED else None
+            if code is not None and type(clause.action) is type(hidden[0].action):
+                code = _TOO_MANY[type(clause.action)]
             error = ParseError(
                 f"Only the last WHEN {clause.match.value} clause may be without AND and a condition",
                 code=code,

@@ -101,10 +101,8 @@ def begin(cursor: Cursor) -> Statement:
 
 
 def unsupported(cursor: Cursor) -> Statement:
-    """A statement that is understood, and that this version does not carry out."""
-    words = _LATER[cursor.word]
-    token = cursor.token
-    raise cursor.unsupported(f"{words} comes in a later version", token)
+    """A statement that is understood, and that this version does not carry out; Hive 4.0.1 does not either."""
+    raise cursor.unsupported(f"{_LATER[cursor.word]} comes in a later version", code=GENERIC_ERROR)
 
 
 _LATER = {
@@ -113,3 +111,28 @@ _LATER = {
     "COMMIT": "COMMIT",
     "ROLLBACK": "ROLLBACK",
 }
+
+GENERIC_ERROR = 40000
+"""Hive's code where it has no other."""
+
+LOCK_UNSUPPORTED = 10271
+"""Hive's code (``LOCK_REQUEST_UNSUPPORTED``): its transaction manager takes the locks itself."""
+
+
+def lock(cursor: Cursor) -> Statement:
+    """``LOCK`` and ``UNLOCK`` of a table or database: refused, as by Hive's ``DbTxnManager``."""
+    message = f"{cursor.word} {cursor.peek().word} is not there: each statement takes the locks that it needs"
+    hint = "SHOW LOCKS lists the locks that are held."
+    raise cursor.unsupported(message, hint=hint, code=LOCK_UNSUPPORTED)
+
+
+def export_table(cursor: Cursor) -> Statement:
+    """``EXPORT TABLE``: neither acidsql nor Spark writes Hive's dumps."""
+    hint = 'acid.table("t").write.orc("path") writes the rows that a table has now as plain files.'
+    raise cursor.unsupported("EXPORT TABLE is not there", hint=hint)
+
+
+def import_table(cursor: Cursor) -> Statement:
+    """``IMPORT``: neither acidsql nor Spark reads Hive's dumps."""
+    hint = "LOAD DATA INPATH 'dump/data' INTO TABLE t takes in the ORC files of a dump; CREATE TABLE makes the table."
+    raise cursor.unsupported("IMPORT is not there", hint=hint)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
-from acidsql.sql.parser.dml import insert, insert_head
+from acidsql.sql.parser.dml import delete, insert, insert_head, update
 from acidsql.sql.parser.merge import merge
 from acidsql.sql.statements import Insert, MultiInsert, Query, Span, Statement
 
@@ -23,7 +25,7 @@ def query(cursor: Cursor) -> Statement:
 
 
 def with_statement(cursor: Cursor) -> Statement:
-    """``WITH name AS (…), …`` before a query, an INSERT, several of them, or a MERGE."""
+    """``WITH name AS (…), …`` before a query, an INSERT, several of them, or an UPDATE, DELETE or MERGE."""
     first = cursor.at
     cursor.expect("WITH")
     cursor.accept("RECURSIVE")
@@ -31,18 +33,23 @@ def with_statement(cursor: Cursor) -> Statement:
     while cursor.accept(","):
         _cte(cursor)
     clause = cursor.span(first)
-    if cursor.word == "INSERT":
-        return insert(cursor, clause)
-    if cursor.word == "MERGE":
-        return merge(cursor, clause)
-    if cursor.word in ("UPDATE", "DELETE"):
-        raise cursor.unsupported(f"{cursor.word} with a WITH clause is not carried out", hint="Use subqueries.")
+    change = _BEHIND_WITH.get(cursor.word)
+    if change is not None:
+        return change(cursor, clause)
     if not cursor.at_query():
-        raise cursor.error("Expected a query, INSERT or MERGE after the WITH clause")
+        raise cursor.error("Expected a query, INSERT, UPDATE, DELETE or MERGE after the WITH clause")
     if cursor.word == "FROM" and _inserts_follow(cursor):
         return multi_insert(cursor, clause)
     cursor.at = first
     return query(cursor)
+
+
+_BEHIND_WITH: dict[str, Callable[[Cursor, Span], Statement]] = {
+    "INSERT": insert,
+    "UPDATE": update,
+    "DELETE": delete,
+    "MERGE": merge,
+}
 
 
 def _cte(cursor: Cursor) -> None:

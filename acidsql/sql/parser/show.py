@@ -10,6 +10,7 @@ from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import (
     Describe,
     DescribeDatabase,
+    DescribeHistory,
     Name,
     ShowColumns,
     ShowCompactions,
@@ -205,6 +206,8 @@ def describe(cursor: Cursor) -> Statement:
         raise cursor.error("Expected a table name")
     if cursor.word in DATABASE_WORDS and _has_more(cursor):
         return _describe_database(cursor)
+    if cursor.word == "HISTORY" and cursor.peek().is_name and cursor.peek().word != "PARTITION":
+        return _describe_history(cursor)
     if _has_more(cursor) and (cursor.word in _NOT_TABLES or (cursor.at_query() and cursor.word != "TABLE")):
         return passthrough(cursor)
     if cursor.word == "TABLE" and _has_more(cursor):
@@ -232,6 +235,15 @@ def _describe_database(cursor: Cursor) -> Statement:
     name = database_name(cursor)
     cursor.expect_end()
     return DescribeDatabase(cursor.statement_span(), name, extended)
+
+
+def _describe_history(cursor: Cursor) -> DescribeHistory:
+    """``DESCRIBE HISTORY t [LIMIT n]``."""
+    cursor.expect("HISTORY")
+    table = cursor.expect_table()
+    limit = cursor.expect_integer("a number of rows") if cursor.accept("LIMIT") else None
+    cursor.expect_end()
+    return DescribeHistory(cursor.statement_span(), table, limit)
 
 
 def _has_more(cursor: Cursor) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from acidsql.errors import AcidError
-from acidsql.sql.parser.columns import Elements, at_column, column, elements, skip_one
+from acidsql.sql.parser.columns import Elements, at_column, column, elements
+from acidsql.sql.parser.constraints import skip_one
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.statements import ColumnDef, CreateTable, Name, Span, Statement, TableName
 from acidsql.sql.tokens import Kind
@@ -86,6 +87,7 @@ def create_table(cursor: Cursor) -> Statement:
         num_buckets=c.num_buckets,
         query=query,
         checks=c.elements.checks,
+        constraints=c.elements.constraints,
         like=like,
     )
 

@@ -24,9 +24,9 @@ from acidsql.format import orc
 from acidsql.format.bucket import encode
 from acidsql.format.orc import (
     Event,
-    read_delete_keys,
     read_events,
     read_footer,
+    read_keys,
     write_deletes,
     write_empty,
     write_inserts,
@@ -165,7 +165,7 @@ def test_an_empty_file_of_events(path: str) -> None:
         "hive.acid.version": b"2",
     }
     assert list(read_events(FS, path)) == []
-    assert read_delete_keys(FS, path).num_rows == 0
+    assert read_keys(FS, path).num_rows == 0
 
 
 # --- values ---
@@ -273,7 +273,7 @@ def test_columns_and_fields_may_have_any_name(path: str, name: str) -> None:
     write_inserts(FS, path, types, rows, write_id=1, bucket=encode(0, 0))
     assert read_footer(FS, path).row_type == types
     assert rows_of(path) == [{name: {name: 1}}]
-    assert read_delete_keys(FS, path).num_rows == 1
+    assert read_keys(FS, path).num_rows == 1
 
 
 def test_the_time_zone_of_the_process_does_not_matter(tmp_path: Path) -> None:
@@ -425,7 +425,7 @@ def test_delete_events_are_sorted_and_have_no_row(path: str) -> None:
         "hive.acid.stats": b"0,0,4",
         "hive.acid.version": b"2",
     }
-    assert read_delete_keys(FS, path).to_pylist() == [
+    assert read_keys(FS, path).to_pylist() == [
         {"originalTransaction": o, "bucket": b, "rowId": r, "currentTransaction": 7} for o, b, r in sorted(keys)
     ]
 
@@ -454,7 +454,7 @@ def test_a_file_of_no_deletes_is_an_error(path: str) -> None:
 def test_any_set_of_keys_comes_back_sorted(path: str, keys: set[tuple[int, int, int]]) -> None:
     made = [(txn, encode(5, statement), row) for txn, statement, row in keys]
     write_deletes(FS, path, row_type("a:int"), keys_table(*made), write_id=1)
-    assert [tuple(row.values())[:3] for row in read_delete_keys(FS, path).to_pylist()] == sorted(made)
+    assert [tuple(row.values())[:3] for row in read_keys(FS, path).to_pylist()] == sorted(made)
 
 
 # --- reading what others wrote ---
@@ -463,7 +463,7 @@ def test_any_set_of_keys_comes_back_sorted(path: str, keys: set[tuple[int, int, 
 def test_keys_are_read_from_the_lower_case_columns_of_query_based_compaction() -> None:
     [file] = GOLDEN.glob("emp/11_minor_cleaned/data/delete_delta_*/bucket_00000")
     assert read_footer(FS, str(file)).acid_schema is AcidSchema.ANY_CASE
-    keys = read_delete_keys(FS, str(file))
+    keys = read_keys(FS, str(file))
     assert keys.column_names == ["originalTransaction", "bucket", "rowId", "currentTransaction"]
     assert keys.schema.types == [pa.int64(), pa.int32(), pa.int64(), pa.int64()]
     events = list(read_events(FS, str(file)))
@@ -475,7 +475,7 @@ def test_keys_are_not_mistaken_for_table_columns_of_the_same_names(path: str) ->
     types = row_type("operation:string,bucket:string,rowId:string,originalTransaction:string,row:string")
     rows = pa.table({n: ["x"] for n, _ in types.fields})
     write_inserts(FS, path, types, rows, write_id=4, bucket=encode(0, 0))
-    assert read_delete_keys(FS, path).to_pylist() == [
+    assert read_keys(FS, path).to_pylist() == [
         {"originalTransaction": 4, "bucket": encode(0, 0), "rowId": 0, "currentTransaction": 4}
     ]
 
@@ -493,7 +493,7 @@ def test_a_file_without_acid_columns_is_told_and_its_rows_are_read(tmp_path: Pat
     assert (footer.is_acid, footer.row_type, footer.row_count) == (False, row_type("a:int,b:char(3)"), 2)
     assert [e.to_dict() for e in read_events(FS, file)] == [{"row": {"a": 1, "b": "x  "}}, {"row": {"a": 2, "b": None}}]
     with pytest.raises(CorruptFile, match="holds no events: its columns are a, b"):
-        read_delete_keys(FS, file)
+        read_keys(FS, file)
 
 
 def test_events_are_printed_under_the_names_of_the_columns_in_their_order(path: str) -> None:
@@ -538,7 +538,7 @@ def test_lzo_is_refused_with_a_hint(tmp_path: Path) -> None:
 
 # --- files that are not what they should be ---
 
-READERS = [read_footer, lambda fs, path: list(read_events(fs, path)), read_delete_keys]
+READERS = [read_footer, lambda fs, path: list(read_events(fs, path)), read_keys]
 
 
 @pytest.mark.parametrize("reader", READERS)

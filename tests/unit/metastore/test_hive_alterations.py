@@ -12,7 +12,8 @@ from hive_metastore import ttypes
 
 from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
 from acidsql.metastore.hive import translate
-from acidsql.metastore.model import Column, Partition, Table
+from acidsql.metastore.hive.constraints import to_thrift
+from acidsql.metastore.model import Column, Constraint, ConstraintKind, Partition, Table
 from tests.unit.metastore.conftest import Connect, Serve
 from tests.unit.metastore.scripted import Fault, ScriptedMetastore
 
@@ -36,11 +37,13 @@ class Catalog:
     def __init__(self, table: Table = TABLE) -> None:
         self.tables = {table.name: translate.table_to_thrift(table)}
         self.partitions = {"p=1": translate.partition_to_thrift(PLACE, self.tables[table.name])}
-        self.not_null = translate.not_null_constraints(table)
+        structs = to_thrift(table, table.constraints)
+        self.not_null = structs[ConstraintKind.NOT_NULL]
         for number, one in enumerate(self.not_null):
             one.nn_name = f"nn{number}"
-        self.defaults = translate.default_constraints(table)
+        self.defaults = structs[ConstraintKind.DEFAULT]
         self.checks: list[Any] = []
+        self.keys: dict[str, list[Any]] = {"primary": [], "unique": [], "foreign": []}
         self.contexts: list[Any] = []
         self.dropped: list[str] = []
 
@@ -52,9 +55,19 @@ class Catalog:
             "get_table_req": lambda request: ttypes.GetTableResult(table=self.get(request.tblName)),
             "get_all_table_constraints": lambda request: ttypes.AllTableConstraintsResponse(
                 ttypes.SQLAllTableConstraints(
-                    notNullConstraints=self.not_null, defaultConstraints=self.defaults, checkConstraints=self.checks
+                    primaryKeys=self.keys["primary"],
+                    foreignKeys=self.keys["foreign"],
+                    uniqueConstraints=self.keys["unique"],
+                    notNullConstraints=self.not_null,
+                    defaultConstraints=self.defaults,
+                    checkConstraints=self.checks,
                 )
             ),
+            "get_primary_keys": lambda request: ttypes.PrimaryKeysResponse(self.keys["primary"]),
+            "get_foreign_keys": lambda request: ttypes.ForeignKeysResponse(
+                self.keys["foreign"] if request.foreign_tbl_name in self.tables else []
+            ),
+            "get_unique_constraints": lambda request: ttypes.UniqueConstraintsResponse(self.keys["unique"]),
             "get_not_null_constraints": lambda request: ttypes.NotNullConstraintsResponse(self.not_null),
             "get_default_constraints": lambda request: ttypes.DefaultConstraintsResponse(self.defaults),
             "get_check_constraints": lambda request: ttypes.CheckConstraintsResponse(self.checks),
@@ -75,6 +88,9 @@ class Catalog:
             "add_not_null_constraint": lambda request: self.not_null.extend(request.notNullConstraintCols),
             "add_default_constraint": lambda request: self.defaults.extend(request.defaultConstraintCols),
             "add_check_constraint": lambda request: self.checks.extend(request.checkConstraintCols),
+            "add_primary_key": lambda request: self.keys["primary"].extend(request.primaryKeyCols),
+            "add_foreign_key": lambda request: self.keys["foreign"].extend(request.foreignKeyCols),
+            "add_unique_constraint": lambda request: self.keys["unique"].extend(request.uniqueConstraintCols),
         }
 
     def get(self, name: str) -> Any:
@@ -102,6 +118,8 @@ class Catalog:
         self.not_null = [c for c in self.not_null if c.nn_name != name]
         self.defaults = [c for c in self.defaults if c.dc_name != name]
         self.checks = [c for c in self.checks if c.dc_name != name]
+        fields = {"primary": "pk_name", "unique": "uk_name", "foreign": "fk_name"}
+        self.keys = {k: [c for c in found if getattr(c, fields[k]) != name] for k, found in self.keys.items()}
 
 
 @pytest.fixture(params=["4.0.1", "3.1.3"])
@@ -144,6 +162,42 @@ class TestColumns:
         store = connect(serving(serve, catalog, "3.1.3"))
         store.alter_table(replace(TABLE, columns=(*TABLE.columns, Column("c", "date"))))
         assert store.get_table("d", "t").columns[:2] == TABLE.columns
+
+
+class TestConstraints:
+    def test_are_added_and_dropped_by_name_and_no_others_are_touched(
+        self, serve: Serve, connect: Connect, version: str
+    ) -> None:
+        catalog = Catalog()
+        store = connect(serving(serve, catalog, version))
+        before = store.get_table("d", "t")
+        kinds = ConstraintKind
+        declared = (
+            Constraint(kinds.PRIMARY_KEY, ("a", "b"), "pk", rely=True),
+            Constraint(kinds.UNIQUE, ("b",), "uk"),
+            Constraint(kinds.FOREIGN_KEY, ("b", "a"), "fk", parent="d.t", parent_columns=("a", "b")),
+            Constraint(kinds.NOT_NULL, ("b",), "nn"),
+        )
+        store.alter_table(replace(before, informational=declared, checks=("a > 0",), check_names=("positive",)))
+        found = store.get_table("d", "t")
+        assert (found.informational, found.checks, found.check_names) == (declared, ("a > 0",), ("positive",))
+        assert [c.name for c in found.informational] == ["pk", "uk", "fk", "nn"]
+        assert [(c.column_name, c.key_seq) for c in catalog.keys["primary"]] == [("a", 1), ("b", 2)]
+        assert {c.enable_cstr for found in catalog.keys.values() for c in found} == {False}
+        assert catalog.dropped == []
+        store.alter_table(replace(found, informational=declared[:1], checks=()))
+        assert sorted(catalog.dropped) == ["fk", "nn", "positive", "uk"]
+        assert store.get_table("d", "t").columns == before.columns
+        assert store.get_table("d", "t").informational == declared[:1]
+
+    def test_that_get_another_name_are_made_anew(self, serve: Serve, connect: Connect, version: str) -> None:
+        catalog = Catalog()
+        store = connect(serving(serve, catalog, version))
+        store.alter_table(replace(TABLE, checks=("a > 0",)))
+        [made_up] = store.get_table("d", "t").check_names
+        store.alter_table(replace(TABLE, checks=("a > 0",), check_names=("positive",)))
+        assert store.get_table("d", "t").check_names == ("positive",)
+        assert catalog.dropped == [made_up]
 
 
 class TestRenaming:

@@ -24,6 +24,8 @@ from acidsql.errors import (
 from acidsql.metastore.hive import translate
 from acidsql.metastore.model import (
     Column,
+    Constraint,
+    ConstraintKind,
     Database,
     LockComponent,
     LockInfo,
@@ -68,6 +70,9 @@ class Catalog:
             ),
             "get_default_constraints": lambda r: ttypes.DefaultConstraintsResponse([]),
             "get_check_constraints": lambda r: ttypes.CheckConstraintsResponse([]),
+            "get_primary_keys": lambda r: ttypes.PrimaryKeysResponse([]),
+            "get_foreign_keys": lambda r: ttypes.ForeignKeysResponse([]),
+            "get_unique_constraints": lambda r: ttypes.UniqueConstraintsResponse([]),
             "drop_table": lambda *_: self.drop(),
             "alter_table_req": lambda request: self.alter(request.table) or ttypes.AlterTableResponse(),
             "alter_table": lambda database, name, table: self.alter(table),
@@ -359,6 +364,28 @@ def test_check_constraints_are_given_with_their_table(
         ("a < 9", "d", "t", None),
     ]
     assert [c.dc_name for c in checks] == sorted({c.dc_name for c in checks})
+
+
+@pytest.mark.parametrize("version", ["3.1.3", "4.0.1"])
+def test_keys_are_given_with_their_table(serve: Serve, catalog: Catalog, connect: Connect, version: str) -> None:
+    given: list[Any] = []
+    answers = {
+        "create_table_req": lambda r: given.append((r.table, r.primaryKeys, r.foreignKeys, r.uniqueConstraints)),
+        "create_table_with_constraints": lambda *tables: given.append(tables[:4]),
+        "getVersion": version,
+    }
+    keys = (
+        Constraint(ConstraintKind.PRIMARY_KEY, ("a",), "pk", rely=True),
+        Constraint(ConstraintKind.FOREIGN_KEY, ("a",), "fk", parent="d.p", parent_columns=("k",)),
+    )
+    connect(serve(**{**catalog.answers, **answers})).create_table(replace(PLAIN, informational=keys))
+    [(_, [primary], [foreign], unique)] = given
+    assert not unique
+    assert (primary.column_name, primary.key_seq, primary.pk_name) == ("a", 1, "pk")
+    assert (primary.enable_cstr, primary.validate_cstr, primary.rely_cstr) == (False, False, True)
+    assert (foreign.pktable_db, foreign.pktable_name, foreign.pkcolumn_name) == ("d", "p", "k")
+    assert (foreign.fktable_db, foreign.fktable_name, foreign.fkcolumn_name) == ("d", "t", "a")
+    assert (foreign.enable_cstr, foreign.rely_cstr) == (False, False)
 
 
 class TestHive3:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hive_metastore import ttypes
 
-from acidsql.errors import UnsupportedError
 from acidsql.metastore.hive import translate
+from acidsql.metastore.hive.column_statistics import from_thrift, to_thrift
 from acidsql.metastore.model import Column, ColumnStatistics, Partition, Statistics, Table
 from acidsql.valid_ids import ValidWriteIdList
 from tests.unit.metastore.conftest import Connect, Serve
@@ -108,12 +109,158 @@ def test_to_hive_3_nothing_is_said_to_be_exact(serve: Serve, connect: Connect) -
     assert context.properties == {"DO_NOT_UPDATE_STATS": "true"}
 
 
-def test_statistics_of_columns_are_refused_before_anything_is_asked(serve: Serve, connect: Connect) -> None:
-    server = serve()
-    found = Statistics({}, (ColumnStatistics("a", "int", 0),))
-    with pytest.raises(UnsupportedError, match="columns"):
-        connect(server).set_statistics(PLAIN, 6, SEEN, {"": found})
-    assert not server.counts
+A = ColumnStatistics("a", "int", 3, distinct=5, low="-2", high="7")
+ABOUT_A = Statistics(COUNTED.parameters, (A,), exact=True)
+
+
+class Server:
+    """A table, or two partitions, as a Hive Metastore keeps their parameters and statistics of columns.
+
+    ``unseen``: somebody wrote what an ANALYZE does not see, so that no number is taken for exact (``ObjectStore``).
+    """
+
+    def __init__(self, table: Table, *, unseen: bool = False, version: str = "4.0.1") -> None:
+        self.asked = Asked()
+        self.unseen = unseen
+        self.table = translate.table_to_thrift(table)
+        self.partitions = [
+            translate.partition_to_thrift(Partition("d", "t", (value,), f"file:/w/d.db/t/p={value}"), self.table)
+            for value in ("1", "2")
+        ]
+        self.answers = {
+            "getVersion": version,
+            "get_table_req": lambda request: ttypes.GetTableResult(table=self.table),
+            "get_partitions_by_names": lambda database, name, names: [
+                p for p in self.partitions if f"p={p.values[0]}" in names
+            ],
+            "alter_table_req": lambda request: self.altered([request.table], ttypes.AlterTableResponse()),
+            "alter_table_with_environment_context": lambda d, t, table, context: self.altered([table], None),
+            "alter_partitions_req": lambda request: self.altered(request.partitions, ttypes.AlterPartitionsResponse()),
+            "set_aggr_stats_for": self.set_columns,
+        }
+
+    def altered(self, places: list[Any], answer: Any) -> Any:
+        for place in places:
+            if self.unseen:
+                place.parameters.pop(EXACT, None)
+            if place.__class__ is ttypes.Table:
+                self.table = place
+            else:
+                self.partitions = [place if p.values == place.values else p for p in self.partitions]
+        self.unseen = False  # the write id that stands there now is the altering transaction's own
+        return answer
+
+    def set_columns(self, request: Any) -> bool:
+        self.asked.append(request)
+        by_name: dict[str | None, Any] = {None: self.table, **{f"p={p.values[0]}": p for p in self.partitions}}
+        for one in request.colStats:
+            parameters = by_name[one.statsDesc.partName].parameters
+            accurate = {**json.loads(parameters.get(EXACT, "{}")), "COLUMN_STATS": {"a": "true"}}
+            parameters[EXACT] = json.dumps(accurate)
+        return True
+
+
+def test_statistics_of_columns_follow_the_numbers(serve: Serve, connect: Connect) -> None:
+    server = Server(PLAIN)
+    connect(serve(**server.answers)).set_statistics(PLAIN, 6, SEEN, {"": ABOUT_A})
+    [request] = server.asked
+    assert (request.writeId, request.validWriteIdList, request.engine) == (6, SEEN.to_text(), "hive")
+    assert not request.needMerge
+    [found] = request.colStats
+    place = found.statsDesc
+    assert (place.isTblLevel, place.dbName, place.tableName, place.partName) == (True, "d", "t", None)
+    [column] = found.statsObj
+    assert (column.colName, column.colType) == ("a", "int")
+    long = column.statsData.longStats
+    assert (long.lowValue, long.highValue, long.numNulls, long.numDVs) == (-2, 7, 3, 5)
+    assert json.loads(server.table.parameters[EXACT]) == {"BASIC_STATS": "true", "COLUMN_STATS": {"a": "true"}}
+
+
+@pytest.mark.parametrize(("unseen", "version"), [(True, "4.0.1"), (False, "3.1.3")])
+def test_statistics_of_columns_are_not_exact_where_the_number_of_rows_is_not(
+    serve: Serve, connect: Connect, unseen: bool, version: str
+) -> None:
+    """The server would say that they are: the write id that it judges by is the ANALYZE's own by then."""
+    server = Server(PLAIN, unseen=unseen, version=version)
+    connect(serve(**server.answers)).set_statistics(PLAIN, 6, SEEN, {"": ABOUT_A})
+    assert EXACT not in server.table.parameters
+    assert server.table.parameters["numRows"] == "7"
+    [request] = server.asked
+    assert (request.validWriteIdList is None) == (version == "3.1.3")
+
+
+def test_statistics_of_columns_go_with_each_partition(serve: Serve, connect: Connect) -> None:
+    server = Server(KEYED)
+    found = {"p=1": ABOUT_A, "p=2": ABOUT_A, "": Statistics({}, (A,))}
+    connect(serve(**server.answers)).set_statistics(KEYED, 6, SEEN, found)
+    [request] = server.asked
+    assert [c.statsDesc.partName for c in request.colStats] == ["p=1", "p=2"]
+    assert not any(c.statsDesc.isTblLevel for c in request.colStats)
+    assert all("COLUMN_STATS" in p.parameters[EXACT] for p in server.partitions)
+
+
+EACH_KIND = [
+    (ColumnStatistics("c", "boolean", 1, trues=2, falses=3), "booleanStats"),
+    (ColumnStatistics("c", "bigint", 1, distinct=4, low="-9223372036854775808", high="0"), "longStats"),
+    (ColumnStatistics("c", "double", 1, distinct=4, low="-0.5", high="1e+300"), "doubleStats"),
+    (ColumnStatistics("c", "varchar(9)", 1, distinct=4, average_length=2.5, max_length=9), "stringStats"),
+    (ColumnStatistics("c", "binary", 1, average_length=2.5, max_length=9), "binaryStats"),
+    (
+        ColumnStatistics("c", "decimal(38,18)", 0, distinct=4, low="-99999999999999999999.999999999999999999"),
+        "decimalStats",
+    ),
+    (ColumnStatistics("c", "decimal(10,2)", 0, distinct=4, low="-1.28", high="0.00"), "decimalStats"),
+    (ColumnStatistics("c", "date", 0, distinct=4, low="1500-02-28", high="9999-12-31"), "dateStats"),
+    (
+        ColumnStatistics("c", "timestamp", 0, distinct=2, low="0001-01-01 00:00:00", high="2024-02-29 12:00:59"),
+        "timestampStats",
+    ),
+    (ColumnStatistics("c", "string", 7, distinct=0, average_length=0.0, max_length=0), "stringStats"),
+]
+
+
+@pytest.mark.parametrize(("column", "field"), EACH_KIND, ids=lambda v: v if isinstance(v, str) else v.type)
+def test_each_type_has_its_kind_and_is_read_as_it_was_written(column: ColumnStatistics, field: str) -> None:
+    made = to_thrift(column)
+    assert made is not None
+    assert [name for name, value in vars(made.statsData).items() if value is not None] == [field]
+    back = from_thrift(made)
+    assert back is not None
+    if field == "doubleStats":
+        assert [float(v or "") for v in (back.low, back.high)] == [-0.5, 1e300]
+        back = replace(back, low=column.low, high=column.high)
+    assert back == column
+
+
+def test_what_a_kind_cannot_hold_is_left_out() -> None:
+    made = to_thrift(ColumnStatistics("c", "date", 0, distinct=1, low="2024-01-01", high="+12345-01-01"))
+    assert made is not None
+    assert (made.statsData.dateStats.lowValue.daysSinceEpoch, made.statsData.dateStats.highValue) == (19723, None)
+    decimal = to_thrift(ColumnStatistics("c", "decimal(10,2)", 0, distinct=1, low="-1.28", high="1.28"))
+    assert decimal is not None
+    low, high = decimal.statsData.decimalStats.lowValue, decimal.statsData.decimalStats.highValue
+    assert (low.unscaled, high.unscaled, low.scale) == (b"\x80", b"\x00\x80", 2), "as Java's BigInteger has them"
+    assert to_thrift(ColumnStatistics("c", "timestamp with local time zone", 0)) is None
+    assert to_thrift(ColumnStatistics("c", "array<int>", 0)) is None
+
+
+def test_statistics_of_columns_are_read_where_hive_keeps_them(serve: Serve, connect: Connect) -> None:
+    asked = Asked()
+    objects = [to_thrift(A)]
+    session = connect(
+        serve(
+            get_table_statistics_req=asked.answer(ttypes.TableStatsResult(tableStats=objects)),
+            get_partitions_statistics_req=asked.answer(ttypes.PartitionsStatsResult(partStats={"p=1": objects})),
+            get_aggr_stats_for=asked.answer(ttypes.AggrStats(colStats=objects, partsFound=1)),
+            get_partitions_pspec=[],
+        )
+    )
+    assert session.column_statistics(PLAIN) == [A]
+    assert session.column_statistics(KEYED, "p=1") == [A]
+    assert session.column_statistics(KEYED, "p=2") == []
+    assert session.column_statistics(KEYED) == [], "no partition, no statistics"
+    assert [request.colNames for (request,) in asked] == [["a"]] * 3
+    assert all(request.engine == "hive" for (request,) in asked)
 
 
 def test_a_view_is_registered_as_hive_registers_one(serve: Serve, connect: Connect) -> None:

@@ -13,7 +13,18 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
 from acidsql.metastore.hive import translate
-from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table, TxnState
+from acidsql.metastore.hive.constraints import LISTS, to_thrift, with_constraints
+from acidsql.metastore.model import (
+    Column,
+    Constraint,
+    ConstraintKind,
+    LockComponent,
+    LockType,
+    Operation,
+    Partition,
+    Table,
+    TxnState,
+)
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 T = TypeVar("T")
@@ -49,7 +60,34 @@ def tables(draw: st.DrawFn) -> Table:
         draw(TEXTS),
         draw(st.integers(0, 2**31 - 1)),
         checks=tuple(draw(st.lists(TEXTS, max_size=12))),
+        informational=tuple(draw(st.lists(informational(columns), max_size=4))),
     )
+
+
+def informational(columns: list[Column]) -> st.SearchStrategy[Constraint]:
+    """Constraints that are only declared, named as Hive would name them."""
+    names = [c.name for c in columns]
+    of_columns = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
+    one = st.sampled_from(names).map(lambda n: (n,))
+    name = st.uuids().map(str)
+    kinds = ConstraintKind
+    keys = st.builds(
+        Constraint, st.sampled_from([kinds.PRIMARY_KEY, kinds.UNIQUE]), of_columns, name, rely=st.booleans()
+    )
+    foreign = of_columns.flatmap(
+        lambda own: st.builds(
+            Constraint,
+            st.just(kinds.FOREIGN_KEY),
+            st.just(own),
+            name,
+            rely=st.booleans(),
+            parent=st.just("d.p"),
+            parent_columns=st.just(tuple(f"k{i}" for i in range(len(own)))),
+        )
+    )
+    not_null = st.builds(Constraint, st.just(kinds.NOT_NULL), one, name, rely=st.booleans())
+    check = st.builds(Constraint, st.just(kinds.CHECK), name=name, expression=TEXTS.filter(bool))
+    return keys | foreign | not_null | check
 
 
 def through_bytes(struct: T) -> T:
@@ -62,27 +100,31 @@ def through_bytes(struct: T) -> T:
 
 
 def constraints_of(table: Table) -> Any:
-    return through_bytes(
-        ttypes.SQLAllTableConstraints(
-            notNullConstraints=translate.not_null_constraints(table),
-            defaultConstraints=translate.default_constraints(table),
-            checkConstraints=translate.check_constraints(table)[::-1],
-        )
-    )
+    """The constraints of a table, of each kind the last one first."""
+    structs = to_thrift(table, table.constraints)
+    return through_bytes(ttypes.SQLAllTableConstraints(**{LISTS[k]: found[::-1] for k, found in structs.items()}))
+
+
+def by_content(table: Table) -> Table:
+    return replace(table, informational=tuple(sorted(table.informational, key=repr)))
 
 
 class TestTables:
     @given(tables())
     def test_come_back_as_they_went(self, table: Table) -> None:
         there = through_bytes(translate.table_to_thrift(table))
-        assert translate.table_from_thrift(there, constraints_of(table)) == table
+        found = with_constraints(translate.table_from_thrift(there), constraints_of(table))
+        assert by_content(found) == by_content(table)
+        named = {c.name for c in table.informational}
+        assert {c.name for c in found.informational} == named
 
     @given(tables(), tables())
     def test_that_are_altered_have_what_is_new_and_keep_the_rest(self, old: Table, new: Table) -> None:
         there = translate.altered_table(translate.table_to_thrift(old), new)
-        found = translate.table_from_thrift(through_bytes(there), constraints_of(new))
+        found = with_constraints(translate.table_from_thrift(through_bytes(there)), constraints_of(new))
         kept = ("database", "name", "bucket_columns", "num_buckets", "owner", "created_at")
-        assert found == replace(new, **{name: getattr(old, name) for name in kept})
+        wanted = replace(new, **{name: getattr(old, name) for name in kept})
+        assert by_content(found) == by_content(wanted)
 
     def test_are_described_as_hive_describes_its_own(self) -> None:
         table = Table("d", "t", "/w/t", (Column("a", "int"),), (Column("p", "string"),), {"transactional": "true"})
@@ -113,7 +155,7 @@ class TestTables:
         assert (found.table_type, found.view_text) == ("VIRTUAL_VIEW", "SELECT `t`.`a` FROM `d`.`t`")
         assert found.columns == (Column("a", "int"),)
 
-    def test_have_only_the_constraints_that_are_enabled(self) -> None:
+    def test_are_held_only_to_the_constraints_that_are_enabled(self) -> None:
         constraints = ttypes.SQLAllTableConstraints(
             notNullConstraints=[
                 ttypes.SQLNotNullConstraint(column_name="A", enable_cstr=True),
@@ -126,9 +168,13 @@ class TestTables:
             ],
         )
         table = Table("d", "t", "file:/w", (Column("a", "int"), Column("b", "int")))
-        found = translate.table_from_thrift(translate.table_to_thrift(table), constraints)
+        found = with_constraints(translate.table_from_thrift(translate.table_to_thrift(table)), constraints)
         assert found.columns == (Column("a", "int", not_null=True), Column("b", "int", default="1"))
         assert found.checks == ("a > 0",)
+        assert found.informational == (
+            Constraint(ConstraintKind.NOT_NULL, ("b",)),
+            Constraint(ConstraintKind.CHECK, (), expression="b > 0"),
+        )
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TypeVar
 
 import pytest
 
-from acidsql.sql.parser import parse_statement
 from acidsql.sql.statements import (
     AbortCompactions,
     AbortTransactions,
     AddColumns,
+    AddConstraint,
     AddPartitions,
     ChangeColumn,
     Compact,
     DropColumns,
+    DropConstraint,
     DropPartitions,
     Name,
     PartitionSpec,
@@ -27,27 +27,14 @@ from acidsql.sql.statements import (
     SetProperties,
     ShowCompactions,
     Span,
-    Statement,
     UnsetProperties,
 )
-
-S = TypeVar("S", bound=Statement)
-
-
-def parse(kind: type[S], text: str) -> S:
-    statement = parse_statement(text)
-    assert type(statement) is kind
-    return statement
+from tests.unit.sql.parsed import parse, text_of
 
 
 def spec_of(spec: PartitionSpec | None) -> dict[str, str | None]:
     assert spec is not None
     return {key.text: None if value is None else value.text for key, value in spec.keys}
-
-
-def text_of(span: Span | None) -> str:
-    assert span is not None
-    return span.text
 
 
 # --- COMPACT ---------------------------------------------------------------------------------------------------------
@@ -182,7 +169,6 @@ def test_partitions_to_drop() -> None:
     ("text", "later", "place"),
     [
         ("TRUNCATE TABLE emp COLUMNS (a)", "TRUNCATE TABLE … COLUMNS", "TRUNCATE"),
-        ("LOAD DATA INPATH 'x' INTO TABLE emp SERDE 'y'", "LOAD DATA … SERDE", "LOAD DATA"),
         ("ALTER TABLE emp REPLACE COLUMNS (s.f int)", "This form of ALTER TABLE … REPLACE COLUMNS", "REPLACE COLUMNS"),
         (
             "ALTER TABLE emp REPLACE COLUMNS (a int FIRST)",
@@ -190,11 +176,9 @@ def test_partitions_to_drop() -> None:
             "REPLACE COLUMNS",
         ),
         ("ALTER TABLE emp CHANGE s.f g int", "This form of ALTER TABLE … CHANGE", "CHANGE"),
-        ("ALTER TABLE emp CHANGE a b int CHECK (b > 0)", "This form of ALTER TABLE … CHANGE", "CHANGE"),
         ("ALTER TABLE emp ALTER COLUMN a FIRST, b FIRST", "This form of ALTER TABLE … ALTER", "ALTER"),
         ("ALTER TABLE emp RENAME COLUMN s.f TO g", "This form of ALTER TABLE … RENAME COLUMN", "RENAME COLUMN"),
         ("ALTER TABLE emp DROP COLUMN a, s.f", "This form of ALTER TABLE … DROP COLUMN", "DROP COLUMN"),
-        ("ALTER TABLE emp ADD CONSTRAINT c CHECK (a)", "This form of ALTER TABLE … ADD CONSTRAINT", "ADD CONSTRAINT"),
         ("ALTER TABLE emp ADD COLUMN a int CHECK (a > 0)", "This form of ALTER TABLE … ADD COLUMN", "ADD COLUMN"),
         ("ALTER TABLE emp ADD COLUMNS (a int FIRST)", "This form of ALTER TABLE … ADD COLUMNS", "ADD COLUMNS"),
         ("ALTER TABLE emp ADD COLUMN s.f int", "This form of ALTER TABLE … ADD COLUMN", "ADD COLUMN"),
@@ -245,7 +229,7 @@ def changed(text: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for part in fields(statement):
         value = getattr(statement, part.name)
-        if part.name not in ("span", "table") and value != part.default:
+        if part.name not in ("span", "table", "constraints") and value != part.default:
             is_piece = isinstance(value, Name | Span)
             found[part.name] = value.text if is_piece else value
     return found
@@ -255,7 +239,10 @@ def changed(text: str) -> dict[str, object]:
     ("text", "expected"),
     [
         ("CHANGE a b bigint", {"column": "a", "new_name": "b", "type": "bigint"}),
-        ("CHANGE COLUMN a a bigint CASCADE", {"column": "a", "new_name": "a", "type": "bigint"}),
+        (
+            "CHANGE COLUMN a a bigint CASCADE",
+            {"column": "a", "new_name": "a", "type": "bigint", "cascade": "CASCADE"},
+        ),
         (
             "CHANGE COLUMN a b decimal(10, 2) COMMENT 'x' AFTER c RESTRICT",
             {"column": "a", "new_name": "b", "type": "decimal(10, 2)", "comment": "x", "after": "c"},
@@ -288,6 +275,55 @@ def changed(text: str) -> dict[str, object]:
 )
 def test_one_column_is_changed(text: str, expected: dict[str, object]) -> None:
     assert changed(text) == expected
+
+
+def test_hives_change_declares_constraints_by_name() -> None:
+    found = parse(
+        ChangeColumn,
+        "ALTER TABLE emp CHANGE a b int CONSTRAINT `The N` NOT NULL ENABLE NOVALIDATE CONSTRAINT d DEFAULT 1 + 2 RELY"
+        " CHECK (b > 0) DISABLE COMMENT 'x'",
+    )
+    assert (found.not_null, text_of(found.default), found.comment) == (True, "1 + 2", "x")
+    told = [(c.kind, c.given_name, c.is_enforced, c.enabled, c.validate, c.rely) for c in found.constraints]
+    assert told == [
+        ("NOT NULL", "the n", True, True, False, None),
+        ("DEFAULT", "d", True, None, None, True),
+        ("CHECK", None, False, False, None, None),
+    ]
+    assert [c.columns[0].text for c in found.constraints] == ["b", "b", "b"]
+
+
+def test_a_constraint_of_a_table_is_added() -> None:
+    found = parse(
+        AddConstraint,
+        "ALTER TABLE hr.emp ADD CONSTRAINT fk FOREIGN KEY (a, `b c`) REFERENCES u.t (x, y) DISABLE NOVALIDATE NORELY",
+    ).constraint
+    assert (found.kind, found.given_name, [c.text for c in found.columns]) == ("FOREIGN KEY", "fk", ["a", "b c"])
+    assert found.parent is not None
+    assert (found.parent.table, [c.text for c in found.parent_columns]) == ("t", ["x", "y"])
+    assert (found.enabled, found.validate, found.rely, found.is_enforced) == (False, False, False, False)
+    assert found.span.text == "CONSTRAINT fk FOREIGN KEY (a, `b c`) REFERENCES u.t (x, y)"
+    check = parse(AddConstraint, "ALTER TABLE emp ADD CHECK ( f(a) > 0 )").constraint
+    assert (text_of(check.expression), check.given_name, check.is_enforced) == ("f(a) > 0", None, True)
+
+
+@pytest.mark.parametrize(("end", "if_exists"), [("c", False), ("IF EXISTS c", True), ("c RESTRICT", False)])
+def test_a_constraint_is_dropped_by_its_name(end: str, if_exists: bool) -> None:
+    found = parse(DropConstraint, f"ALTER TABLE emp DROP CONSTRAINT {end}")
+    assert (found.name.text, found.if_exists) == ("c", if_exists)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (AddColumns, "ADD COLUMNS (a int)"),
+        (ReplaceColumns, "REPLACE COLUMNS (a int)"),
+        (ChangeColumn, "CHANGE a b int"),
+    ],
+)
+def test_columns_of_one_partition(kind: type[AddColumns | ReplaceColumns | ChangeColumn], text: str) -> None:
+    found = parse(kind, f"ALTER TABLE emp PARTITION (p = 1) {text}")
+    assert spec_of(found.partition) == {"p": "1"}
 
 
 @pytest.mark.parametrize(

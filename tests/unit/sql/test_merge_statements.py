@@ -297,7 +297,8 @@ def test_a_clause_that_takes_all_rows_must_be_the_last_of_its_kind(made: list[Ma
     ("text", "code", "place"),
     [
         ("WHEN MATCHED THEN DELETE WHEN MATCHED THEN UPDATE SET a = 1", 10404, 1),
-        ("WHEN MATCHED AND x THEN DELETE WHEN MATCHED THEN DELETE WHEN MATCHED AND y THEN DELETE", 10404, 32),
+        ("WHEN MATCHED AND x THEN DELETE WHEN MATCHED THEN DELETE WHEN MATCHED AND y THEN DELETE", 10405, 32),
+        ("WHEN MATCHED THEN UPDATE SET a = 1 WHEN MATCHED THEN UPDATE SET a = 2", 10406, 1),
         ("WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED AND x THEN INSERT *", 40000, 1),
         ("WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE", 40000, 1),
         ("WHEN MATCHED DELETE", 40000, 14),
@@ -323,3 +324,21 @@ def test_an_error_has_hives_code_and_its_place(text: str, code: int, place: int)
 )
 def test_several_updates_and_deletes_in_any_order_are_allowed_where_hive_allows_one(text: str) -> None:
     parse(f"MERGE INTO t USING s ON true {text}")
+
+
+@pytest.mark.parametrize(
+    ("source", "version", "alias"),
+    [
+        ("s VERSION AS OF 3", "VERSION AS OF 3", None),
+        ("hr.s FOR VERSION AS OF :n AS x", "FOR VERSION AS OF :n", "x"),
+        ("s SYSTEM_VERSION AS OF 0 x", "SYSTEM_VERSION AS OF 0", "x"),
+        ("s version", None, "version"),
+        ("s AS version", None, "version"),
+        ("version", None, None),
+    ],
+)
+def test_a_source_may_be_an_older_version_of_a_table(source: str, version: str | None, alias: str | None) -> None:
+    found = parse(f"MERGE INTO t USING {source} ON true WHEN MATCHED THEN DELETE").source
+    assert (found.version and found.version.text) == version
+    assert (found.alias and found.alias.text) == alias
+    assert found.span.text == source

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import pytest
 
-from acidsql.sql.parser import parse_statement
 from acidsql.sql.statements import (
     Analyze,
     CreateTable,
@@ -21,25 +18,10 @@ from acidsql.sql.statements import (
     ShowColumns,
     ShowProperties,
     ShowViews,
-    Span,
-    Statement,
     TableName,
     Truncate,
 )
-
-S = TypeVar("S", bound=Statement)
-
-
-def parse(kind: type[S], text: str) -> S:
-    statement = parse_statement(text)
-    assert type(statement) is kind
-    assert statement.span.text == text
-    return statement
-
-
-def text_of(span: Span | None) -> str:
-    assert span is not None
-    return span.text
+from tests.unit.sql.parsed import parse, text_of
 
 
 def dotted(name: TableName) -> str:

@@ -7,7 +7,7 @@ import pytest
 from acidsql.sql.parser import parse_statement
 from acidsql.sql.references import analyse_query
 from acidsql.sql.statements import Insert, MultiInsert, Span
-from acidsql.sql.with_clause import cte_names, whole_query
+from acidsql.sql.with_clause import cte_names, named_queries, spliced_clause, whole_query
 
 
 def of_insert(text: str) -> Span:
@@ -78,3 +78,13 @@ def test_an_insert_of_several_has_the_common_from_before_its_select() -> None:
 def test_the_names_of_a_with_clause(text: str, names: tuple[str, ...]) -> None:
     source = f"/* x */ {text} INSERT INTO t SELECT 1"
     assert cte_names(Span(source, 8, 8 + len(text))) == names
+
+
+def test_the_tables_in_a_with_clause_are_spliced_and_nothing_else_of_it_changes() -> None:
+    text = "WITH a AS (SELECT x.id FROM x), b AS (TABLE a)"
+    found = named_queries(Span(text, 0, len(text)))
+    assert found is not None
+    [table] = found.tables
+    assert spliced_clause(found.splice({table: "v"})) == "WITH a AS (SELECT x.id FROM `v` AS `x`), b AS (TABLE a)"
+    assert named_queries(None) is None
+    assert cte_names(None) == ()

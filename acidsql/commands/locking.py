@@ -1,0 +1,48 @@
+"""The locks that statements ask for, by Hive's rules (``AcidUtils.makeLockComponents``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acidsql.commands.environment import Environment
+from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.snapshot import partition_names
+from acidsql.settings import LOCK_PARTITIONS, XLOCK_IOW, XLOCK_WRITE
+
+
+def change_lock_type(env: Environment) -> LockType:
+    """The lock of what UPDATE and DELETE may change: EXCL_WRITE (``hive.txn.xlock.write``)."""
+    return LockType.EXCL_WRITE if env.settings.value(XLOCK_WRITE) else LockType.SHARED_WRITE
+
+
+def change_locks(
+    env: Environment, table: Table, operation: Operation, partitions: Sequence[Partition] | None
+) -> list[LockComponent]:
+    """The locks of a statement that changes rows: the partitions left, or the table where they are many, or None."""
+    names: Sequence[str | None] = [None]
+    if partitions is not None and len(partitions) <= env.settings.value(LOCK_PARTITIONS):
+        names = [partition_names(table, p) for p in partitions]
+    kind = change_lock_type(env)
+    return [LockComponent(kind, table.database, table.name, name, operation) for name in names]
+
+
+def insert_lock(
+    env: Environment, table: Table, partition: str | None, *, overwrite: bool, dynamic: bool = False
+) -> LockComponent:
+    """The lock of a statement that adds rows: SHARED_READ; for OVERWRITE EXCLUSIVE (``hive.txn.xlock.iow``).
+
+    Where the first to commit wins (``hive.txn.xlock.write=false``) they are SHARED_WRITE and EXCL_WRITE, as in Hive.
+
+    Args:
+        env: The session.
+        table: The table.
+        partition: Name of the one partition; None for the table.
+        overwrite: Whether what was there goes.
+        dynamic: Whether the partitions are known later only.
+    """
+    waits = env.settings.value(XLOCK_WRITE)
+    kind, operation = (LockType.SHARED_READ if waits else LockType.SHARED_WRITE), Operation.INSERT
+    if overwrite:
+        exclusive = waits and env.settings.value(XLOCK_IOW)
+        kind, operation = (LockType.EXCLUSIVE if exclusive else LockType.EXCL_WRITE), Operation.UPDATE
+    return LockComponent(kind, table.database, table.name, partition, operation, is_dynamic_partition_write=dynamic)

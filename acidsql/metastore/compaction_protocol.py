@@ -1,0 +1,242 @@
+"""The part of the metastore protocol that compactions are about: the queue, its history, and what there is to clean.
+
+Hive's own words for it are those of ``TxnStore`` and ``CompactionTxnHandler``. An entry is ``initiated`` by a request,
+``working`` while a worker has it, ``ready for cleaning`` when it is compacted; then it goes into the history as
+``succeeded``, or before that as ``failed``, ``refused`` or ``aborted``. What the initiator could not even ask for goes
+there as ``did not initiate``.
+
+A Hive Metastore hands requests to workers (from version 4 on), and does everything else by services of its own: those
+calls raise UnsupportedError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+
+from acidsql.metastore.model import (
+    AbortedComponent,
+    CompactionCandidate,
+    CompactionFilter,
+    CompactionInfo,
+    CompactionRequest,
+    CompactionResponse,
+)
+
+
+def latest_done(
+    entries: Iterable[CompactionInfo], partitions: Collection[str] | None, after: int
+) -> list[CompactionInfo]:
+    """Of the entries of one table, the latest first, those that :meth:`Compactions.latest_compactions` is about."""
+    latest: dict[str | None, CompactionInfo] = {}
+    for one in entries:
+        is_wanted = one.id > after and (partitions is None or one.partition in partitions)
+        if is_wanted and one.state in ("ready for cleaning", "succeeded"):
+            latest.setdefault(one.partition, one)
+    return list(latest.values())
+
+
+class Compactions(Protocol):
+    """The queue of compactions."""
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def compact(self, request: CompactionRequest) -> CompactionResponse:
+        """Put a request into the queue.
+
+        It is not accepted while the same table or partition is initiated or working, nor when it is ready for cleaning
+        after a compaction of all that could be compacted now.
+
+        Raises:
+            TableNotFound: When the table is not there.
+        """
+        ...
+
+    def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
+        """Entries of the queue and its history, the latest first."""
+        ...
+
+    def abort_compactions(self, ids: Sequence[int]) -> dict[int, str]:
+        """Take requests that no worker has taken yet out of the queue: the store's word for each id.
+
+        Raises:
+            UnsupportedError: When the store cannot.
+        """
+        ...
+
+    def latest_compactions(
+        self, database: str, table: str, partitions: Collection[str] | None = None, *, after: int = 0
+    ) -> list[CompactionInfo]:
+        """The latest compaction of a table, or of each of its partitions, whose work is done (ready for cleaning or
+        succeeded): Hive's ``getLatestCommittedCompactionInfo``.
+
+        Args:
+            partitions: Only of these.
+            after: Only entries with a higher id.
+        """
+        ...
+
+    # --- workers -----------------------------------------------------------------------------------------------------
+
+    def find_next_compact(
+        self, worker: str, *, pool: str | None = None, worker_version: str | None = None
+    ) -> CompactionInfo | None:
+        """Take the oldest request that nobody works on; None where there is none. No two workers get the same.
+
+        Args:
+            worker: Who takes it, as ``host-id``.
+            pool: Only requests of this pool. None (or ``default``): those of no pool, and those of any that have waited
+                for ``hive.compactor.worker.pool.timeout``.
+            worker_version: The worker's version, for the record.
+
+        Raises:
+            UnsupportedError: When the store hands its queue to nobody (a Hive Metastore before 4).
+        """
+        ...
+
+    def update_compactor_state(self, id: int, txn_id: int, highest_write_id: int, *, worker: str | None = None) -> None:
+        """Say in which transaction an entry is compacted, and up to which write id.
+
+        The transaction gets a component of operation ``c``, so that it stays known when it is aborted until what it has
+        written is cleaned.
+
+        Args:
+            worker: Only if the entry is still this worker's: it may have been given to another one. Here and below a
+                Hive Metastore cannot tell, and does not look.
+
+        Raises:
+            CompactionError: When no worker has the entry any more, or another one.
+            NoSuchTransaction, TransactionAborted: When the transaction is not open. A Hive Metastore does not look.
+        """
+        ...
+
+    def set_job_id(self, id: int, job: str, *, worker: str | None = None) -> None:
+        """Name the job that works on an entry. Raises: CompactionError, as above."""
+        ...
+
+    def mark_compacted(self, id: int, *, worker: str | None = None) -> None:
+        """``working`` becomes ``ready for cleaning``. Raises: CompactionError, as above.
+
+        The entry is cleaned only when its transaction has committed, before or after this call; the commit tells the
+        entry which transaction is the newest then.
+        """
+        ...
+
+    def mark_failed(self, id: int, message: str, *, worker: str | None = None) -> None:
+        """An entry of the queue goes into the history as ``failed``.
+
+        Raises:
+            CompactionError: When the queue does not have it, or when it is no longer the worker's that is given.
+        """
+        ...
+
+    def mark_refused(self, id: int, message: str, *, worker: str | None = None) -> None:
+        """An entry of the queue goes into the history as ``refused``. Raises: CompactionError, as above."""
+        ...
+
+    def revoke_timed_out_workers(self, timeout_ms: int) -> int:
+        """Give entries back that are worked on for longer than that, and those whose work was undone: their worker says
+        that it is done, but its transaction was aborted. How many they were."""
+        ...
+
+    def revoke_from_local_workers(self, host: str) -> int:
+        """Give back what workers of a host are working on, who died with it. How many entries they were."""
+        ...
+
+    # --- initiator ---------------------------------------------------------------------------------------------------
+
+    def find_potential_compactions(
+        self, *, aborted_threshold: int, aborted_age_ms: int | None, since_ms: int | None = None
+    ) -> list[CompactionCandidate]:
+        """Where something was written that no compaction has covered, and where there are too many or old aborts.
+
+        Args:
+            aborted_threshold: More aborted transactions than this are too many.
+            aborted_age_ms: An abort older than this is old; None for never.
+            since_ms: Only what was written since then, and what has failed last time. In milliseconds since 1970.
+        """
+        ...
+
+    def check_failed_compactions(
+        self, database: str, table: str, partition: str | None, threshold: int, retry_ms: int
+    ) -> bool:
+        """Whether the last compactions of it failed, as many as ``threshold``, the latest of them asked for within
+        ``retry_ms`` (0: whenever). What did not initiate does not count."""
+        ...
+
+    def mark_did_not_initiate(self, request: CompactionRequest, message: str) -> None:
+        """Record in the history what could not be asked for."""
+        ...
+
+    # --- cleaner -----------------------------------------------------------------------------------------------------
+
+    def min_open_txn(self) -> int:
+        """The oldest open transaction, readers included; the next id where none is open."""
+        ...
+
+    def find_ready_to_clean(self, min_open_txn: int, retention_ms: int) -> list[CompactionInfo]:
+        """Entries that can be cleaned now: nobody can see any more what they have compacted.
+
+        Of each table or partition those with the lowest write id only: the next ones follow when they are done. At
+        most ``hive.compactor.fetch.size`` of them.
+
+        Args:
+            min_open_txn: From :meth:`min_open_txn`.
+            retention_ms: How long obsolete files stay after the commit of the compaction.
+        """
+        ...
+
+    def set_cleaner_retry(self, id: int, *, retry_at_ms: int, message: str) -> None:
+        """Put cleaning off until then, for an error; :attr:`CompactionInfo.retries` counts how often.
+
+        Raises:
+            CompactionError: When the entry does not wait for cleaning.
+        """
+        ...
+
+    def mark_cleaned(self, id: int, *, keep_aborted: bool = False) -> None:
+        """An entry goes into the history as ``succeeded``, and what its write ids were is forgotten.
+
+        That is, up to its highest write id: what committed transactions have written, and the components of aborted
+        ones. Nothing happens where another cleaner has done it.
+
+        Args:
+            keep_aborted: Aborted transactions are still in the files.
+
+        Raises:
+            CompactionError: When the entry is not ready for cleaning.
+        """
+        ...
+
+    def aborted_components(self, *, threshold: int = 0, age_ms: int | None = None) -> list[AbortedComponent]:
+        """Where aborted transactions may have left files, by table and partition, the oldest first.
+
+        Args:
+            threshold: Only places with more aborted transactions than this,
+            age_ms: or with one that began longer ago than this; None for no matter.
+        """
+        ...
+
+    def forget_aborted(self, database: str, table: str, partition: str | None, write_ids: Collection[int]) -> None:
+        """Drop components of aborted transactions whose files are gone (rule 5)."""
+        ...
+
+    def aborted_compactions(self) -> list[AbortedComponent]:
+        """Where aborted compactions may have left directories, which carry the ids of their transactions.
+
+        :meth:`~acidsql.metastore.protocol.Transactions.forget_txn_components` drops one when they are gone.
+        """
+        ...
+
+    # --- housekeeping ------------------------------------------------------------------------------------------------
+
+    def purge_compaction_history(self) -> None:
+        """Forget old entries of the history by ``hive.compactor.history.retention.…`` (Hive's rules)."""
+        ...
+
+    def prune_txn_to_write_id(self) -> int:
+        """Forget to which transactions the write ids belong that every snapshot sees (``cleanTxnToWriteIdTable``).
+
+        How many they were.
+        """
+        ...

@@ -1,0 +1,179 @@
+"""Statements that ask, or set up the session: queries and views over them, SHOW, DESCRIBE, USE, SET, ABORT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acidsql.sql.statements.parts import Name, Number, PartitionSpec, Span, Statement, TableName, Text
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """A query (SELECT, WITH, VALUES, FROM …, TABLE …): answered by Spark over snapshots of its ACID tables."""
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """``EXPLAIN [EXTENDED | FORMATTED | COST | CODEGEN] statement``; ``mode`` is the word in upper case or empty."""
+
+    mode: str
+    inner: Statement
+
+
+@dataclass(frozen=True)
+class CreateTempView(Statement):
+    """``CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW v [(cols)] AS query``: Spark's view over today's snapshot."""
+
+    name: Name
+    query: Span
+    columns: tuple[Name, ...] | None = None
+    or_replace: bool = False
+    is_global: bool = False
+
+
+@dataclass(frozen=True)
+class Use(Statement):
+    database: Name
+
+
+@dataclass(frozen=True)
+class Set(Statement):
+    """``SET``, ``SET name``, ``SET name = value``."""
+
+    name: str | None = None
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowDatabases(Statement):
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowTables(Statement):
+    database: Name | None = None
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowPartitions(Statement):
+    table: TableName
+    partition: PartitionSpec | None = None
+
+
+@dataclass(frozen=True)
+class ShowCreateTable(Statement):
+    table: TableName
+
+
+@dataclass(frozen=True)
+class ShowColumns(Statement):
+    """``SHOW COLUMNS (IN | FROM) t [(IN | FROM) db] [[LIKE] 'pattern']``."""
+
+    table: TableName
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowProperties(Statement):
+    """``SHOW TBLPROPERTIES t [('key')]``."""
+
+    table: TableName
+    key: Text | None = None
+
+
+@dataclass(frozen=True)
+class ShowViews(Statement):
+    """``SHOW VIEWS [(IN | FROM) db] [[LIKE] 'pattern']``."""
+
+    database: Name | None = None
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class ShowTransactions(Statement):
+    pass
+
+
+@dataclass(frozen=True)
+class ShowLocks(Statement):
+    database: Name | None = None
+    table: TableName | None = None
+    partition: PartitionSpec | None = None
+    extended: bool = False
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column of ORDER BY."""
+
+    column: Name
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class ShowCompactions(Statement):
+    """``SHOW COMPACTIONS [COMPACTIONID = n | DATABASE db | t [PARTITION (…)]] …``."""
+
+    id: int | None = None
+    database: Name | None = None
+    table: TableName | None = None
+    partition: PartitionSpec | None = None
+    pool: Text | None = None
+    type: Text | None = None
+    status: Text | None = None
+    order_by: tuple[SortKey, ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class AbortTransactions(Statement):
+    """``ABORT TRANSACTIONS id …``."""
+
+    ids: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class AbortCompactions(Statement):
+    """``ABORT COMPACTIONS id …``."""
+
+    ids: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """``DESCRIBE [TABLE] [FORMATTED | EXTENDED] t [PARTITION (…)] [column]``."""
+
+    table: TableName
+    formatted: bool = False
+    partition: PartitionSpec | None = None
+    column: Name | None = None
+
+
+@dataclass(frozen=True)
+class DescribeHistory(Statement):
+    """``DESCRIBE HISTORY t [LIMIT n]``."""
+
+    table: TableName
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class DescribeDatabase(Statement):
+    """``DESCRIBE (DATABASE | SCHEMA) [EXTENDED] db``."""
+
+    name: Name
+    extended: bool = False
+
+
+@dataclass(frozen=True)
+class Passthrough(Statement):
+    """Anything else: handed to Spark as it stands.
+
+    ``names`` are the words of the statement that may be table names, so that a statement that acidsql does not know but
+    that names an ACID table can be refused instead of failing strangely. ``later`` says what of it a later version will
+    carry out on ACID tables, and where that stands.
+    """
+
+    names: tuple[TableName, ...] = ()
+    later: Name | None = None
