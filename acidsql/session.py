@@ -18,6 +18,7 @@ from acidsql.builders import Expressions, MergeBuilder, Value, insert_text
 from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
 from acidsql.commands.registry import execute
+from acidsql.compactor import Compactor, WorkerContext
 from acidsql.errors import AcidError, InvalidValue
 from acidsql.metastore import is_hive_metastore, open_metastore
 from acidsql.metastore.heartbeat import Heartbeats
@@ -59,6 +60,11 @@ class AcidSession:
     def settings(self) -> Settings:
         """This session's settings."""
         return self._env.settings
+
+    @property
+    def compactor(self) -> Compactor:
+        """The compactor of this session: ``start()`` it, ``run_once()``, ask for its ``status()``, ``stop()`` it."""
+        return self._env.compactor
 
     @property
     def warehouse(self) -> str:
@@ -193,11 +199,15 @@ class AcidSession:
                 raise
 
     def close(self) -> None:
-        """End the readers' transactions and release the store; stops Spark where :func:`acidsql.connect` started it."""
+        """Stop the compactor, end the readers' transactions, release the store.
+
+        Spark is stopped where :func:`acidsql.connect` has started it.
+        """
         with self._close_lock:
             if self._closed:
                 return
             self._closed = True
+        self._env.compactor.stop()
         self._env.heartbeats.close()
         self._env.metastore.close()
         if self._owns_spark:
@@ -316,14 +326,16 @@ def connect(
         if active is None:
             session.stop()
         raise
+    user, host, heartbeats = getpass.getuser(), socket.gethostname(), Heartbeats(store, store.txn_timeout)
     env = Environment(
         spark=session,
         metastore=store,
         settings=parsed,
-        heartbeats=Heartbeats(store, store.txn_timeout),
+        heartbeats=heartbeats,
+        compactor=Compactor(WorkerContext(store, heartbeats, parsed, host, user, session)),
         warehouse=home,
-        user=getpass.getuser(),
-        host=socket.gethostname(),
+        user=user,
+        host=host,
         agent=f"acidsql-{os.getpid()}",
     )
     return AcidSession(env, owns_spark=active is None)

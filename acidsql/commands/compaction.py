@@ -198,6 +198,7 @@ class CompactCommand:
     def _wait(self, id: int) -> str:
         limit = self.env.settings.value(COMPACTION_WAIT)
         deadline, pause = time.monotonic() + limit, FIRST_PAUSE
+        self.env.compactor.work_on(id)
         while True:
             found = self.env.metastore.show_compactions(CompactionFilter(id=id))
             if not found:

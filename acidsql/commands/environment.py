@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.commands.moves import finish_moves
 from acidsql.commands.places import at
+from acidsql.compactor import Compactor
 from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, TableNotFound
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
@@ -36,6 +37,7 @@ class Environment:
     metastore: Metastore
     settings: Settings
     heartbeats: Heartbeats
+    compactor: Compactor
     warehouse: str
     user: str
     host: str

@@ -1,0 +1,216 @@
+"""The cleaner: removes what compactions and aborted transactions left, once nobody can need it (Hive's ``Cleaner``)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+from acidsql import fs
+from acidsql.compactor.compaction import WorkerContext, place_of
+from acidsql.errors import AcidError
+from acidsql.format.directory import AcidState, acid_state
+from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory
+from acidsql.metastore.model import AbortedComponent, CompactionInfo, Table
+from acidsql.partition_names import escape_path_name
+from acidsql.settings import CLEANER_DELAYED, CLEANER_MAX_RETRIES, CLEANER_RETENTION, CLEANER_RETRY, STAGING_RETENTION
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+logger = logging.getLogger(__name__)
+
+
+class Cleaner:
+    """Removes files; nothing else in the product does so but DROP.
+
+    After a compaction:
+
+    1. Wait until every transaction is gone that began before the compaction was committed: readers, too.
+    2. Look at the directory as nobody older than that can see it, up to the compaction's highest write id.
+    3. Remove what is obsolete there, and what only aborted transactions wrote.
+    4. Look again; then, and only then, forget in the store what those write ids were.
+
+    After an aborted transaction 2 to 4 for its write ids alone.
+    """
+
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
+
+    def run(self) -> int:
+        """One round; how many compactions and aborted components are cleaned."""
+        metastore, settings = self._context.metastore, self._context.settings
+        min_open = metastore.min_open_txn()
+        retention = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
+        done = 0
+        for entry in metastore.find_ready_to_clean(min_open, int(retention * 1000)):
+            try:
+                done += self._clean_compacted(entry, min_open)
+            except AcidError as e:
+                self._retry_later(entry, e.message)
+        for component in metastore.aborted_components():
+            try:
+                done += self._clean_aborted(component, min_open)
+            except AcidError as e:
+                logger.warning("what was aborted in %s.%s stays for now: %s", component.database, component.table, e)
+        for component in metastore.aborted_compactions():
+            try:
+                done += self._clean_aborted_compaction(component, min_open)
+            except AcidError as e:
+                logger.warning("an aborted compaction of %s stays for now: %s", component.table, e)
+        metastore.clean_empty_aborted_txns()
+        return done
+
+    # --- after a compaction ------------------------------------------------------------------------------------------
+
+    def _clean_compacted(self, entry: CompactionInfo, min_open: int) -> bool:
+        metastore = self._context.metastore
+        table = metastore.find_table(entry.database, entry.table)
+        locations = [] if table is None else list(self._locations(table, entry.partition))
+        if table is None or not locations:
+            metastore.mark_cleaned(entry.id)
+            return True
+        txns, write_ids = self._seen(table, min_open)
+        if entry.highest_write_id is not None:
+            write_ids = write_ids.for_cleaning(entry.highest_write_id)
+        partial = False
+        for location in locations:
+            state = self._state(table, location, write_ids, txns)
+            self._remove(location, [*state.obsolete, *state.aborted])
+            left = self._state(table, location, write_ids, txns)
+            if left.obsolete or left.aborted:
+                self._retry_later(entry, f"some files of {place_of(entry)} could not be removed")
+                return False
+            partial |= left.has_partial_aborts
+        metastore.mark_cleaned(entry.id, keep_aborted=partial)
+        logger.info("compaction %s of %s is cleaned", entry.id, place_of(entry))
+        return True
+
+    def _retry_later(self, entry: CompactionInfo, message: str) -> None:
+        """Try again after a pause that doubles; give up after some tries."""
+        metastore, settings = self._context.metastore, self._context.settings
+        tries = entry.retries
+        if tries >= settings.value(CLEANER_MAX_RETRIES):
+            logger.error("cleaning after compaction %s of %s failed: %s", entry.id, place_of(entry), message)
+            metastore.mark_failed(entry.id, message)
+            return
+        pause = settings.value(CLEANER_RETRY) * 2**tries
+        logger.warning("cleaning after compaction %s of %s comes later: %s", entry.id, place_of(entry), message)
+        metastore.set_cleaner_retry(entry.id, retry_at_ms=int((time.time() + pause) * 1000), message=message)
+
+    # --- after an aborted transaction --------------------------------------------------------------------------------
+
+    def _clean_aborted(self, component: AbortedComponent, min_open: int) -> bool:
+        metastore = self._context.metastore
+        place = (component.database, component.table, component.partition)
+        table = metastore.find_table(component.database, component.table)
+        if table is None:
+            metastore.forget_aborted(*place, component.write_ids)
+            return True
+        txns, write_ids = self._seen(table, min_open)
+        known = component.write_ids.intersection(write_ids.aborted_ids)
+        kept = False
+        for location in {*self._locations(table, component.partition), *self._unregistered(table, component.partition)}:
+            state = self._state(table, location, write_ids, txns)
+            self._remove(location, [path for path in state.aborted if _write_ids_of(path) <= known])
+            left = self._state(table, location, write_ids, txns)
+            kept |= left.has_partial_aborts or any(_write_ids_of(path) & component.write_ids for path in left.aborted)
+        if not kept and known == component.write_ids:
+            metastore.forget_aborted(*place, component.write_ids)
+        return not kept
+
+    def _clean_aborted_compaction(self, component: AbortedComponent, min_open: int) -> bool:
+        """Its directories carry the id of its transaction, which nobody sees."""
+        metastore = self._context.metastore
+        gone = [txn for txn in component.txn_ids if txn < min_open]
+        table = metastore.find_table(component.database, component.table)
+        for location in self._locations(table, component.partition) if table is not None else ():
+            filesystem, path = fs.resolve(location)
+            for entry in filesystem.list(path):
+                name = parse_directory(entry.name) if entry.is_dir else None
+                if name is not None and name.visibility_txn in gone:
+                    filesystem.delete(entry.path)
+        for txn in gone:
+            metastore.forget_txn_components(txn)
+        return bool(gone)
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    def _seen(self, table: Table, min_open: int) -> tuple[ValidTxnList, ValidWriteIdList]:
+        """What every reader sees from now on: all but the transactions that are not older than every open one."""
+        now = self._context.metastore.get_valid_txns()
+        top = min(now.high_watermark, min_open - 1)
+        txns = ValidTxnList(top, (), tuple(txn for txn in now.aborted_ids if txn <= top))
+        [write_ids] = self._context.metastore.get_valid_write_ids([table.full_name], txns)
+        return txns, write_ids
+
+    def _locations(self, table: Table, partition: str | None) -> Iterator[str]:
+        if not table.partition_keys:
+            yield table.location
+            return
+        names = None if partition is None else [partition]
+        yield from (p.location for p in self._context.metastore.list_partitions(table.database, table.name, names))
+
+    def _unregistered(self, table: Table, partition: str | None) -> Iterator[str]:
+        """Directories of partitions below the table, which a write that was aborted may have left unregistered."""
+        if not table.partition_keys or partition is not None:
+            return
+        filesystem, path = fs.resolve(table.location)
+        level = [path]
+        for key in table.partition_keys:
+            entries = (entry for parent in level for entry in filesystem.list(parent) if entry.is_dir)
+            level = [e.path for e in entries if e.name.lower().startswith(f"{escape_path_name(key.name)}=")]
+        yield from level
+
+    def _state(self, table: Table, location: str, write_ids: ValidWriteIdList, txns: ValidTxnList) -> AcidState:
+        filesystem, path = fs.resolve(location)
+        return acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
+
+    def _remove(self, location: str, paths: list[str]) -> None:
+        filesystem, _ = fs.resolve(location)
+        for path in paths:
+            logger.debug("removing %s", path)
+            filesystem.delete(path)
+
+    def sweep_staging(self) -> int:
+        """Remove staging directories of writers that died long ago; how many."""
+        metastore, removed = self._context.metastore, 0
+        oldest = time.time() - self._context.settings.value(STAGING_RETENTION)
+        for database in metastore.list_databases():
+            for name in metastore.list_tables(database):
+                table = metastore.find_table(database, name)
+                if table is None or not table.is_transactional:
+                    continue
+                try:
+                    removed += sum(
+                        self._sweep(place, oldest) for place in {table.location, *self._locations(table, None)}
+                    )
+                except AcidError as e:
+                    logger.warning("staging directories of %s stay for now: %s", table.full_name, e)
+        return removed
+
+    def _sweep(self, location: str, oldest: float) -> int:
+        filesystem, path = fs.resolve(location)
+        stale = [
+            entry.path
+            for entry in filesystem.list(path)
+            if entry.name.startswith(STAGING_PREFIX) and _newest(filesystem, entry) < oldest * 1e9
+        ]
+        for one in stale:
+            filesystem.delete(one)
+        return len(stale)
+
+
+def _newest(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
+    """When something below was last written."""
+    if not entry.is_dir:
+        return entry.modified_ns
+    return max([entry.modified_ns, *(_newest(filesystem, below) for below in filesystem.list(entry.path))])
+
+
+def _write_ids_of(path: str) -> frozenset[int]:
+    """The write ids in a directory's name; none for one of a compactor whose transaction was aborted."""
+    name = parse_directory(path.rstrip("/").rpartition("/")[2])
+    if name is None or name.visibility_txn:
+        return frozenset()
+    if isinstance(name, BaseName):
+        return frozenset({name.write_id})
+    return frozenset(range(name.min_write_id, name.max_write_id + 1))

@@ -1,0 +1,224 @@
+"""One compaction inside its transaction: from the snapshot to the new directories at their places."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from acidsql import fs
+from acidsql.compactor.convert import convert, needs_conversion
+from acidsql.compactor.plan import Layout, NewDirectory, Subject, is_enough, needs_one_rename, plan
+from acidsql.compactor.run import Task, run_tasks, tasks_of
+from acidsql.errors import AcidError, CompactionError
+from acidsql.format.directory import AcidFile, AcidState, acid_state
+from acidsql.format.names import (
+    ACID_VERSION,
+    ACID_VERSION_FILE,
+    METADATA_FILE,
+    STAGING_PREFIX,
+    BaseName,
+    bucket_file,
+    original_file,
+)
+from acidsql.format.orc import write_empty
+from acidsql.format.rewrite import Rewritten
+from acidsql.format.tail import OrcFooter, read_footer
+from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.model import CompactionInfo, CompactionType, Partition, Table
+from acidsql.metastore.protocol import Metastore
+from acidsql.plan.snapshot import row_type_of
+from acidsql.plan.target import compression_of
+from acidsql.settings import COMPACTION_LAYOUT, COMPACTION_SPARK_SIZE, Settings
+
+logger = logging.getLogger(__name__)
+
+NOTHING_TO_DO = "None of the compaction thresholds met, compaction request is refused!"
+"""Hive's word."""
+_COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
+
+
+@dataclass
+class WorkerContext:
+    """What workers share.
+
+    Attributes:
+        metastore: The store with the queue.
+        heartbeats: Keeps the compactor's transactions alive.
+        settings: The settings of the session.
+        host: The machine, as SHOW COMPACTIONS names it.
+        user: Whom SHOW TRANSACTIONS names.
+        spark: For large compactions; None to do all in this process.
+    """
+
+    metastore: Metastore
+    heartbeats: Heartbeats
+    settings: Settings
+    host: str
+    user: str
+    spark: SparkSession | None = None
+
+
+class RefusedError(AcidError):
+    """There is nothing to compact, or it must not be."""
+
+
+def place_of(entry: CompactionInfo) -> str:
+    """What is compacted: ``hr.emp`` or ``hr.emp.p=1``."""
+    return ".".join(part for part in (entry.database, entry.table, entry.partition) if part)
+
+
+class Compaction:
+    """Writes what takes the place of a directory's deltas.
+
+    Everything is written into a hidden directory beside its place, and moved to it as the last step before the commit:
+    in the layout of Hive 4 it is seen from the commit on, in that of Hive 3 from the move on, which changes nothing
+    for any reader, as all that is in it was committed before.
+    """
+
+    def __init__(
+        self,
+        context: WorkerContext,
+        entry: CompactionInfo,
+        worker: str,
+        table: Table,
+        partition: Partition | None,
+        txn_id: int,
+    ) -> None:
+        self._context = context
+        self._entry = entry
+        self._worker = worker
+        self._table = table
+        self._txn_id = txn_id
+        self._location = table.location if partition is None else partition.location
+        self._fs, self._path = fs.resolve(self._location)
+        is_ours = context.metastore.version is None
+        self._layout = Layout(context.settings.value(COMPACTION_LAYOUT)) if is_ours else Layout.HIVE4
+        self._footers: dict[str, OrcFooter] = {}
+        self.leaves_nothing = True
+        """Whether all that was written is gone again after an error."""
+        self._job = f"{context.host}-compactor-{place_of(entry)}"
+
+    def run(self) -> Rewritten:
+        """All of it.
+
+        Raises:
+            RefusedError: When there is nothing to put together, and nothing to clean.
+            CompactionError: When another worker has done it already.
+        """
+        metastore = self._context.metastore
+        if self._entry.type is CompactionType.REBALANCE:
+            raise RefusedError("A rebalance compaction is not carried out by this version")
+        txns = metastore.get_valid_txns(self._txn_id)
+        [found] = metastore.get_valid_write_ids([self._table.full_name], txns)
+        write_ids = found.for_compaction()
+        top = write_ids.high_watermark
+        metastore.update_compactor_state(self._entry.id, self._txn_id, top, worker=self._worker)
+        state = acid_state(self._fs, self._path, write_ids, txns, any_file_name=self._table.is_insert_only)
+        done = Rewritten()
+        if is_enough(state, self._entry.type):
+            types, compression = row_type_of(self._table), compression_of(self._table)
+            done = self._write(Subject(state, write_ids, types, compression, self._table.is_full_acid, self._footer))
+        elif not (state.obsolete or state.aborted):
+            raise RefusedError(NOTHING_TO_DO)
+        metastore.mark_compacted(self._entry.id, worker=self._worker)
+        return done
+
+    def _footer(self, file: AcidFile) -> OrcFooter:
+        return self._footer_at(file.path, file.length if file.is_prefix else None)
+
+    def _footer_at(self, path: str, length: int | None) -> OrcFooter:
+        if path not in self._footers:
+            self._footers[path] = read_footer(self._fs, path, length)
+        return self._footers[path]
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def _write(self, subject: Subject) -> Rewritten:
+        directories = plan(subject, self._entry.type, self._layout, self._txn_id)
+        if needs_one_rename(directories, self._layout):
+            directories = plan(subject, CompactionType.MAJOR, self._layout, self._txn_id)
+        staging = fs.join(self._path, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
+        published: list[str] = []
+        try:
+            done = self._fill(subject, directories, staging)
+            self._context.metastore.heartbeat(txn_id=self._txn_id)  # who was taken for dead must not publish
+            for directory in directories:
+                self._publish(staging, str(directory.name), published)
+        except BaseException:
+            self._remove(*published, staging)
+            raise
+        self.leaves_nothing = self._layout is Layout.HIVE3  # whose names do not hang on the transaction
+        self._remove(staging)
+        return done
+
+    def _remove(self, *paths: str) -> None:
+        """What stays is invisible, or of an aborted transaction: the cleaner's."""
+        for path in paths:
+            try:
+                self._fs.delete(path)
+            except AcidError as e:
+                self.leaves_nothing = False
+                logger.warning("%s stays for the cleaner: %s", path, e)
+
+    def _publish(self, staging: str, name: str, published: list[str]) -> None:
+        target = fs.join(self._path, name)
+        if self._fs.exists(target):
+            raise CompactionError(f"{target} is there already: another worker has done it")
+        published.append(target)  # before the rename: an error of it does not tell whether it was done
+        self._fs.rename(fs.join(staging, name), target)
+
+    def _fill(self, subject: Subject, directories: Sequence[NewDirectory], staging: str) -> Rewritten:
+        """Write the directories below the staging directory."""
+        tasks: list[Task] = []
+        for directory in directories:
+            path = fs.join(staging, str(directory.name))
+            self._fs.mkdirs(path)
+            if subject.is_full_acid:
+                self._fs.write_bytes(fs.join(path, ACID_VERSION_FILE), ACID_VERSION)
+            if isinstance(directory.name, BaseName) and self._layout is Layout.HIVE3:
+                self._fs.write_bytes(fs.join(path, METADATA_FILE), _COMPACTED)
+            tasks += tasks_of(self._converted(subject, directory, staging), path)
+        self._context.metastore.set_job_id(self._entry.id, self._job, worker=self._worker)
+        made = run_tasks(tasks, self._spark_for(subject.state), self._job)
+        for task, result in zip(tasks, made, strict=True):
+            if not result.rows:
+                self._fs.delete(task.work.target)
+        for directory in directories:
+            self._keep_one_file(subject, directory, fs.join(staging, str(directory.name)))
+        return sum(made, Rewritten())
+
+    def _converted(self, subject: Subject, directory: NewDirectory, staging: str) -> NewDirectory:
+        """The directory made of files with the table's present types: those with others are copied first."""
+        rewrites = []
+        for work in directory.rewrites:
+            inputs = []
+            for file in work.inputs:
+                footer = self._footer_at(file.path, file.length)
+                if needs_conversion(footer, subject.row_type):
+                    target = fs.join(staging, "converted", uuid.uuid4().hex)
+                    convert(self._context.spark, file.path, footer, subject.row_type, target)
+                    file = replace(file, path=target, length=None)
+                inputs.append(file)
+            rewrites.append(replace(work, inputs=tuple(inputs)))
+        return replace(directory, rewrites=tuple(rewrites))
+
+    def _keep_one_file(self, subject: Subject, directory: NewDirectory, path: str) -> None:
+        """A directory without any file would hide nothing from some readers."""
+        names = [one.target for one in directory.rewrites]
+        if not any(self._fs.exists(fs.join(path, name)) for name in names):
+            name = bucket_file(0) if subject.is_full_acid else original_file(0)
+            events = subject.is_full_acid
+            write_empty(self._fs, fs.join(path, name), subject.row_type, events=events, compression=subject.compression)
+
+    def _spark_for(self, state: AcidState) -> SparkSession | None:
+        """Spark, where there is much to read and its workers can reach the files: they have no Hadoop of ours."""
+        spark = self._context.spark
+        if spark is None or not fs.is_local(self._location):
+            return None
+        files = [f for directory in (*state.data_directories, *state.delete_deltas) for f in directory.files]
+        size = sum(f.length for f in (*files, *state.originals))
+        return spark if size > self._context.settings.value(COMPACTION_SPARK_SIZE) else None

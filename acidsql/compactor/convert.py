@@ -1,0 +1,77 @@
+"""Files of an old schema as the table is now: copied by orc-core itself, as Hive and Spark would read them.
+
+What becomes of a value whose column has changed its type is orc-core's business (``ConvertTreeReaderFactory``). So a
+file with such a column is copied once by Java's own reader and writer, in batches that never come to Python; Spark's
+readers, which know microseconds only, have no part in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from acidsql import fs
+from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.schema import event_type
+from acidsql.format.stripes import same_shape
+from acidsql.format.tail import OrcFooter
+from acidsql.types import Struct, to_orc
+
+_OPTIONS = {"orc.force.positional.evolution": "true", "orc.proleptic.gregorian": "false"}
+
+
+def needs_conversion(footer: OrcFooter, row_type: Struct) -> bool:
+    """Whether a file has columns of other types than the table has now; columns that came later do not count."""
+    present = Struct(row_type.fields[: len(footer.row_type.fields)])
+    return len(footer.row_type.fields) > len(row_type.fields) or not same_shape(footer.row_type, present)
+
+
+def convert(spark: SparkSession | None, path: str, footer: OrcFooter, row_type: Struct, target: str) -> None:
+    """Copy a file into one with the table's types; rows and their order stay.
+
+    Args:
+        spark: Its JVM does the work.
+        path: The file.
+        footer: Its footer.
+        row_type: The table's data columns.
+        target: The new file.
+
+    Raises:
+        UnsupportedError: When there is no JVM.
+        CorruptFile: When orc-core cannot read the file so.
+    """
+    jvm: Any = None if spark is None else spark._jvm
+    if spark is None or jvm is None:
+        raise UnsupportedError(
+            f"{path} has columns of other types than the table has now: only a compactor with Spark can convert it",
+            hint="Run the compactor in a session: acid.compactor.run_once().",
+        )
+    configuration = jvm.org.apache.hadoop.conf.Configuration(spark.sparkContext._jsc.hadoopConfiguration())
+    for name, value in _OPTIONS.items():
+        configuration.set(name, value)
+    wanted = event_type(row_type) if footer.is_acid else row_type
+    try:
+        _copy(jvm.org.apache, configuration, fs.spark_path(path), fs.spark_path(target), to_orc(wanted))
+    except Py4JJavaError as e:
+        raise CorruptFile(f"{path} cannot be converted to the table's types: {e.java_exception.getMessage()}") from e
+
+
+def _copy(apache: Any, configuration: Any, path: str, target: str, schema_text: str) -> None:
+    schema = apache.orc.TypeDescription.fromString(schema_text)
+    orc, place = apache.orc.OrcFile, apache.hadoop.fs.Path
+    reader = orc.createReader(place(path), orc.readerOptions(configuration).useUTCTimestamp(True))
+    try:
+        rows = reader.rows(reader.options().schema(schema))
+        options = orc.writerOptions(configuration).setSchema(schema).overwrite(True).useUTCTimestamp(True)
+        writer = orc.createWriter(place(target), options.compress(apache.orc.CompressionKind.ZLIB))
+        try:
+            batch = schema.createRowBatch()
+            while rows.nextBatch(batch):
+                writer.addRowBatch(batch)
+        finally:
+            writer.close()
+            rows.close()
+    finally:
+        reader.close()

@@ -1,0 +1,164 @@
+"""The initiator: looks at what was written lately, and asks for the compactions that are due (Hive's ``Initiator``)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from acidsql import fs
+from acidsql.compactor.compaction import WorkerContext
+from acidsql.errors import AcidError
+from acidsql.format.directory import AcidDirectory, AcidState, acid_state
+from acidsql.metastore.model import CompactionCandidate, CompactionRequest, CompactionType, Table
+from acidsql.settings import (
+    ABORTED_TXN_AGE,
+    ABORTED_TXN_THRESHOLD,
+    DELTA_NUM_THRESHOLD,
+    DELTA_PCT_THRESHOLD,
+    FAILED_COMPACTS_RETRY,
+    FAILED_COMPACTS_THRESHOLD,
+    Setting,
+    Settings,
+)
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+NO_AUTO_COMPACTION = "no_auto_compaction"
+THRESHOLD_PREFIX = "compactorthreshold."
+"""What a table's property begins with that says otherwise than the session's setting."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When a compaction is due.
+
+    Attributes:
+        deltas: More deltas than this: minor.
+        share: Deltas of more bytes than this part of the base: major.
+    """
+
+    deltas: int
+    share: float
+
+    @classmethod
+    def of(cls, table: Table, settings: Settings) -> Thresholds:
+        """Those of a table: its own properties go before the settings."""
+        return cls(_value(table, settings, DELTA_NUM_THRESHOLD), _value(table, settings, DELTA_PCT_THRESHOLD))
+
+
+def _value(table: Table, settings: Settings, setting: Setting[T]) -> T:
+    own = {k.lower(): v for k, v in table.parameters.items()}.get(f"{THRESHOLD_PREFIX}{setting.name}")
+    return settings.value(setting) if own is None else setting.parse(own)
+
+
+def type_due(state: AcidState, thresholds: Thresholds) -> CompactionType | None:
+    """Which compaction a directory needs, None for none (``Initiator.determineCompactionType``)."""
+    base = _size([state.base]) if state.base is not None else sum(f.length for f in state.originals)
+    deltas = _size(state.deltas)
+    has_no_base = base == 0 and deltas > 0
+    if not has_no_base:
+        is_replaced = deltas == 0 and any("base_" in path.rpartition("/")[2] for path in state.obsolete)
+        if is_replaced or (base > 0 and deltas / base > thresholds.share):
+            return CompactionType.MAJOR
+    if len(state.deltas) > thresholds.deltas:
+        return CompactionType.MAJOR if has_no_base else CompactionType.MINOR
+    return None
+
+
+def _size(directories: Iterable[AcidDirectory]) -> int:
+    return sum(file.length for directory in directories for file in directory.files)
+
+
+def opts_out(parameters: Mapping[str, str]) -> bool:
+    """Whether ``NO_AUTO_COMPACTION`` is set to true, in any letter case."""
+    return any(k.lower() == NO_AUTO_COMPACTION and v.strip().lower() == "true" for k, v in parameters.items())
+
+
+class Initiator:
+    """Asks for what is due.
+
+    1. Take the tables and partitions that committed transactions have written to, or that too many aborted ones have.
+    2. Leave out those that opt out, are waited for already, or failed several times in a row.
+    3. Look at the directory, and choose by Hive's thresholds.
+    """
+
+    def __init__(self, context: WorkerContext, name: str) -> None:
+        """``name`` is the initiator's own, ``host-…``."""
+        self._context = context
+        self._name = name
+
+    def run(self) -> int:
+        """One round; how many compactions it asked for."""
+        settings, asked = self._context.settings, 0
+        age = settings.value(ABORTED_TXN_AGE)
+        candidates = self._context.metastore.find_potential_compactions(
+            aborted_threshold=settings.value(ABORTED_TXN_THRESHOLD), aborted_age_ms=int(age * 1000) or None
+        )
+        for candidate in candidates:
+            try:
+                asked += self._ask(candidate)
+            except AcidError as e:  # one table that cannot be read must not keep the others waiting
+                logger.warning("%s could not be looked at for compaction: %s", _name(candidate), e)
+                self._did_not_initiate(candidate, e.message)
+        return asked
+
+    def _ask(self, candidate: CompactionCandidate) -> bool:
+        context, metastore = self._context, self._context.metastore
+        table = metastore.find_table(candidate.database, candidate.table)
+        if table is None or not table.is_transactional or opts_out(table.parameters):
+            return False
+        if opts_out(metastore.get_database(candidate.database).parameters):
+            return False
+        if table.partition_keys and candidate.partition is None:  # a write whose partitions have other entries
+            return False
+        threshold = context.settings.value(FAILED_COMPACTS_THRESHOLD)
+        retry = context.settings.value(FAILED_COMPACTS_RETRY)
+        place = (candidate.database, candidate.table, candidate.partition)
+        if metastore.check_failed_compactions(*place, threshold, int(retry * 1000)):
+            self._did_not_initiate(candidate, f"the last {threshold} compactions of it failed")
+            return False
+        type = self._due(candidate, table)
+        if type is None:
+            return False
+        answer = metastore.compact(CompactionRequest(*place, type, context.user, context.host, initiator=self._name))
+        if answer.accepted:
+            logger.info("compaction %s of %s is due: %s", answer.id, _name(candidate), type.name)
+        return answer.accepted
+
+    def _due(self, candidate: CompactionCandidate, table: Table) -> CompactionType | None:
+        metastore = self._context.metastore
+        location = table.location
+        if candidate.partition is not None:
+            found = metastore.list_partitions(table.database, table.name, [candidate.partition])
+            if not found:
+                return None
+            location = found[0].location
+        if candidate.too_many_aborts:
+            return CompactionType.MAJOR
+        txns = metastore.get_valid_txns()
+        [write_ids] = metastore.get_valid_write_ids([table.full_name], txns)
+        filesystem, path = fs.resolve(location)
+        state = acid_state(filesystem, path, write_ids.for_compaction(), txns, any_file_name=table.is_insert_only)
+        found_type = type_due(state, Thresholds.of(table, self._context.settings))
+        return CompactionType.MINOR if found_type is None and candidate.has_old_abort else found_type
+
+    def _did_not_initiate(self, candidate: CompactionCandidate, message: str) -> None:
+        context = self._context
+        request = CompactionRequest(
+            candidate.database,
+            candidate.table,
+            candidate.partition,
+            CompactionType.MAJOR,
+            context.user,
+            context.host,
+            initiator=self._name,
+        )
+        context.metastore.mark_did_not_initiate(request, message)
+
+
+def _name(candidate: CompactionCandidate) -> str:
+    return ".".join(part for part in (candidate.database, candidate.table, candidate.partition) if part)

@@ -1,0 +1,192 @@
+"""What a compaction makes of a directory: which files become which.
+
+The rules are those of Hive's ``Worker`` and ``CompactorUtil``; names and layouts those of ``AcidUtils``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from acidsql.format.delete_set import reach
+from acidsql.format.directory import AcidDirectory, AcidFile, AcidState
+from acidsql.format.names import MIN_LONG, BaseName, DeltaName, original_file
+from acidsql.format.originals import number_originals
+from acidsql.format.rewrite import InputFile, Original, Rewrite
+from acidsql.format.tail import OrcFooter
+from acidsql.fs import join
+from acidsql.metastore.model import CompactionType
+from acidsql.types import Struct
+from acidsql.valid_ids import ValidWriteIdList
+
+
+class Layout(Enum):
+    """How compacted directories are called."""
+
+    HIVE3 = "hive3"
+    """``base_N``, ``delta_min_max``: visible with the rename. Every engine reads them."""
+    HIVE4 = "hive4"
+    """``base_N_v<txn>``, ``delta_min_max_v<txn>``: visible once the compactor's transaction is committed."""
+
+
+@dataclass(frozen=True)
+class NewDirectory:
+    """A directory that a compaction writes.
+
+    Attributes:
+        name: Its name.
+        rewrites: Its files, by bucket; their targets are names in it.
+        holds_deletes: Whether they are files of delete events.
+    """
+
+    name: BaseName | DeltaName
+    rewrites: tuple[Rewrite, ...]
+    holds_deletes: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is compacted.
+
+    Attributes:
+        state: The directory, as :attr:`write_ids` see it.
+        write_ids: What the compaction sees (:meth:`~acidsql.valid_ids.ValidWriteIdList.for_compaction`).
+        row_type: The table's data columns.
+        compression: ``none``, ``zlib``, ``snappy``, ``lz4`` or ``zstd``.
+        is_full_acid: Whether the files hold events; those of an insert-only table hold bare rows.
+        footer_of: Reads the footer of a file.
+    """
+
+    state: AcidState
+    write_ids: ValidWriteIdList
+    row_type: Struct
+    compression: str
+    is_full_acid: bool
+    footer_of: Callable[[AcidFile], OrcFooter]
+
+
+def is_enough(state: AcidState, type: CompactionType) -> bool:
+    """Whether there is anything to put together (``QueryCompactor.Util.isEnoughToCompact``)."""
+    count = len(state.deltas)
+    if type is CompactionType.MAJOR:
+        return bool(state.originals) or count + (state.base is not None) > 1
+    return count > 1 and not (count == 2 and len(state.delete_deltas) == 1)
+
+
+def plan(subject: Subject, type: CompactionType, layout: Layout, txn_id: int) -> list[NewDirectory]:
+    """The directories that a compaction writes, for a state of which :func:`is_enough` says yes.
+
+    Args:
+        subject: What is compacted.
+        type: MAJOR or MINOR.
+        layout: How the directories are called.
+        txn_id: The compactor's transaction.
+
+    Raises:
+        UnsupportedError: When a file has no bucket number in its name.
+    """
+    visibility = txn_id if layout is Layout.HIVE4 else 0
+    if type is CompactionType.MAJOR:
+        return [_major(subject, visibility)]
+    return _minor(subject, visibility)
+
+
+def needs_one_rename(directories: Sequence[NewDirectory], layout: Layout) -> bool:
+    """Whether there are several directories that must become visible at once, and nothing that makes them so.
+
+    A compacted delta hides all deltas of its range, of inserts and of deletes. Between the renames of two directories
+    without a transaction in their names, a reader would see rows that are deleted, or miss rows that are not.
+    """
+    return layout is Layout.HIVE3 and len(directories) > 1
+
+
+def _major(subject: Subject, visibility: int) -> NewDirectory:
+    state = subject.state
+    directories: list[tuple[AcidDirectory | None, Sequence[AcidFile]]] = [(d, d.files) for d in state.data_directories]
+    if state.base is None:
+        directories.insert(0, (None, state.originals))
+    deletes = _by_bucket(_deletes(state.delete_deltas))
+    inputs = _by_bucket(_inputs(subject, directories))
+    write_id = subject.write_ids.high_watermark
+    name = BaseName(write_id or MIN_LONG, visibility)
+    return NewDirectory(name, _rewrites(subject, inputs, deletes, is_major=True))
+
+
+def _minor(subject: Subject, visibility: int) -> list[NewDirectory]:
+    """One directory for inserts and one for deletes, of the same range, so that each hides what it replaces."""
+    state = subject.state
+    first = min(d.name.min_write_id for d in state.deltas if isinstance(d.name, DeltaName))
+    last = subject.write_ids.high_watermark
+    made = []
+    if state.insert_deltas:
+        inputs = _by_bucket(_inputs(subject, [(d, d.files) for d in state.insert_deltas]))
+        name = DeltaName(first, last, visibility_txn=visibility)
+        made.append(NewDirectory(name, _rewrites(subject, inputs, {}, is_major=False)))
+    if state.delete_deltas:
+        deletes = _by_bucket(_deletes(state.delete_deltas))
+        name = DeltaName(first, last, visibility_txn=visibility, is_delete=True)
+        made.append(NewDirectory(name, _rewrites(subject, {}, deletes, is_major=False), holds_deletes=True))
+    return made
+
+
+def _rewrites(
+    subject: Subject, inputs: dict[int, list[InputFile]], deletes: dict[int, list[InputFile]], *, is_major: bool
+) -> tuple[Rewrite, ...]:
+    """One file a bucket that has any row or, in a minor compaction, any event."""
+    return tuple(
+        Rewrite(
+            target=f"bucket_{bucket:05d}" if subject.is_full_acid else original_file(bucket),
+            row_type=subject.row_type,
+            compression=subject.compression,
+            write_ids=subject.write_ids,
+            inputs=tuple(inputs.get(bucket, ())),
+            deletes=tuple(deletes.get(bucket, ())),
+            is_major=is_major,
+            has_events=subject.is_full_acid,
+        )
+        for bucket in sorted(inputs or deletes)
+    )
+
+
+def _by_bucket(files: Iterable[tuple[int, InputFile]]) -> dict[int, list[InputFile]]:
+    found: dict[int, list[InputFile]] = defaultdict(list)
+    for bucket, file in files:
+        found[bucket].append(file)
+    return found
+
+
+def _deletes(directories: Iterable[AcidDirectory]) -> Iterator[tuple[int, InputFile]]:
+    for directory in directories:
+        for file in directory.files:
+            if file.length:
+                yield file.bucket_id, InputFile(file.path, reach(directory.name, deletes=True))
+
+
+def _inputs(
+    subject: Subject, directories: Iterable[tuple[AcidDirectory | None, Sequence[AcidFile]]]
+) -> Iterator[tuple[int, InputFile]]:
+    """The files with rows, by bucket, in the order of their write ids."""
+    for directory, listed in directories:
+        name = directory.name if directory is not None else None
+        files = [file for file in listed if file.length]
+        if not subject.is_full_acid:
+            for file in files:
+                yield max(0, file.bucket_id), _input(file, 0)
+            continue
+        bare = [f for f in files if directory is None or not subject.footer_of(f).is_acid]
+        originals = {o.file.path: o for o in number_originals(bare, name, lambda f: subject.footer_of(f).stripes)}
+        for file in files:
+            found = originals.get(file.path)
+            original = None if found is None else Original(found.write_id, found.bucket, found.first_row_id)
+            yield file.bucket_id, _input(file, reach(name), original)
+
+
+def _input(file: AcidFile, row_reach: int, original: Original | None = None) -> InputFile:
+    return InputFile(file.path, row_reach, file.length if file.is_prefix else None, original)
+
+
+def targets_in(directory: str, rewrites: Iterable[Rewrite]) -> Iterator[tuple[str, Rewrite]]:
+    """The full path of each new file."""
+    return ((join(directory, one.target), one) for one in rewrites)

@@ -1,0 +1,71 @@
+"""The files of a compaction written: by threads of this process, or by Spark tasks where there is much to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from acidsql import fs
+from acidsql.compactor.plan import NewDirectory
+from acidsql.format.rewrite import Rewrite, Rewritten, rewrite_deletes, rewrite_rows
+
+_THREADS = 4
+"""Files that one process writes at the same time: most of the work is done outside of Python's lock."""
+_DESCRIPTION = "spark.job.description"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One file that is to be written; it can be sent to another process.
+
+    Attributes:
+        work: Its content; the target is a full path.
+        holds_deletes: Whether it is a file of delete events.
+    """
+
+    work: Rewrite
+    holds_deletes: bool
+
+    def run(self) -> Rewritten:
+        """Write it."""
+        filesystem, _ = fs.resolve(self.work.target)
+        return (rewrite_deletes if self.holds_deletes else rewrite_rows)(filesystem, self.work)
+
+
+def tasks_of(directory: NewDirectory, path: str) -> list[Task]:
+    """The files of a new directory that is written at a path."""
+    return [
+        Task(replace(work, target=fs.join(path, work.target)), directory.holds_deletes) for work in directory.rewrites
+    ]
+
+
+def run_tasks(tasks: Sequence[Task], spark: SparkSession | None, job_name: str) -> list[Rewritten]:
+    """Run tasks, several at a time.
+
+    Args:
+        tasks: The tasks.
+        spark: Where they run as the tasks of one job, if every worker can reach the files; None for this process.
+        job_name: What the job is called in Spark's own lists.
+    """
+    if spark is not None and len(tasks) > 1:
+        with _described(spark, job_name):
+            return spark.sparkContext.parallelize(tasks, len(tasks)).map(Task.run).collect()
+    if len(tasks) < 2:
+        return [task.run() for task in tasks]
+    with ThreadPoolExecutor(_THREADS, "compaction") as pool:
+        return list(pool.map(Task.run, tasks))
+
+
+@contextmanager
+def _described(spark: SparkSession, name: str) -> Iterator[None]:
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setLocalProperty(_DESCRIPTION, name)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]

@@ -1,0 +1,201 @@
+"""The four services together: in threads of a session, or one round on demand."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from acidsql.compactor.cleaner import Cleaner
+from acidsql.compactor.compaction import WorkerContext
+from acidsql.compactor.housekeeper import Housekeeper
+from acidsql.compactor.initiator import Initiator
+from acidsql.compactor.worker import Outcome, Worker
+from acidsql.errors import AcidError
+from acidsql.format.rewrite import Rewritten
+from acidsql.metastore.model import CompactionFilter
+from acidsql.settings import (
+    CHECK_INTERVAL,
+    CLEANER_INTERVAL,
+    CLEANER_ON,
+    HOUSEKEEPER_INTERVAL,
+    INITIATOR_ON,
+    JOB_QUEUE,
+    WORKER_SLEEP,
+    WORKER_THREADS,
+    Setting,
+)
+
+logger = logging.getLogger(__name__)
+
+_STOP_SECONDS = 60.0
+"""How long :meth:`Compactor.stop` waits for a compaction that is under way."""
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """What one round did.
+
+    Attributes:
+        initiated: Compactions that were asked for.
+        outcomes: What became of those that waited.
+        cleaned: Compactions, and aborted transactions' parts, whose files were removed.
+    """
+
+    initiated: int = 0
+    outcomes: tuple[Outcome, ...] = ()
+    cleaned: int = 0
+
+
+@dataclass(frozen=True)
+class CompactorStatus:
+    """How the compactor is doing.
+
+    Attributes:
+        running: Whether its threads run in this session.
+        queued: Requests that wait.
+        working: Those that are worked on.
+        cleaning: Those whose files wait to be removed.
+        failed: Failures that the history remembers.
+        oldest_queued_ms: When the oldest waiting request was made, milliseconds since 1970; None where none waits.
+        done: Rows, stripes and bytes that the workers of this session have read and written.
+    """
+
+    running: bool
+    queued: int
+    working: int
+    cleaning: int
+    failed: int
+    oldest_queued_ms: int | None
+    done: Rewritten
+
+
+@dataclass
+class Compactor:
+    """``acid.compactor``: initiator, workers, cleaner and housekeeper of one session.
+
+    On a Hive Metastore the initiator, the cleaner and the housekeeper are the metastore's own; only workers run here,
+    and serve its queue beside Hive's.
+    """
+
+    context: WorkerContext
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _done: Rewritten = field(default_factory=Rewritten)
+
+    def __post_init__(self) -> None:
+        self._id = f"{self.context.host}-{os.getpid()}"
+        self._cleaner = Cleaner(self.context)
+        self._initiator = Initiator(self.context, self._id)
+        self._housekeeper = Housekeeper(self.context, self._cleaner)
+
+    @property
+    def is_own_store(self) -> bool:
+        """Whether the store is ours, and so nobody else initiates and cleans."""
+        return self.context.metastore.version is None
+
+    # --- on demand ---------------------------------------------------------------------------------------------------
+
+    def run_once(self) -> RoundResult:
+        """One round of all services, here and now: what is due is initiated, compacted, and cleaned where possible."""
+        settings = self.context.settings
+        self.context.heartbeats.end_released()  # readers of this process that are gone must not hold the cleaner up
+        initiated = cleaned = 0
+        if self.is_own_store:
+            self._housekeeper.run()
+            if settings.value(INITIATOR_ON):
+                initiated = self._initiator.run()
+        worker = self._worker(0)
+        outcomes = []
+        while (outcome := self._work(worker)) is not None:
+            outcomes.append(outcome)
+        if self.is_own_store:
+            cleaned = self._cleaner.run()
+        return RoundResult(initiated, tuple(outcomes), cleaned)
+
+    def work_on(self, id: int) -> None:
+        """Work off the queue here until a request is done, where the store is ours and no worker of this session runs.
+
+        Another process may have taken the request: then there is nothing to do but to wait.
+        """
+        if not self.is_own_store or self._threads:
+            return
+        worker = self._worker(0)
+        while (outcome := self._work(worker)) is not None and outcome.entry.id != id:
+            pass
+
+    def _worker(self, number: int) -> Worker:
+        return Worker(self.context, f"{self._id}-{number}", self.context.settings.value(JOB_QUEUE) or None)
+
+    def _work(self, worker: Worker) -> Outcome | None:
+        outcome = worker.run_one()
+        if outcome is not None:
+            with self._lock:
+                self._done += outcome.done
+        return outcome
+
+    # --- in threads --------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the services in threads of this process; nothing happens where they run already."""
+        if self._threads:
+            return
+        settings = self.context.settings
+        self._stop.clear()
+        if self.is_own_store:
+            if settings.value(INITIATOR_ON):
+                self._run_every("initiator", CHECK_INTERVAL, self._initiator.run)
+            if settings.value(CLEANER_ON):
+                self._run_every("cleaner", CLEANER_INTERVAL, self._cleaner.run)
+            self._run_every("housekeeper", HOUSEKEEPER_INTERVAL, self._housekeeper.run)
+        for number in range(settings.value(WORKER_THREADS)):
+            worker = self._worker(number)
+            self._run_every(f"worker-{number}", WORKER_SLEEP, partial(self._work_all, worker))
+
+    def _work_all(self, worker: Worker) -> None:
+        while not self._stop.is_set() and self._work(worker) is not None:
+            pass
+
+    def _run_every(self, name: str, pause: Setting[float], run: Callable[[], object]) -> None:
+        def loop() -> None:
+            while not self._stop.is_set():
+                try:
+                    run()
+                except AcidError as e:  # the store may be away for a while; the next round comes
+                    logger.error("%s: %s", name, e)
+                self._stop.wait(self.context.settings.value(pause))
+
+        thread = threading.Thread(target=loop, name=f"acidsql-{name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def stop(self) -> None:
+        """Stop the threads. A compaction that is under way is finished first; the queue stays."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(_STOP_SECONDS)
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        for thread in self._threads:
+            logger.warning("%s has not stopped yet", thread.name)
+
+    def status(self) -> CompactorStatus:
+        """How the queue is, and what the workers of this session have done."""
+        entries = self.context.metastore.show_compactions(CompactionFilter())
+        states = Counter(entry.state for entry in entries)
+        waiting = [e.enqueued_ms for e in entries if e.state == "initiated" and e.enqueued_ms is not None]
+        with self._lock:
+            done = self._done
+        return CompactorStatus(
+            running=bool(self._threads),
+            queued=states["initiated"],
+            working=states["working"],
+            cleaning=states["ready for cleaning"],
+            failed=states["failed"],
+            oldest_queued_ms=min(waiting, default=None),
+            done=done,
+        )

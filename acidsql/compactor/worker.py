@@ -1,0 +1,147 @@
+"""The worker: takes a request from the queue and compacts what it names (Hive's ``Worker``)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from acidsql.compactor.compaction import Compaction, RefusedError, WorkerContext, place_of
+from acidsql.errors import AcidError, CompactionError
+from acidsql.format.rewrite import Rewritten
+from acidsql.metastore.model import (
+    CompactionInfo,
+    CompactionType,
+    LockComponent,
+    LockRequest,
+    LockType,
+    Operation,
+    Partition,
+    Table,
+    TxnType,
+)
+from acidsql.metastore.waiting import wait_for_lock
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a request.
+
+    Attributes:
+        entry: The request.
+        state: ``ready for cleaning``, ``refused`` or ``failed``.
+        done: What was read and written.
+        message: Why it was refused, or failed.
+    """
+
+    entry: CompactionInfo
+    state: str
+    done: Rewritten = field(default_factory=Rewritten)
+    message: str | None = None
+
+
+class Worker:
+    """Takes requests one after another; any number of workers may serve one queue, in any number of processes.
+
+    A compaction:
+
+    1. Take the oldest request that nobody works on.
+    2. Open a transaction of the compactor's kind, lock the table or partition SHARED_READ, send heartbeats.
+    3. See what may be compacted: nothing at or above the smallest write id that is still open.
+    4. Write the new directories into a hidden staging directory, file by file.
+    5. Move them to their places, say so in the queue, commit. The cleaner removes what they replace.
+
+    An error leaves nothing behind but the entry in SHOW COMPACTIONS that names it.
+    """
+
+    def __init__(self, context: WorkerContext, name: str, pool: str | None = None) -> None:
+        """
+        Args:
+            context: What workers share.
+            name: The worker's own name, ``host-…``.
+            pool: The pool whose requests it takes; None for requests of no pool.
+        """
+        self._context = context
+        self._name = name
+        self._pool = pool
+
+    def run_one(self) -> Outcome | None:
+        """Carry out one request; None where none waits."""
+        metastore = self._context.metastore
+        entry = metastore.find_next_compact(self._name, pool=self._pool)
+        if entry is None:
+            return None
+        try:
+            done = self._compact(entry)
+        except RefusedError as e:
+            metastore.mark_refused(entry.id, e.message, worker=self._name)
+            logger.info("compaction %s of %s is refused: %s", entry.id, place_of(entry), e.message)
+            return Outcome(entry, "refused", message=e.message)
+        except Exception as e:  # whatever it is: the next request must be served, and an operator see what happened
+            message = e.message if isinstance(e, AcidError) else f"{type(e).__name__}: {e}"
+            logger.exception("compaction %s of %s failed", entry.id, place_of(entry))
+            self._mark_failed(entry, message)
+            return Outcome(entry, "failed", message=message)
+        logger.info("compaction %s of %s: %s", entry.id, place_of(entry), done)
+        return Outcome(entry, "ready for cleaning", done)
+
+    def _mark_failed(self, entry: CompactionInfo, message: str) -> None:
+        try:
+            self._context.metastore.mark_failed(entry.id, message, worker=self._name)
+        except CompactionError as e:  # it was given to another worker meanwhile
+            logger.warning("compaction %s is not this worker's any more: %s", entry.id, e.message)
+
+    def _compact(self, entry: CompactionInfo) -> Rewritten:
+        table, partition = self._resolved(entry)
+        with self._transaction(entry) as txn_id:
+            compaction = Compaction(self._context, entry, self._name, table, partition, txn_id)
+            try:
+                return compaction.run()
+            except BaseException:
+                if compaction.leaves_nothing:
+                    self._context.metastore.abort_txns([txn_id], reason=f"compaction {entry.id} did not succeed")
+                    self._context.metastore.forget_txn_components(txn_id)
+                raise
+
+    def _resolved(self, entry: CompactionInfo) -> tuple[Table, Partition | None]:
+        metastore = self._context.metastore
+        table = metastore.find_table(entry.database, entry.table)
+        if table is None or not table.is_transactional:
+            raise RefusedError(f"Table {entry.database}.{entry.table} is not there, or not transactional any more")
+        if entry.partition is None:
+            return table, None
+        found = metastore.list_partitions(entry.database, entry.table, [entry.partition])
+        if not found:
+            raise RefusedError(f"Partition {entry.partition} of {table.full_name} is not there any more")
+        return table, found[0]
+
+    @contextmanager
+    def _transaction(self, entry: CompactionInfo) -> Iterator[int]:
+        """A transaction with the lock of a compaction; committed at the end, aborted after an error."""
+        context, metastore = self._context, self._context.metastore
+        is_rebalance = entry.type is CompactionType.REBALANCE
+        [txn_id] = metastore.open_txns(
+            user=context.user,
+            host=context.host,
+            type=TxnType.REBALANCE_COMPACTION if is_rebalance else TxnType.COMPACTION,
+            agent_info=self._name,
+        )
+        lock = LockComponent(
+            LockType.EXCL_WRITE if is_rebalance else LockType.SHARED_READ,
+            entry.database,
+            entry.table,
+            entry.partition,
+            Operation.UPDATE if is_rebalance else Operation.SELECT,
+        )
+        try:
+            with context.heartbeats.keep_alive(txn_id):
+                request = LockRequest((lock,), txn_id, context.user, context.host, self._name)
+                wait_for_lock(metastore, context.settings, request)
+                yield txn_id
+                metastore.commit_txn(txn_id)
+        except BaseException:
+            metastore.abort_txns([txn_id], reason=f"compaction {entry.id} did not succeed")
+            raise

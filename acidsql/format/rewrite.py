@@ -1,0 +1,473 @@
+"""A bucket's files made one: what a compaction does, without decoding what it can leave as it is.
+
+The files of a bucket are sorted by row id, and those of later write ids come behind those of earlier ones. So the new
+file is their stripes, one after another. A stripe without a deleted row is copied byte by byte; one with some is
+decoded, and encoded without them; small ones are put together, so that a file of many small changes does not stay one
+of many small stripes. Only where files overlap, as those of ACID version 1 do, all rows of the bucket are sorted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import astuple, dataclass, replace
+from itertools import compress, groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.delete_set import DeleteSet, RowKeys
+from acidsql.format.orc import read_keys
+from acidsql.format.schema import (
+    CURRENT_TRANSACTION,
+    EVENT_COLUMNS,
+    KEY_COLUMNS,
+    AcidStats,
+    Operation,
+    RecordKey,
+    acid_metadata,
+    event_type,
+)
+from acidsql.format.stripes import StripeFile, StripeSource, arrow_type, counts_alike, encodes_exactly, same_shape
+from acidsql.fs import FileSystem
+from acidsql.types import Struct
+from acidsql.valid_ids import ValidWriteIdList
+
+SMALL_ROWS = 10_000
+SMALL_BYTES = 1 << 20
+"""Stripes below both are put together."""
+GROUP_ROWS = 1_000_000
+GROUP_BYTES = 32 << 20
+"""About how many rows, or bytes as they were stored, become one stripe."""
+
+Mask = npt.NDArray[np.bool_]
+Position = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Original:
+    """Identity of the rows of a file without event columns (see :mod:`acidsql.format.originals`)."""
+
+    write_id: int
+    bucket: int
+    first_row_id: int
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that is read.
+
+    Attributes:
+        path: The file.
+        reach: :func:`~acidsql.format.delete_set.reach` of its directory.
+        length: Where it ends, None for its physical end.
+        original: Identity of its rows where it has no event columns.
+    """
+
+    path: str
+    reach: int
+    length: int | None = None
+    original: Original | None = None
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One bucket of a compaction.
+
+    Attributes:
+        target: The file to be written.
+        row_type: The table's data columns.
+        compression: ``none``, ``zlib``, ``snappy``, ``lz4`` or ``zstd``.
+        write_ids: What the compaction sees; rows and events of other write ids are left out.
+        inputs: The files with rows, in the order of their write ids.
+        deletes: The files with delete events for them.
+        is_major: Whether deletes are applied and only live rows written; otherwise all events are kept.
+        has_events: Whether the files hold events. Those of insert-only tables hold bare rows: they are put together.
+    """
+
+    target: str
+    row_type: Struct
+    compression: str
+    write_ids: ValidWriteIdList
+    inputs: tuple[InputFile, ...]
+    deletes: tuple[InputFile, ...] = ()
+    is_major: bool = True
+    has_events: bool = True
+
+    @property
+    def file_type(self) -> Struct:
+        """Types of the new file."""
+        return event_type(self.row_type) if self.has_events else self.row_type
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What came of it.
+
+    Attributes:
+        rows: Rows, or events, that were written.
+        dropped: Those that were left out: deleted, or of a write id that is not seen.
+        copied: Stripes that were copied as they were.
+        encoded: Stripes that were written anew.
+        bytes_read: Size of the files that were read.
+        bytes_written: Size of the new file.
+    """
+
+    rows: int = 0
+    dropped: int = 0
+    copied: int = 0
+    encoded: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+    def __add__(self, other: Rewritten) -> Rewritten:
+        return Rewritten(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+def rewrite_rows(fs: FileSystem, work: Rewrite) -> Rewritten:
+    """Write the rows of a bucket's files, with or without events, into one file.
+
+    A file is there even where no row is left. Nothing is left of it after an error but a file that is not whole.
+
+    Raises:
+        CorruptFile: When a file cannot be read.
+        UnsupportedError: When a file has columns of other types than the table, or days that are counted in another
+            calendar, or is compressed with LZO.
+    """
+    with ExitStack() as stack:
+        inputs = [stack.enter_context(_Input(fs, file, work)) for file in work.inputs]
+        deletes = _delete_set(fs, work)
+        size = sum(one.size for one in inputs)
+        try:
+            made = _Concatenation(fs, work, inputs, deletes).run()
+        except _OverlapError:
+            fs.delete(work.target)
+            made = _Sorting(fs, work, inputs, deletes).run()
+        return replace(made, bytes_read=size, bytes_written=_size(fs, work.target))
+
+
+def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
+    """Write the delete events of a bucket's files into one file, sorted, each once. Nothing is written for none.
+
+    Args and errors as for :func:`rewrite_rows`; ``deletes`` is what is read.
+    """
+    tables, size = [], 0
+    for file in work.deletes:
+        keys = read_keys(fs, file.path)
+        size += _size(fs, file.path)
+        tables.append(keys.filter(pa.array(RowKeys.of(keys).seen_by(work.write_ids))))
+    columns = [*KEY_COLUMNS, CURRENT_TRANSACTION]
+    merged = pa.concat_tables(tables).group_by(columns, use_threads=False).aggregate([])
+    order = [*((name, "ascending") for name in KEY_COLUMNS), (CURRENT_TRANSACTION, "descending")]
+    events = merged.select(columns).sort_by(order).combine_chunks()
+    dropped = sum(len(table) for table in tables) - len(events)
+    if not len(events):
+        return Rewritten(dropped=dropped, bytes_read=size)
+    keys = RowKeys.of(events)
+    target = StripeFile(fs.open_write(work.target), event_type(work.row_type), compression=work.compression)
+    ends = []
+    for start in range(0, len(events), GROUP_ROWS):
+        part = events.slice(start, GROUP_ROWS).combine_chunks().to_batches()
+        ends += target.write(_delete_events(batch, work.row_type) for batch in part)
+    last = [RecordKey(*keys.at(int(end) - 1)) for end in np.cumsum(ends)]
+    target.close(acid_metadata(AcidStats(deletes=len(events)), last))
+    return Rewritten(len(events), dropped, 0, len(ends), size, _size(fs, work.target))
+
+
+def _delete_events(batch: pa.RecordBatch, row_type: Struct) -> pa.RecordBatch:
+    count = len(batch)
+    operation = pa.array(np.full(count, int(Operation.DELETE), np.int32))
+    arrays = [operation, *(batch.column(name) for name in (*KEY_COLUMNS, CURRENT_TRANSACTION))]
+    return pa.record_batch([*arrays, pa.nulls(count, arrow_type(row_type))], names=list(EVENT_COLUMNS))
+
+
+def _delete_set(fs: FileSystem, work: Rewrite) -> DeleteSet:
+    found = []
+    for file in work.deletes if work.is_major else ():
+        keys = RowKeys.of(read_keys(fs, file.path))
+        found.append((file.reach, keys.where(keys.seen_by(work.write_ids))))
+    return DeleteSet(found)
+
+
+def _size(fs: FileSystem, path: str) -> int:
+    with fs.open_read(path) as file:
+        return file.seek(0, 2)
+
+
+class _OverlapError(Exception):
+    """The files of a bucket are not one behind another."""
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+class _Input:
+    """A file that is read, its rows as the events of the table's present columns."""
+
+    def __init__(self, fs: FileSystem, file: InputFile, work: Rewrite) -> None:
+        row_type = work.row_type
+        self.file = file
+        self._has_events = work.has_events
+        self.source = StripeSource(fs.open_read(file.path), file.path, file.length)
+        self.size = file.length if file.length is not None else _size(fs, file.path)
+        self._row_type = row_type
+        footer = self.source.footer
+        if footer.is_acid != (work.has_events and file.original is None):
+            found = "columns of events" if footer.is_acid else "no columns of events"
+            raise CorruptFile(f"{file.path} has {found}, against what its place says")
+        names = [name.lower() for name in footer.field_names]
+        self._places = [names.index(name.lower()) for name in EVENT_COLUMNS] if footer.is_acid else []
+        self.is_whole = self._places == sorted(self._places) and footer.is_acid == work.has_events
+        self._missing = [t for _, t in row_type.fields[len(footer.row_type.fields) :]]
+        present = Struct(row_type.fields[: len(footer.row_type.fields)])
+        if not same_shape(footer.row_type, present):
+            raise UnsupportedError(f"{file.path} has columns of other types than the table has now")
+        self._is_proleptic = footer.proleptic
+
+    def __enter__(self) -> _Input:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.source.close()
+
+    def keys(self, number: int) -> tuple[RowKeys, Mask]:
+        """Identity of the rows of a stripe, and which of them are inserts."""
+        original = self.file.original
+        if original is None:
+            batch = self.source.batch(number, sorted(self._places[:-1]))
+            operations = np.asarray(batch.column(sorted(self._places[:-1]).index(self._places[0])))
+            return RowKeys.of(batch), operations == int(Operation.INSERT)
+        before = sum(stripe.rows for stripe in self.source.stripes[:number])
+        rows = self.source.stripes[number].rows
+        ids = np.arange(rows, dtype=np.int64) + original.first_row_id + before
+        same = np.full(rows, original.write_id, np.int64)
+        return RowKeys(same, np.full(rows, original.bucket, np.int64), ids, same), np.ones(rows, np.bool_)
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """The events of a stripe. Raises: pa.ArrowInvalid for what Arrow cannot hold (see :meth:`rows`)."""
+        read = self.source.batch(number)
+        if not self._has_events:
+            made = pa.RecordBatch.from_struct_array(self._completed(read.to_struct_array()))
+            self._check_calendar(made.columns)
+            return made
+        if self.file.original is None:
+            arrays = [read.column(place) for place in self._places]
+        else:
+            keys, _ = self.keys(number)
+            operation = pa.array(np.zeros(len(keys), np.int32))
+            ids = (keys.originals, keys.buckets.astype(np.int32), keys.row_ids, keys.currents)
+            arrays = [operation, *map(pa.array, ids), read.to_struct_array()]
+        arrays[-1] = self._completed(arrays[-1])
+        self._check_calendar(arrays)
+        return pa.record_batch(arrays, names=list(EVENT_COLUMNS))
+
+    def _check_calendar(self, arrays: Sequence[pa.Array]) -> None:
+        if self._is_proleptic and not all(counts_alike(array) for array in arrays):
+            raise UnsupportedError(f"{self.file.path} has days before 1582, counted in the proleptic calendar")
+
+    def _completed(self, rows: pa.StructArray) -> pa.StructArray:
+        """With the columns that the table got later, and with its names."""
+        added = [pa.nulls(len(rows), arrow_type(t)) for t in self._missing]
+        names = [name for name, _ in self._row_type.fields]
+        return pa.StructArray.from_arrays([*rows.flatten(), *added], names=names, mask=rows.is_null())
+
+    def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
+        """The events of a stripe as stored numbers."""
+        if self._is_proleptic:
+            raise UnsupportedError(f"{self.file.path} has days that are counted in the proleptic calendar")
+        added = (None,) * len(self._missing)
+        if not self._has_events:
+            yield from ((*row, *added) for row in self.source.rows(number))
+        elif self.file.original is None:
+            for stored in self.source.rows(number):
+                *event, row = (stored[place] for place in self._places)
+                yield (*event, None if row is None else (*row, *added))
+        else:
+            write_id, bucket, first = self.keys(number)[0].first()
+            for row_id, row in enumerate(self.source.rows(number), first):
+                yield int(Operation.INSERT), write_id, bucket, row_id, write_id, (*row, *added)
+
+
+# --- one behind another ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A stripe, or what is left of it.
+
+    Attributes:
+        input: The file.
+        number: The stripe.
+        keys: Identity of all its rows; None where they have none.
+        kept: Which rows are left, None for all.
+    """
+
+    input: _Input
+    number: int
+    keys: RowKeys | None = None
+    kept: Mask | None = None
+
+    @property
+    def left(self) -> RowKeys | None:
+        """Identity of the rows that are left."""
+        return self.keys if self.keys is None or self.kept is None else self.keys.where(self.kept)
+
+    def batch(self) -> pa.RecordBatch:
+        """The rows that are left."""
+        batch = self.input.batch(self.number)
+        return batch if self.kept is None else batch.filter(pa.array(self.kept))
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows that are left, as stored numbers."""
+        rows = self.input.rows(self.number)
+        return rows if self.kept is None else compress(rows, self.kept)
+
+
+class _Concatenation:
+    """The stripes of the files, one behind another."""
+
+    def __init__(self, fs: FileSystem, work: Rewrite, inputs: Sequence[_Input], deletes: DeleteSet) -> None:
+        self._work = work
+        self._inputs = inputs
+        self._deletes = deletes
+        self._target = StripeFile(fs.open_write(work.target), work.file_type, compression=work.compression)
+        self._pending: list[_Part] = []
+        self._last_keys: list[RecordKey] = []
+        self._done = Rewritten()
+        self._end: Position = (-(1 << 63), 0, 0)
+
+    def run(self) -> Rewritten:
+        """Raises: _OverlapError when the rows would not come out sorted."""
+        with self._target:
+            self._concatenate()
+            stats = AcidStats(inserts=self._target.rows)
+            self._target.close(acid_metadata(stats, self._last_keys) if self._work.has_events else {})
+        return replace(self._done, rows=self._target.rows)
+
+    def _concatenate(self) -> None:
+        for one in self._inputs:
+            fits = one.is_whole and self._target.accepts(one.source)
+            for number in range(len(one.source.stripes)):
+                part = self._part(one, number)
+                if part is not None:
+                    self._take(part, fits)
+        self._flush()
+
+    def _part(self, one: _Input, number: int) -> _Part | None:
+        """What is left of a stripe; None for nothing."""
+        if not self._work.has_events:
+            return _Part(one, number)
+        keys, inserts = one.keys(number)
+        seen = keys.seen_by(self._work.write_ids)
+        if not bool(np.all(inserts[seen])) or not keys.are_sorted():
+            raise _OverlapError
+        kept = seen & ~self._deletes.hides(keys, one.file.reach)
+        count = int(np.count_nonzero(kept))
+        self._done += Rewritten(dropped=len(keys) - count)
+        if not count:
+            return None
+        left = keys.where(kept)
+        if left.first() <= self._end:
+            raise _OverlapError
+        self._end = left.at(-1)
+        return _Part(one, number, keys, None if count == len(keys) else kept)
+
+    def _take(self, part: _Part, fits: bool) -> None:
+        stripe = part.input.source.stripes[part.number]
+        is_small = stripe.rows < SMALL_ROWS and stripe.length < SMALL_BYTES
+        if fits and part.kept is None and not is_small:
+            self._flush()
+            self._copy(part)
+            return
+        self._pending.append(part)
+        taken = [one.input.source.stripes[one.number] for one in self._pending]
+        if sum(s.rows for s in taken) >= GROUP_ROWS or sum(s.length for s in taken) >= GROUP_BYTES:
+            self._flush()
+
+    def _copy(self, part: _Part) -> None:
+        self._target.copy(part.input.source, part.number)
+        if part.keys is not None:
+            self._last_keys.append(RecordKey(*part.keys.at(-1)))
+        self._done += Rewritten(copied=1)
+
+    def _flush(self) -> None:
+        """Write what is pending: as it is where it is one whole stripe."""
+        parts, self._pending = self._pending, []
+        if not parts:
+            return
+        [first, *others] = parts
+        if not others and first.kept is None and first.input.is_whole and self._target.accepts(first.input.source):
+            self._copy(first)
+            return
+        ends = np.cumsum(_encode(self._target, parts))
+        left = [part.left for part in parts]
+        if self._work.has_events:
+            keys = RowKeys.joined([keys for keys in left if keys is not None])
+            self._last_keys += [RecordKey(*keys.at(int(end) - 1)) for end in ends]
+        self._done += Rewritten(encoded=len(ends))
+
+
+def _encode(target: StripeFile, parts: Sequence[_Part]) -> list[int]:
+    """Write parts as new stripes; the rows of each. By Arrow where it keeps every value."""
+    try:
+        batches = [part.batch() for part in parts]
+    except pa.ArrowInvalid:  # a timestamp that nanoseconds of 64 bits cannot hold
+        batches = []
+    if batches and all(encodes_exactly(column) for batch in batches for column in batch.columns):
+        return target.write(batches)
+    return target.write_rows(row for part in parts for row in part.rows())
+
+
+# --- sorted ----------------------------------------------------------------------------------------------------------
+
+
+class _Sorting:
+    """All events of the files, sorted; the latest of each row where only live rows are wanted.
+
+    For files of ACID version 1, which have updates and deletes among their inserts, and for a bucket whose files were
+    put together in another order. It needs memory for the whole bucket.
+    """
+
+    def __init__(self, fs: FileSystem, work: Rewrite, inputs: Sequence[_Input], deletes: DeleteSet) -> None:
+        self._fs = fs
+        self._work = work
+        self._inputs = inputs
+        self._deletes = deletes
+
+    def run(self) -> Rewritten:
+        fs, work = self._fs, self._work
+        target = StripeFile(fs.open_write(work.target), event_type(work.row_type), compression=work.compression)
+        rows: list[tuple[Any, ...]] = []
+        total = 0
+        for one in self._inputs:
+            for number, stripe in enumerate(one.source.stripes):
+                total += stripe.rows
+                keys, _ = one.keys(number)
+                kept = keys.seen_by(work.write_ids) & ~self._deletes.hides(keys, one.file.reach)
+                rows.extend(compress(one.rows(number), kept))
+        rows.sort(key=_event_order)
+        if work.is_major:
+            latest = (next(events) for _, events in groupby(rows, key=_identity))
+            rows = [_as_insert(event) for event in latest if event[0] != int(Operation.DELETE)]
+        ends = np.cumsum(target.write_rows(rows)) if rows else np.empty(0, np.int64)
+        stats = Counter(event[0] for event in rows)
+        kinds = AcidStats(stats[Operation.INSERT], stats[Operation.UPDATE], stats[Operation.DELETE])
+        target.close(acid_metadata(kinds, [RecordKey(*_identity(rows[int(end) - 1])) for end in ends]))
+        return Rewritten(len(rows), total - len(rows), 0, len(ends))
+
+
+def _identity(event: tuple[Any, ...]) -> Position:
+    return event[1], event[2], event[3]
+
+
+def _event_order(event: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``ReaderKey.compareTo`` of Hive: by identity, later transactions first, deletes before the rest."""
+    return (*_identity(event), -event[4], -event[0])
+
+
+def _as_insert(event: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (int(Operation.INSERT), *event[1:])

@@ -1,0 +1,418 @@
+"""ORC files put together of stripes: copied byte by byte from other files, or written anew.
+
+A stripe holds all that is needed to decode it but for what the file's tail says: types, compression, calendar, the
+distance of index entries. Where these agree, stripes can be moved from file to file as they are, which is exact
+whatever they hold and as fast as copying files. The layout is that of ORC's ``orc_proto.proto``.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyorc
+from pyarrow import orc
+
+from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.calendar import REFORM_DAY, SECONDS_PER_DAY
+from acidsql.format.orc import COMPRESSIONS, pyorc_type
+from acidsql.format.orc_statistics import merged
+from acidsql.format.tail import (
+    CHAR,
+    COMPRESSION_CODES,
+    DECIMAL,
+    LIST,
+    MAGIC,
+    MAP,
+    PRIMITIVE_KINDS,
+    STRUCT,
+    VARCHAR,
+    OrcFooter,
+    footer_of,
+    read_tail,
+)
+from acidsql.format.values import CONVERTERS, LEAVES
+from acidsql.protobuf import bytes_of, number_of, numbers_of, read_message, write_message
+from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
+
+INDEX_STRIDE = 10_000
+"""Rows between two entries of an index, as Hive's writers and Spark's have it by default."""
+
+_OLDEST_WRITER = 4
+"""Statistics and streams of writers before this one (``HIVE_12055``) are read by rules of their own."""
+_WRITER, _WRITER_VERSION = 1, 6
+"""Which writer a file claims: ORC's in C++, in its one version, which promises the least to readers."""
+_HYBRID, _PROLEPTIC = 1, 2
+_CHUNK = 1 << 18
+_COPY_BYTES = 8 << 20
+_DICTIONARY_THRESHOLD = 0.8
+_FILE_VERSION = (0, 12)
+
+
+@dataclass(frozen=True)
+class SourceStripe:
+    """A stripe of a file that is read.
+
+    Attributes:
+        offset: Its first byte.
+        lengths: Bytes of its index, its data and its footer.
+        rows: Its rows.
+        statistics: ``StripeStatistics`` as it stands in the file, None where the file has none.
+    """
+
+    offset: int
+    lengths: tuple[int, int, int]
+    rows: int
+    statistics: bytes | None
+
+    @property
+    def length(self) -> int:
+        """All bytes."""
+        return sum(self.lengths)
+
+
+class StripeSource:
+    """An ORC file whose stripes are copied or decoded. It reads no more than it is asked for.
+
+    Attributes:
+        footer: What the file says about itself.
+        stripes: Its stripes.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, length: int | None = None) -> None:
+        """``length`` where the file ends before its physical end (see :func:`~acidsql.format.tail.read_footer`).
+
+        Raises:
+            CorruptFile, UnsupportedError: As by :func:`~acidsql.format.tail.read_footer`.
+        """
+        self.name = name
+        self._file = file if length is None else io.BytesIO(_first(file, length))
+        self._tail = read_tail(self._file, name, statistics=True)
+        self.footer: OrcFooter = footer_of(self._tail, name)
+        statistics: list[bytes] = self._tail.stripe_statistics
+        infos = [read_message(bytes_of(one)) for one in self._tail.footer.get(3, [])]
+        known = statistics if len(statistics) == len(infos) else repeat(None, len(infos))
+        self.stripes = [
+            SourceStripe(
+                number_of(info, 1),
+                (number_of(info, 2), number_of(info, 3), number_of(info, 4)),
+                number_of(info, 5),
+                found,
+            )
+            for info, found in zip(infos, known, strict=True)
+        ]
+        self._arrow: orc.ORCFile | None = None
+        self._rows: pyorc.Reader | None = None
+
+    @property
+    def block_size(self) -> int:
+        """The most bytes of a chunk of compression."""
+        return number_of(self._tail.postscript, 3)
+
+    def fits(self, types: HiveType, compression: str, *, proleptic: bool) -> bool:
+        """Whether the stripes mean in another file what they mean here: names of fields may differ."""
+        return (
+            self.footer.compression == compression
+            and self.footer.proleptic == proleptic
+            and number_of(self._tail.footer, 8) == INDEX_STRIDE
+            and number_of(self._tail.postscript, 6) >= _OLDEST_WRITER
+            and 10 not in self._tail.footer  # encryption
+            and _shape([bytes_of(one) for one in self._tail.footer.get(4, [])]) == _shape(type_messages(types))
+            and all(stripe.statistics is not None for stripe in self.stripes)
+        )
+
+    def content(self, number: int) -> Iterator[bytes]:
+        """The bytes of a stripe, in pieces."""
+        stripe = self.stripes[number]
+        left = stripe.length
+        self._file.seek(stripe.offset)
+        while left:
+            piece = self._file.read(min(left, _COPY_BYTES))
+            if not piece:
+                raise CorruptFile(f"{self.name} is cut off")
+            left -= len(piece)
+            yield piece
+
+    def batch(self, number: int, columns: Sequence[int] | None = None) -> pa.RecordBatch:
+        """A stripe decoded; only some top-level columns by number where given.
+
+        Raises:
+            pa.ArrowInvalid: When a timestamp is out of Arrow's range of nanoseconds (see :meth:`rows`).
+        """
+        if self._arrow is None:
+            self._arrow = orc.ORCFile(pa.PythonFile(self._file, mode="r"))
+        wanted = None if columns is None else list(columns)
+        return self._arrow.read_stripe(number, columns=wanted)
+
+    def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
+        """A stripe's rows as the stored numbers (see :mod:`acidsql.format.values`): slow, but exact for every type."""
+        if self._rows is None:
+            self._rows = pyorc.Reader(self._file, converters=CONVERTERS)
+        return iter(self._rows.read_stripe(number))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _first(file: BinaryIO, length: int) -> bytes:
+    file.seek(0)
+    return file.read(length)
+
+
+class StripeFile:
+    """A new ORC file, stripe after stripe. What is written is whole once :meth:`close` has been called."""
+
+    def __init__(self, file: BinaryIO, types: Struct, *, compression: str, proleptic: bool = False) -> None:
+        """
+        Args:
+            file: The file to be written.
+            types: Types of the rows.
+            compression: ``none``, ``zlib``, ``snappy``, ``lz4`` or ``zstd``.
+            proleptic: How days before 1582 are counted in what comes.
+
+        Raises:
+            UnsupportedError: When the compression is not known.
+        """
+        if compression not in COMPRESSIONS:
+            raise UnsupportedError(
+                f"Compression {compression!r} cannot be written", hint=f"One of {list(COMPRESSIONS)}"
+            )
+        self._file = file
+        self._types = types
+        self._compression = compression
+        self._proleptic = proleptic
+        self._infos: list[bytes] = []
+        self._statistics: list[bytes] = []
+        self._at = len(MAGIC)
+        self._block_size = _CHUNK
+        self.rows = 0
+        file.write(MAGIC)
+
+    def __enter__(self) -> StripeFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what is not closed yet: after an error it is not whole."""
+        self._file.close()
+
+    def accepts(self, source: StripeSource) -> bool:
+        """Whether stripes of a file can be copied."""
+        return source.fits(self._types, self._compression, proleptic=self._proleptic)
+
+    def copy(self, source: StripeSource, number: int) -> None:
+        """Append a stripe of a file that :meth:`accepts` says yes to, byte by byte."""
+        stripe = source.stripes[number]
+        for piece in source.content(number):
+            self._file.write(piece)
+        fields = zip((1, 2, 3, 4, 5), (self._at, *stripe.lengths, stripe.rows), strict=True)
+        self._infos.append(write_message(fields))
+        self._statistics.append(stripe.statistics or b"")
+        self._block_size = max(self._block_size, source.block_size)
+        self._at += stripe.length
+        self.rows += stripe.rows
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> list[int]:
+        """Encode rows as one stripe, or as more where they are many; the rows of each.
+
+        The batches have the file's columns in its order, char padded, days and seconds as the calendar of the file
+        counts them, and no timestamp that :func:`encodes_exactly` says no to.
+        """
+        made = io.BytesIO()
+        with orc.ORCWriter(
+            made,
+            compression="uncompressed" if self._compression == "none" else self._compression,
+            compression_block_size=_CHUNK,
+            row_index_stride=INDEX_STRIDE,
+            dictionary_key_size_threshold=_DICTIONARY_THRESHOLD,
+        ) as writer:
+            for batch in batches:
+                writer.write(pa.Table.from_batches([batch]))
+        return self._append(made)
+
+    def write_rows(self, rows: Iterable[tuple[Any, ...]]) -> list[int]:
+        """Encode rows of stored numbers, as :meth:`StripeSource.rows` gives them; the rows of each stripe."""
+        made = io.BytesIO()
+        writer = pyorc.Writer(
+            made, pyorc_type(self._types), compression=COMPRESSIONS[self._compression], converters=CONVERTERS
+        )
+        writer.writerows(rows)
+        writer.close()
+        return self._append(made)
+
+    def _append(self, made: io.BytesIO) -> list[int]:
+        source = StripeSource(made, "what was just encoded")
+        for number in range(len(source.stripes)):
+            self.copy(source, number)
+        return [stripe.rows for stripe in source.stripes]
+
+    def close(self, metadata: Mapping[str, bytes]) -> None:
+        """Write the tail: statistics of the stripes, footer with types, statistics of the file and user metadata."""
+        stripes = self._packed(write_message((1, one) for one in self._statistics))
+        self._file.write(stripes)
+        types = type_messages(self._types)
+        columns = [
+            merged([_column(read_message(one), number) for one in self._statistics]) for number in range(len(types))
+        ]
+        footer = write_message(
+            [
+                (1, len(MAGIC)),
+                (2, self._at),
+                *((3, info) for info in self._infos),
+                *((4, one) for one in types),
+                *((5, write_message([(1, key.encode()), (2, value)])) for key, value in metadata.items()),
+                (6, self.rows),
+                *((7, one) for one in columns),
+                (8, INDEX_STRIDE),
+                (9, _WRITER),
+                (11, _PROLEPTIC if self._proleptic else _HYBRID),
+            ]
+        )
+        packed = self._packed(footer)
+        self._file.write(packed)
+        postscript = write_message(
+            [
+                (1, len(packed)),
+                (2, COMPRESSION_CODES.index(self._compression)),
+                (3, self._block_size),
+                *((4, number) for number in _FILE_VERSION),
+                (5, len(stripes)),
+                (6, _WRITER_VERSION),
+                (8000, MAGIC),
+            ]
+        )
+        self._file.write(postscript + bytes([len(postscript)]))
+        self._file.close()
+
+    def _packed(self, data: bytes) -> bytes:
+        """Chunks as readers of the file's compression expect them; those of other codecs than zlib hold plain bytes."""
+        if self._compression == "none":
+            return data
+        made = bytearray()
+        for start in range(0, len(data), self._block_size):
+            piece = data[start : start + self._block_size]
+            packed = _deflated(piece) if self._compression == "zlib" else piece
+            is_plain = len(packed) >= len(piece)
+            chunk = piece if is_plain else packed
+            made += (len(chunk) << 1 | is_plain).to_bytes(3, "little") + chunk
+        return bytes(made)
+
+
+def _deflated(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+def _column(statistics: dict[int, list[int | bytes]], number: int) -> bytes:
+    return bytes_of(statistics[1][number])
+
+
+# --- what Arrow cannot carry -----------------------------------------------------------------------------------------
+
+
+def encodes_exactly(array: pa.Array) -> bool:
+    """Whether :meth:`StripeFile.write` keeps each value.
+
+    Arrow's writer stores fractions of seconds before 1970 wrongly, as a negative number of nanoseconds.
+    """
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        ticks = np.asarray(array.cast(pa.int64()).fill_null(0))
+        per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        return not bool(np.any((ticks < 0) & (ticks % per_second != 0)))
+    return all(encodes_exactly(below) for below in _below(array))
+
+
+def counts_alike(array: pa.Array) -> bool:
+    """Whether no day in a column is before 1582-10-15: the same number then is the same day in both calendars."""
+    kind = array.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        per_day = 1 if pa.types.is_date(kind) else SECONDS_PER_DAY * 10**9
+        ticks = np.asarray(array.cast(pa.int32() if per_day == 1 else pa.int64()).fill_null(0))
+        return not bool(np.any(ticks // per_day < REFORM_DAY))
+    return all(counts_alike(below) for below in _below(array))
+
+
+def _below(array: pa.Array) -> list[pa.Array]:
+    """The arrays inside of one."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return list(array.flatten())
+    if pa.types.is_list(kind):
+        return [array.flatten()]
+    return [array.keys, array.items] if pa.types.is_map(kind) else []
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+_KIND_NUMBERS = {name: number for number, name in PRIMITIVE_KINDS.items()}
+
+
+def type_messages(root: HiveType) -> list[bytes]:
+    """A type and all below it as the footer of a file lists them."""
+    made: list[bytes] = []
+    _add_type(root, made)
+    return made
+
+
+def _add_type(t: HiveType, made: list[bytes]) -> None:
+    place = len(made)
+    made.append(b"")
+    fields: list[tuple[int, int | bytes]] = []
+    below: list[HiveType] = []
+    if isinstance(t, Primitive):
+        fields.append((1, _KIND_NUMBERS[t.name]))
+    elif isinstance(t, Decimal):
+        fields += [(1, DECIMAL), (5, t.precision), (6, t.scale)]
+    elif isinstance(t, Char | Varchar):
+        fields += [(1, CHAR if isinstance(t, Char) else VARCHAR), (4, t.length)]
+    elif isinstance(t, Array):
+        fields.append((1, LIST))
+        below = [t.element]
+    elif isinstance(t, Map):
+        fields.append((1, MAP))
+        below = [t.key, t.value]
+    else:
+        fields.append((1, STRUCT))
+        below = [child for _, child in t.fields]
+    for child in below:
+        fields.append((2, len(made)))
+        _add_type(child, made)
+    if isinstance(t, Struct):
+        fields += [(3, name.encode()) for name, _ in t.fields]
+    if t == Primitive(LOCAL_TIMESTAMP):  # without it Spark fails at the column (OrcUtils.toCatalystSchema)
+        fields.append((7, write_message([(1, b"spark.sql.catalyst.type"), (2, b"timestamp")])))
+    made[place] = write_message(fields)
+
+
+def _shape(types: Sequence[bytes]) -> list[tuple[Any, ...]]:
+    """What types say but for names and attributes."""
+    found = [read_message(one) for one in types]
+    return [(*(number_of(one, f) for f in (1, 4, 5, 6)), *numbers_of(one.get(2, []))) for one in found]
+
+
+def same_shape(one: HiveType, other: HiveType) -> bool:
+    """Whether two types are the same but for the names of fields."""
+    return _shape(type_messages(one)) == _shape(type_messages(other))
+
+
+def arrow_type(t: HiveType) -> pa.DataType:
+    """The type that Arrow's reader gives to a column."""
+    if isinstance(t, Decimal):
+        return pa.decimal128(t.precision, t.scale)
+    if isinstance(t, Char | Varchar):
+        return pa.string()
+    if isinstance(t, Array):
+        return pa.list_(arrow_type(t.element))
+    if isinstance(t, Map):
+        return pa.map_(arrow_type(t.key), arrow_type(t.value))
+    if isinstance(t, Struct):
+        return pa.struct([pa.field(name, arrow_type(field)) for name, field in t.fields])
+    if t.name == LOCAL_TIMESTAMP:
+        return pa.timestamp("ns", "UTC")
+    return pa.timestamp("ns") if t.name == "timestamp" else LEAVES[t.name]
