@@ -10,7 +10,7 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-random test-hive bench bench-hive lint format clean
+.PHONY: help java venv demo test test-fast test-faults test-random test-hive bench bench-hive lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ lint: $(VENV)/.dev ## ruff, mypy and the contract of the rooms
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 	@$(VENV)/bin/lint-imports
+
+settings: $(VENV)/.package ## write SETTINGS.md anew
+	@$(PY) docs/settings_table.py
 
 format: $(VENV)/.dev ## bring the code into the house's form
 	@$(PY) -m ruff check --fix .

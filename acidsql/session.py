@@ -271,6 +271,32 @@ def start_spark(
     return builder.getOrCreate()
 
 
+def attach_files(spark: SparkSession) -> None:
+    """Reach all file systems that are not local through the Hadoop of a Spark session."""
+    fs.attach(spark._jvm, lambda: spark._jsparkSession.sessionState().newHadoopConf())
+
+
+def open_store(
+    warehouse: str | os.PathLike[str] | None, metastore: str | None, settings: Settings
+) -> tuple[Metastore, str]:
+    """Open the store that :func:`connect` would, and tell the directory of the ``default`` database.
+
+    Raises:
+        InvalidValue, MetastoreError, StorageError: As :func:`connect`.
+        UnsupportedError: When the warehouse is not local, and there is no Spark to reach it.
+    """
+    hive = is_hive_metastore(metastore)
+    if hive and warehouse is not None:
+        raise InvalidValue("A Hive Metastore says itself where its warehouse is: give one or the other")
+    root = "" if hive else _own_warehouse(warehouse, metastore)
+    store = open_metastore(metastore or f"sqlite:///{fs.join(root, STORE_NAME)}", settings, warehouse=root)
+    try:
+        return store, root or store.get_database(DEFAULT_DATABASE).location
+    except BaseException:
+        store.close()
+        raise
+
+
 def _own_warehouse(warehouse: str | os.PathLike[str] | None, metastore: str | None) -> str:
     """The directory of the ``default`` database, made where it is not there."""
     filesystem, root = fs.resolve(fs.qualify(os.fspath(warehouse or DEFAULT_WAREHOUSE)))
@@ -309,20 +335,14 @@ def connect(
         InvalidValue: When a setting is unknown or has a value that it cannot have.
     """
     parsed = Settings(settings)
-    hive = is_hive_metastore(metastore)
-    if hive and warehouse is not None:
+    if is_hive_metastore(metastore) and warehouse is not None:  # before Spark is started
         raise InvalidValue("A Hive Metastore says itself where its warehouse is: give one or the other")
     active = SparkSession.getActiveSession() if spark is None else spark
     session = active or start_spark(warehouse)  # first of all: it has the keys to all file systems that are not local
-    store: Metastore | None = None
     try:
-        fs.attach(session._jvm, lambda: session._jsparkSession.sessionState().newHadoopConf())
-        root = "" if hive else _own_warehouse(warehouse, metastore)
-        store = open_metastore(metastore or f"sqlite:///{fs.join(root, STORE_NAME)}", parsed, warehouse=root)
-        home = root or store.get_database(DEFAULT_DATABASE).location
+        attach_files(session)
+        store, home = open_store(warehouse, metastore, parsed)
     except BaseException:
-        if store is not None:
-            store.close()
         if active is None:
             session.stop()
         raise

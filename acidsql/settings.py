@@ -80,6 +80,7 @@ def _choice(*allowed: str) -> Callable[[str], str]:
             raise ValueError(" or ".join(allowed))
         return text.lower()
 
+    parse.__doc__ = ", ".join(allowed)
     return parse
 
 
@@ -104,6 +105,24 @@ def _setting(name: str, parse: Callable[[str], T], default: str, doc: str) -> Se
 
 TXN_TIMEOUT = _setting(
     "hive.txn.timeout", parse_seconds, "300s", "A transaction or lock without a heartbeat for this long is timed out."
+)
+MAX_OPEN_BATCH = _setting(
+    "hive.txn.max.open.batch",
+    _at_least_one,
+    "1000",
+    "At most so many transactions are opened by one call; who asks for more gets so many.",
+)
+_setting(
+    "hive.txn.heartbeat.threadpool.size",
+    _at_least_one,
+    "5",
+    "None: a session sends all its heartbeats from one thread, in one call. Taken for Hive's sake.",
+)
+_setting(
+    "hive.timedout.txn.reaper.start",
+    parse_seconds,
+    "100s",
+    "None: the compactor's first round of hive.timedout.txn.reaper.interval comes at once. Taken for Hive's sake.",
 )
 MAX_OPEN_TXNS = _setting(
     "hive.max.open.txns", _count, "100000", "Opening a transaction beyond this many open ones is refused."
@@ -150,12 +169,6 @@ SNAPSHOT_RETRIES = _setting(
 LOCK_PARTITIONS = _setting(
     "hive.locks.max.partitions", _count, "1000", "A statement over more partitions than this locks the whole table."
 )
-COMPACTION_LAYOUT = _setting(
-    "acidsql.layout",
-    _choice("hive3", "hive4"),
-    "hive3",
-    "Names of compacted directories: hive3 without, hive4 with the visibility suffix _v<txn>.",
-)
 INITIATOR_ON = _setting(
     "hive.compactor.initiator.on",
     parse_bool,
@@ -200,6 +213,12 @@ DELTA_PCT_THRESHOLD = _setting(
     _share,
     "0.1",
     "Deltas larger than this part of the base: a major compaction is due.",
+)
+_setting(
+    "hive.compactor.max.num.delta",
+    _at_least_one,
+    "500",
+    "None: a compaction takes on all deltas that there are. Taken for Hive's sake.",
 )
 ABORTED_TXN_THRESHOLD = _setting(
     "hive.compactor.abortedtxn.threshold",
@@ -309,6 +328,13 @@ COMPACTION_LAYOUT = _setting(
     "hive3",
     "How compacted directories are called on the embedded store: base_N and delta_min_max, which every engine reads, or"
     " with _v<transaction>, as Hive 4 does. On a Hive Metastore always the latter.",
+)
+AUTO_COMPACTION = _setting(
+    "acidsql.compactor.auto",
+    parse_bool,
+    "false",
+    "true: a thread of the session looks now and then, after a commit, whether a compaction of what was written is due,"
+    " and carries it out. On a Hive Metastore its own initiator does so.",
 )
 COMPACTION_SPARK_SIZE = _setting(
     "acidsql.compactor.spark.size",

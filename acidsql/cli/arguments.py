@@ -14,6 +14,18 @@ FORMATS = ("table", "csv", "tsv", "json")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+_WAREHOUSE = click.option(
+    "--warehouse", metavar="PATH", help="Directory of the default database; if not given, ./warehouse."
+)
+_METASTORE = click.option(
+    "--metastore",
+    metavar="URL",
+    help="Catalog and transactions: thrift://host:9083 (a Hive Metastore) or SQLite; if not given, a file in the"
+    " warehouse.",
+)
+_CONF = click.option(
+    "--conf", multiple=True, metavar="NAME=VALUE", help="A setting; a name that begins with 'spark.' is Spark's."
+)
 _SCRIPT_OPTIONS = (
     click.option("-e", "texts", multiple=True, metavar="SQL", help="Run statements, parted by ';', and leave."),
     click.option(
@@ -33,17 +45,10 @@ _SCRIPT_OPTIONS = (
         metavar="NAME=VALUE",
         help="Value of ${NAME} and ${hivevar:NAME} in statements.",
     ),
-    click.option("--warehouse", metavar="PATH", help="Directory of the default database; if not given, ./warehouse."),
-    click.option(
-        "--metastore",
-        metavar="URL",
-        help="Catalog and transactions: thrift://host:9083 (a Hive Metastore) or SQLite; if not given, a file in the"
-        " warehouse.",
-    ),
+    _WAREHOUSE,
+    _METASTORE,
     click.option("--database", metavar="NAME", help="The current database at the start."),
-    click.option(
-        "--conf", multiple=True, metavar="NAME=VALUE", help="A setting; a name that begins with 'spark.' is Spark's."
-    ),
+    _CONF,
     click.option(
         "--format",
         "format_name",
@@ -57,6 +62,13 @@ _SCRIPT_OPTIONS = (
 def script_options(command: _Command) -> _Command:
     """Give a command the options that say what to run, where, and how to print it."""
     for option in reversed(_SCRIPT_OPTIONS):
+        command = option(command)
+    return command
+
+
+def place_options(command: _Command) -> _Command:
+    """Give a command the options that say where the tables are."""
+    for option in (_CONF, _METASTORE, _WAREHOUSE):
         command = option(command)
     return command
 

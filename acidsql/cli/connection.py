@@ -32,12 +32,21 @@ class Connection:
     database: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def for_spark(self) -> dict[str, str]:
+        """Spark's settings."""
+        return {k: v for k, v in self.conf.items() if k.startswith(SPARK_PREFIX)}
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Those of acidsql."""
+        return {k: v for k, v in self.conf.items() if not k.startswith(SPARK_PREFIX)}
+
 
 @contextmanager
 def open_session(connection: Connection, spark: SparkSession | None = None) -> Iterator[AcidSession]:
     """The session that the command line asks for, closed at the end."""
-    for_spark = {k: v for k, v in connection.conf.items() if k.startswith(SPARK_PREFIX)}
-    settings = {k: v for k, v in connection.conf.items() if not k.startswith(SPARK_PREFIX)}
+    for_spark, settings = connection.for_spark, connection.settings
     started = None
     if spark is None and (connection.master or for_spark):
         spark = started = start_spark(connection.warehouse, master=connection.master, conf=for_spark)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import acidsql
-from acidsql.cli.arguments import format_of, parse_pairs, script_options, scripts_of
+from acidsql.cli.arguments import format_of, parse_pairs, place_options, script_options, scripts_of
 from acidsql.errors import AcidError
 
 
@@ -51,6 +51,39 @@ def _run(
     if not scripts and sys.stdin.isatty():
         return run_shell(connection, values, printing)
     return start(connection, scripts or [sys.stdin.read() + "\n"], values, printing)
+
+
+@main.command()
+@place_options
+@click.option("--once", is_flag=True, help="Do one round, print what was done, and leave.")
+@click.option("--spark/--no-spark", default=True, help="Whether to start Spark (Java) where it is needed.")
+@click.pass_context
+def compactor(
+    context: click.Context,
+    /,
+    warehouse: str | None,
+    metastore: str | None,
+    conf: tuple[str, ...],
+    once: bool,
+    spark: bool,
+) -> None:
+    """Compact tables, and remove what nobody needs any more, until SIGTERM or Ctrl-C.
+
+    A compaction under way is finished before it leaves; a second signal ends it at once. Any number of compactors may
+    run on one store, on any number of machines. Spark is started only where it is needed: for large compactions, for
+    files of an old schema, and for file systems that are not local.
+    """
+    from acidsql.cli.compactor import run_compactor
+    from acidsql.cli.connection import Connection
+
+    outer = context.find_root().params  # acidsql --warehouse PATH compactor
+    found = Connection(
+        warehouse or outer["warehouse"],
+        metastore or outer["metastore"],
+        outer["master"],
+        conf=parse_pairs([*outer["conf"], *conf], "--conf"),
+    )
+    sys.exit(run_compactor(found, once=once, with_spark=spark))
 
 
 @main.command()

@@ -13,6 +13,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explained, TargetRead
 from acidsql.commands.partitions import one_partition, spec_values, whole_name
 from acidsql.commands.places import at
+from acidsql.compactor.ordering import sort_items
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -29,7 +30,7 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.partition_names import partition_name
-from acidsql.plan.snapshot import partition_names
+from acidsql.plan.snapshot import partition_names, row_type_of
 from acidsql.plan.views import Views
 from acidsql.settings import COMPACTION_WAIT, CONCATENATE_NO_WAIT
 from acidsql.sql.statements import Compact, Concatenate, PartitionSpec, ShowCompactions, Span, Text
@@ -152,6 +153,11 @@ class CompactCommand:
                     span, AnalysisError(f"{words} belongs to a 'rebalance' compaction, not to '{type.name.lower()}'")
                 )
         self._check_version(type)
+        if s.order_by is not None and self.env.metastore.version is None:  # Hive's worker may know how to order by more
+            try:
+                sort_items(s.order_by.text, row_type_of(table), [key.name for key in table.partition_keys])
+            except AcidError as e:
+                raise at(s.order_by, e) from e
 
     @property
     def _is_old(self) -> bool:
@@ -196,28 +202,45 @@ class CompactCommand:
         return f"Compaction with id {response.id} finished with status: {state}"
 
     def _wait(self, id: int) -> str:
-        limit = self.env.settings.value(COMPACTION_WAIT)
-        deadline, pause = time.monotonic() + limit, FIRST_PAUSE
-        self.env.compactor.work_on(id)
-        while True:
-            found = self.env.metastore.show_compactions(CompactionFilter(id=id))
-            if not found:
-                raise self._at_table(CompactionError(f"Compaction with id {id} is not listed any more"))
-            state = found[0].state
-            if state in DONE:
-                return state
-            if state not in UNDER_WAY:
-                why = f": {found[0].error}" if found[0].error else ""
-                raise self._at_table(CompactionError(f"Compaction with id {id} finished with status: {state}{why}"))
-            if time.monotonic() >= deadline:
-                message = f"Compaction with id {id} is still {state} after {limit:g} seconds; it goes on"
-                hint = f"SHOW COMPACTIONS COMPACTIONID = {id} tells its state; {COMPACTION_WAIT.name} bounds the wait."
-                raise self._at_table(CompactionError(message, hint=hint))
-            time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
-            pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+        found = wait_for_worker(self.env, id, self.statement.table.span)
+        if found.state in DONE:
+            return found.state
+        why = f": {found.error}" if found.error else ""
+        raise self._at_table(CompactionError(f"Compaction with id {id} finished with status: {found.state}{why}"))
 
     def _at_table(self, error: AcidError) -> AcidError:
         return at(self.statement.table.span, error)
+
+
+def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
+    """Wait until a worker is done with a request: one of this session's, where no other may be there.
+
+    Args:
+        env: The session.
+        id: The request.
+        span: Where errors are marked.
+
+    Returns:
+        The entry, in whatever state it ended.
+
+    Raises:
+        CompactionError: When it is not listed any more, or takes longer than ``acidsql.compaction.wait.timeout``.
+    """
+    limit = env.settings.value(COMPACTION_WAIT)
+    deadline, pause = time.monotonic() + limit, FIRST_PAUSE
+    env.compactor.work_on(id)
+    while True:
+        found = env.metastore.show_compactions(CompactionFilter(id=id))
+        if not found:
+            raise at(span, CompactionError(f"Compaction with id {id} is not listed any more"))
+        if found[0].state not in UNDER_WAY:
+            return found[0]
+        if time.monotonic() >= deadline:
+            message = f"Compaction with id {id} is still {found[0].state} after {limit:g} seconds; it goes on"
+            hint = f"SHOW COMPACTIONS COMPACTIONID = {id} tells its state; {COMPACTION_WAIT.name} bounds the wait."
+            raise at(span, CompactionError(message, hint=hint))
+        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
+        pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
 
 
 def compact(env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> DataFrame:

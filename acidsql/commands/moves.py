@@ -26,14 +26,6 @@ from acidsql.metastore.model import Table
 from acidsql.metastore.protocol import Metastore
 
 PREFIX = "acidsql.move."
-_ONE_STEP = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs")
-"""File systems besides the local one that rename a directory in one step; object stores copy file by file."""
-
-
-def can_move(location: str) -> bool:
-    """Whether a directory can be renamed in one step where it is."""
-    path = fs.absolute(location)
-    return fs.is_local(path) or path.partition(":")[0] in _ONE_STEP
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from acidsql.commands import (
     compaction,
     create,
     describe,
+    detail,
     exchange,
     explain,
     history,
@@ -23,6 +24,7 @@ from acidsql.commands import (
     load,
     merge,
     multi_insert,
+    optimize,
     partitions,
     query,
     renames,
@@ -31,6 +33,7 @@ from acidsql.commands import (
     show_create,
     truncate,
     update,
+    vacuum,
     views,
 )
 from acidsql.commands.environment import Environment
@@ -88,6 +91,8 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.ExchangePartition: exchange.exchange_partition,
     s.Compact: compaction.compact,
     s.Concatenate: compaction.concatenate,
+    s.Optimize: optimize.optimize,
+    s.Vacuum: vacuum.vacuum,
     s.Analyze: analyze.analyze,
     s.Use: session_state.use,
     s.Set: session_state.set_value,
@@ -106,6 +111,7 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.Describe: describe.describe,
     s.DescribeDatabase: describe.describe_database,
     s.DescribeHistory: history.describe_history,
+    s.DescribeDetail: detail.describe_detail,
     s.Passthrough: passthrough,
 }
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
 from acidsql.commands.environment import Environment
-from acidsql.commands.moves import Move, can_move, forget_moves
+from acidsql.commands.moves import Move, forget_moves
 from acidsql.commands.partitions import one_partition, overlap, spec_values, whole_name
 from acidsql.commands.places import at
 from acidsql.commands.transaction import WriteTransaction, write_transaction
@@ -79,7 +79,7 @@ def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
         raise AlreadyExists(f"Unable to alter table. new table {database}.{name} already exists", code=REFUSED_BY_HIVE)
     location = table.location
     usual = fs.join(env.metastore.get_database(table.database).location, table_directory(table.name))
-    if env.metastore.version is None and _is_same(location, usual) and can_move(location):
+    if env.metastore.version is None and _is_same(location, usual) and fs.renames_in_one_step(location):
         filesystem, new = fs.resolve(fs.join(home.location, table_directory(name)))
         if filesystem.root == fs.resolve(location)[0].root:
             location = new
@@ -164,7 +164,7 @@ def _renamed_partition(
     if env.metastore.version is not None:
         return target
     usual = new_partition(table, old_name).location
-    if not (_is_same(old.location, usual) and can_move(usual)):
+    if not (_is_same(old.location, usual) and fs.renames_in_one_step(usual)):
         return replace(target, location=old.location)
     filesystem, path = fs.resolve(target.location)
     if filesystem.exists(path) and not filesystem.delete_if_empty(path):

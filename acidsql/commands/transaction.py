@@ -45,6 +45,7 @@ class WriteTransaction:
     stagings: list[Staging] = field(default_factory=list)
     _txns: ValidTxnList | None = None
     _write_ids: dict[str, int] = field(default_factory=dict)
+    _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
 
     @property
     def valid_txns(self) -> ValidTxnList:
@@ -120,12 +121,18 @@ class WriteTransaction:
         staging.publish(places)
         if not names:
             return
+        self._written.append((table, tuple(names) if table.partition_keys else (None,)))
         write_id = self.allocate_write_id(table)
         if table.partition_keys:
             metastore.add_partitions([new_partition(table, name) for name in names if name not in places])
         if dynamic is not None:
             metastore.add_dynamic_partitions(self.id, write_id, table.database, table.name, names, dynamic)
         metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
+
+    def committed(self) -> None:
+        """Tell the compactor what there is since the commit."""
+        for table, partitions in self._written:
+            self.env.compactor.wrote(table.database, table.name, partitions)
 
 
 def _essence(table: Table) -> Table:
@@ -158,6 +165,7 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
             if all(gone):
                 _forget(env, txn_id)
         raise
+    txn.committed()
 
 
 def _forget(env: Environment, txn_id: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from acidsql import fs
 from acidsql.compactor.compaction import WorkerContext, place_of
-from acidsql.errors import AcidError
+from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory
 from acidsql.metastore.model import AbortedComponent, CompactionInfo, Table
@@ -17,6 +17,9 @@ from acidsql.settings import CLEANER_DELAYED, CLEANER_MAX_RETRIES, CLEANER_RETEN
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
+
+NO_CLEANUP = "no_cleanup"
+"""A table's property, in any letter case: its obsolete files stay (Hive: ``MetaStoreUtils.isNoCleanUpSet``)."""
 
 
 class Cleaner:
@@ -42,10 +45,7 @@ class Cleaner:
         retention = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
         done = 0
         for entry in metastore.find_ready_to_clean(min_open, int(retention * 1000)):
-            try:
-                done += self._clean_compacted(entry, min_open)
-            except AcidError as e:
-                self._retry_later(entry, e.message)
+            done += self._clean_entry(entry, min_open)
         for component in metastore.aborted_components():
             try:
                 done += self._clean_aborted(component, min_open)
@@ -61,6 +61,17 @@ class Cleaner:
 
     # --- after a compaction ------------------------------------------------------------------------------------------
 
+    def _clean_entry(self, entry: CompactionInfo, min_open: int) -> bool:
+        try:
+            return self._clean_compacted(entry, min_open)
+        except SnapshotTooOld:  # a later compaction has made the first base: all is for its cleaning to remove
+            logger.info("what compaction %s of %s left goes with that of a later one", entry.id, place_of(entry))
+            self._context.metastore.mark_cleaned(entry.id, keep_aborted=True)
+            return True
+        except AcidError as e:
+            self._retry_later(entry, e.message)
+            return False
+
     def _clean_compacted(self, entry: CompactionInfo, min_open: int) -> bool:
         metastore = self._context.metastore
         table = metastore.find_table(entry.database, entry.table)
@@ -68,6 +79,9 @@ class Cleaner:
         if table is None or not locations:
             metastore.mark_cleaned(entry.id)
             return True
+        if keeps_all(table):
+            metastore.mark_refused(entry.id, f"Table {table.full_name} is marked {NO_CLEANUP}: its files stay")
+            return False
         txns, write_ids = self._seen(table, min_open)
         if entry.highest_write_id is not None:
             write_ids = write_ids.for_cleaning(entry.highest_write_id)
@@ -88,13 +102,16 @@ class Cleaner:
         """Try again after a pause that doubles; give up after some tries."""
         metastore, settings = self._context.metastore, self._context.settings
         tries = entry.retries
-        if tries >= settings.value(CLEANER_MAX_RETRIES):
-            logger.error("cleaning after compaction %s of %s failed: %s", entry.id, place_of(entry), message)
-            metastore.mark_failed(entry.id, message)
-            return
-        pause = settings.value(CLEANER_RETRY) * 2**tries
-        logger.warning("cleaning after compaction %s of %s comes later: %s", entry.id, place_of(entry), message)
-        metastore.set_cleaner_retry(entry.id, retry_at_ms=int((time.time() + pause) * 1000), message=message)
+        try:
+            if tries >= settings.value(CLEANER_MAX_RETRIES):
+                logger.error("cleaning after compaction %s of %s failed: %s", entry.id, place_of(entry), message)
+                metastore.mark_failed(entry.id, message)
+                return
+            pause = settings.value(CLEANER_RETRY) * 2**tries
+            logger.warning("cleaning after compaction %s of %s comes later: %s", entry.id, place_of(entry), message)
+            metastore.set_cleaner_retry(entry.id, retry_at_ms=int((time.time() + pause) * 1000), message=message)
+        except CompactionError as e:
+            logger.info("compaction %s of %s was cleaned meanwhile: %s", entry.id, place_of(entry), e.message)
 
     # --- after an aborted transaction --------------------------------------------------------------------------------
 
@@ -105,14 +122,16 @@ class Cleaner:
         if table is None:
             metastore.forget_aborted(*place, component.write_ids)
             return True
+        if keeps_all(table):
+            return False
         txns, write_ids = self._seen(table, min_open)
         known = component.write_ids.intersection(write_ids.aborted_ids)
         kept = False
         for location in {*self._locations(table, component.partition), *self._unregistered(table, component.partition)}:
             state = self._state(table, location, write_ids, txns)
-            self._remove(location, [path for path in state.aborted if _write_ids_of(path) <= known])
+            self._remove(location, [path for path in state.aborted if write_ids_of(path) <= known])
             left = self._state(table, location, write_ids, txns)
-            kept |= left.has_partial_aborts or any(_write_ids_of(path) & component.write_ids for path in left.aborted)
+            kept |= left.has_partial_aborts or any(write_ids_of(path) & component.write_ids for path in left.aborted)
         if not kept and known == component.write_ids:
             metastore.forget_aborted(*place, component.write_ids)
         return not kept
@@ -127,7 +146,7 @@ class Cleaner:
             for entry in filesystem.list(path):
                 name = parse_directory(entry.name) if entry.is_dir else None
                 if name is not None and name.visibility_txn in gone:
-                    filesystem.delete(entry.path)
+                    self._remove(location, [entry.path])
         for txn in gone:
             metastore.forget_txn_components(txn)
         return bool(gone)
@@ -188,15 +207,22 @@ class Cleaner:
         return removed
 
     def _sweep(self, location: str, oldest: float) -> int:
+        stale = self._stale_staging(location, oldest)
+        self._remove(location, stale)
+        return len(stale)
+
+    def _stale_staging(self, location: str, oldest: float) -> list[str]:
+        """Staging directories in which nothing was written since, in seconds since 1970."""
         filesystem, path = fs.resolve(location)
-        stale = [
+        return [
             entry.path
             for entry in filesystem.list(path)
             if entry.name.startswith(STAGING_PREFIX) and _newest(filesystem, entry) < oldest * 1e9
         ]
-        for one in stale:
-            filesystem.delete(one)
-        return len(stale)
+
+
+def keeps_all(table: Table) -> bool:
+    return any(k.lower() == NO_CLEANUP and v.strip().lower() == "true" for k, v in table.parameters.items())
 
 
 def _newest(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
@@ -206,7 +232,7 @@ def _newest(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
     return max([entry.modified_ns, *(_newest(filesystem, below) for below in filesystem.list(entry.path))])
 
 
-def _write_ids_of(path: str) -> frozenset[int]:
+def write_ids_of(path: str) -> frozenset[int]:
     """The write ids in a directory's name; none for one of a compactor whose transaction was aborted."""
     name = parse_directory(path.rstrip("/").rpartition("/")[2])
     if name is None or name.visibility_txn:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -33,6 +34,7 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.target import compression_of
 from acidsql.settings import COMPACTION_LAYOUT, COMPACTION_SPARK_SIZE, Settings
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class WorkerContext:
         host: The machine, as SHOW COMPACTIONS names it.
         user: Whom SHOW TRANSACTIONS names.
         spark: For large compactions; None to do all in this process.
+        start_spark: Starts it when it is needed first, where there is none yet.
     """
 
     metastore: Metastore
@@ -60,6 +63,15 @@ class WorkerContext:
     host: str
     user: str
     spark: SparkSession | None = None
+    start_spark: Callable[[], SparkSession] | None = None
+    _starting: threading.Lock = field(default_factory=threading.Lock)
+
+    def needed_spark(self) -> SparkSession | None:
+        """Spark, started now where that was put off; None where all is to be done in this process."""
+        with self._starting:
+            if self.spark is None and self.start_spark is not None:
+                self.spark = self.start_spark()
+            return self.spark
 
 
 class RefusedError(AcidError):
@@ -79,6 +91,9 @@ class Compaction:
     for any reader, as all that is in it was committed before.
     """
 
+    _marks_bases = True
+    """Whether bases say of themselves that they are compacted, where their names do not."""
+
     def __init__(
         self,
         context: WorkerContext,
@@ -95,8 +110,9 @@ class Compaction:
         self._txn_id = txn_id
         self._location = table.location if partition is None else partition.location
         self._fs, self._path = fs.resolve(self._location)
-        is_ours = context.metastore.version is None
-        self._layout = Layout(context.settings.value(COMPACTION_LAYOUT)) if is_ours else Layout.HIVE4
+        self._layout = Layout(context.settings.value(COMPACTION_LAYOUT))
+        if context.metastore.version is not None or not fs.renames_in_one_step(self._location):
+            self._layout = Layout.HIVE4  # in that of Hive 3 a reader would see a directory that is half there
         self._footers: dict[str, OrcFooter] = {}
         self.leaves_nothing = True
         """Whether all that was written is gone again after an error."""
@@ -110,22 +126,32 @@ class Compaction:
             CompactionError: When another worker has done it already.
         """
         metastore = self._context.metastore
-        if self._entry.type is CompactionType.REBALANCE:
-            raise RefusedError("A rebalance compaction is not carried out by this version")
-        txns = metastore.get_valid_txns(self._txn_id)
-        [found] = metastore.get_valid_write_ids([self._table.full_name], txns)
+        txns, found = self._snapshot()
         write_ids = found.for_compaction()
-        top = write_ids.high_watermark
+        top = self._highest(write_ids)
         metastore.update_compactor_state(self._entry.id, self._txn_id, top, worker=self._worker)
         state = acid_state(self._fs, self._path, write_ids, txns, any_file_name=self._table.is_insert_only)
         done = Rewritten()
-        if is_enough(state, self._entry.type):
+        if self._is_enough(state):
             types, compression = row_type_of(self._table), compression_of(self._table)
             done = self._write(Subject(state, write_ids, types, compression, self._table.is_full_acid, self._footer))
         elif not (state.obsolete or state.aborted):
             raise RefusedError(NOTHING_TO_DO)
         metastore.mark_compacted(self._entry.id, worker=self._worker)
         return done
+
+    def _snapshot(self) -> tuple[ValidTxnList, ValidWriteIdList]:
+        """What is committed now."""
+        txns = self._context.metastore.get_valid_txns(self._txn_id)
+        [found] = self._context.metastore.get_valid_write_ids([self._table.full_name], txns)
+        return txns, found
+
+    def _highest(self, write_ids: ValidWriteIdList) -> int:
+        """The write id up to which the new directory replaces what is there."""
+        return write_ids.high_watermark
+
+    def _is_enough(self, state: AcidState) -> bool:
+        return is_enough(state, self._entry.type)
 
     def _footer(self, file: AcidFile) -> OrcFooter:
         return self._footer_at(file.path, file.length if file.is_prefix else None)
@@ -138,9 +164,7 @@ class Compaction:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def _write(self, subject: Subject) -> Rewritten:
-        directories = plan(subject, self._entry.type, self._layout, self._txn_id)
-        if needs_one_rename(directories, self._layout):
-            directories = plan(subject, CompactionType.MAJOR, self._layout, self._txn_id)
+        directories = self._planned(subject)
         staging = fs.join(self._path, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
         published: list[str] = []
         try:
@@ -149,11 +173,23 @@ class Compaction:
             for directory in directories:
                 self._publish(staging, str(directory.name), published)
         except BaseException:
-            self._remove(*published, staging)
+            # What is seen from the rename on may have been chosen by a reader, or be another worker's: it is whole.
+            self._remove(*([] if self._is_seen_at_once else published), staging)
             raise
         self.leaves_nothing = self._layout is Layout.HIVE3  # whose names do not hang on the transaction
         self._remove(staging)
         return done
+
+    @property
+    def _is_seen_at_once(self) -> bool:
+        """Whether readers see a directory from its rename on, before the commit."""
+        return self._layout is Layout.HIVE3 and self._marks_bases
+
+    def _planned(self, subject: Subject) -> list[NewDirectory]:
+        directories = plan(subject, self._entry.type, self._layout, self._txn_id)
+        if needs_one_rename(directories, self._layout):
+            return plan(subject, CompactionType.MAJOR, self._layout, self._txn_id)
+        return directories
 
     def _remove(self, *paths: str) -> None:
         """What stays is invisible, or of an aborted transaction: the cleaner's."""
@@ -171,16 +207,11 @@ class Compaction:
         published.append(target)  # before the rename: an error of it does not tell whether it was done
         self._fs.rename(fs.join(staging, name), target)
 
-    def _fill(self, subject: Subject, directories: Sequence[NewDirectory], staging: str) -> Rewritten:
+    def _fill(self, subject: Subject, directories: list[NewDirectory], staging: str) -> Rewritten:
         """Write the directories below the staging directory."""
         tasks: list[Task] = []
         for directory in directories:
-            path = fs.join(staging, str(directory.name))
-            self._fs.mkdirs(path)
-            if subject.is_full_acid:
-                self._fs.write_bytes(fs.join(path, ACID_VERSION_FILE), ACID_VERSION)
-            if isinstance(directory.name, BaseName) and self._layout is Layout.HIVE3:
-                self._fs.write_bytes(fs.join(path, METADATA_FILE), _COMPACTED)
+            path = self._new_directory(subject, directory, staging)
             tasks += tasks_of(self._converted(subject, directory, staging), path)
         self._context.metastore.set_job_id(self._entry.id, self._job, worker=self._worker)
         made = run_tasks(tasks, self._spark_for(subject.state), self._job)
@@ -191,6 +222,16 @@ class Compaction:
             self._keep_one_file(subject, directory, fs.join(staging, str(directory.name)))
         return sum(made, Rewritten())
 
+    def _new_directory(self, subject: Subject, directory: NewDirectory, staging: str) -> str:
+        """A directory below the staging directory, with all but its data files."""
+        path = fs.join(staging, str(directory.name))
+        self._fs.mkdirs(path)
+        if subject.is_full_acid:
+            self._fs.write_bytes(fs.join(path, ACID_VERSION_FILE), ACID_VERSION)
+        if isinstance(directory.name, BaseName) and self._layout is Layout.HIVE3 and self._marks_bases:
+            self._fs.write_bytes(fs.join(path, METADATA_FILE), _COMPACTED)
+        return path
+
     def _converted(self, subject: Subject, directory: NewDirectory, staging: str) -> NewDirectory:
         """The directory made of files with the table's present types: those with others are copied first."""
         rewrites = []
@@ -200,7 +241,7 @@ class Compaction:
                 footer = self._footer_at(file.path, file.length)
                 if needs_conversion(footer, subject.row_type):
                     target = fs.join(staging, "converted", uuid.uuid4().hex)
-                    convert(self._context.spark, file.path, footer, subject.row_type, target)
+                    convert(self._context.needed_spark(), file.path, footer, subject.row_type, target)
                     file = replace(file, path=target, length=None)
                 inputs.append(file)
             rewrites.append(replace(work, inputs=tuple(inputs)))
@@ -216,9 +257,8 @@ class Compaction:
 
     def _spark_for(self, state: AcidState) -> SparkSession | None:
         """Spark, where there is much to read and its workers can reach the files: they have no Hadoop of ours."""
-        spark = self._context.spark
-        if spark is None or not fs.is_local(self._location):
+        if not fs.is_local(self._location):
             return None
         files = [f for directory in (*state.data_directories, *state.delete_deltas) for f in directory.files]
         size = sum(f.length for f in (*files, *state.originals))
-        return spark if size > self._context.settings.value(COMPACTION_SPARK_SIZE) else None
+        return self._context.needed_spark() if size > self._context.settings.value(COMPACTION_SPARK_SIZE) else None

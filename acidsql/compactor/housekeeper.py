@@ -7,6 +7,7 @@ import time
 
 from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.compaction import WorkerContext
+from acidsql.compactor.processes import give_back_of_the_dead
 from acidsql.settings import STAGING_SWEEP, WORKER_TIMEOUT
 
 logger = logging.getLogger(__name__)
@@ -16,7 +17,7 @@ class Housekeeper:
     """Hive's ``AcidHouseKeeperService``, ``AcidTxnCleanerService``, ``CompactionHouseKeeperService`` in one.
 
     1. Abort transactions whose heartbeats stopped, and release their locks.
-    2. Give compactions back to the queue whose workers did not finish in time.
+    2. Give compactions back to the queue whose workers on this host are dead, or did not finish in time.
     3. Forget old entries of the history, ended transactions that left nothing, and write ids that nobody can ask for.
     4. Now and then remove staging directories of writers that died.
     """
@@ -32,6 +33,7 @@ class Housekeeper:
         aborted = metastore.time_out_txns()
         if aborted:
             logger.info("timed out: transactions %s", ", ".join(map(str, aborted)))
+        give_back_of_the_dead(metastore, self._context.host)
         given_back = metastore.revoke_timed_out_workers(int(settings.value(WORKER_TIMEOUT) * 1000))
         if given_back:
             logger.warning("%s compactions were not finished in time, and are in the queue again", given_back)

@@ -100,13 +100,14 @@ class Initiator:
         )
         for candidate in candidates:
             try:
-                asked += self._ask(candidate)
+                asked += self.ask(candidate)
             except AcidError as e:  # one table that cannot be read must not keep the others waiting
                 logger.warning("%s could not be looked at for compaction: %s", _name(candidate), e)
                 self._did_not_initiate(candidate, e.message)
         return asked
 
-    def _ask(self, candidate: CompactionCandidate) -> bool:
+    def ask(self, candidate: CompactionCandidate) -> bool:
+        """Ask for the compaction that is due of one table or partition, if one is; whether it did."""
         context, metastore = self._context, self._context.metastore
         table = metastore.find_table(candidate.database, candidate.table)
         if table is None or not table.is_transactional or opts_out(table.parameters):

@@ -12,9 +12,10 @@ from enum import Enum
 
 from acidsql.format.delete_set import reach
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState
+from acidsql.format.inputs import InputFile, Original
 from acidsql.format.names import MIN_LONG, BaseName, DeltaName, original_file
 from acidsql.format.originals import number_originals
-from acidsql.format.rewrite import InputFile, Original, Rewrite
+from acidsql.format.rewrite import Rewrite
 from acidsql.format.tail import OrcFooter
 from acidsql.fs import join
 from acidsql.metastore.model import CompactionType

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
 from acidsql import fs
 from acidsql.compactor.plan import NewDirectory
 from acidsql.format.rewrite import Rewrite, Rewritten, rewrite_deletes, rewrite_rows
+from acidsql.format.spread import Share, write_share
 
 _THREADS = 4
 """Files that one process writes at the same time: most of the work is done outside of Python's lock."""
@@ -36,6 +38,26 @@ class Task:
         return (rewrite_deletes if self.holds_deletes else rewrite_rows)(filesystem, self.work)
 
 
+@dataclass(frozen=True)
+class ShareTask:
+    """One file of a rebalance compaction."""
+
+    share: Share
+
+    def run(self) -> Rewritten:
+        """Write it."""
+        filesystem, _ = fs.resolve(self.share.target)
+        return write_share(filesystem, self.share)
+
+
+class FileTask(Protocol):
+    """What writes one file."""
+
+    def run(self) -> Rewritten:
+        """Write it."""
+        ...
+
+
 def tasks_of(directory: NewDirectory, path: str) -> list[Task]:
     """The files of a new directory that is written at a path."""
     return [
@@ -43,7 +65,7 @@ def tasks_of(directory: NewDirectory, path: str) -> list[Task]:
     ]
 
 
-def run_tasks(tasks: Sequence[Task], spark: SparkSession | None, job_name: str) -> list[Rewritten]:
+def run_tasks(tasks: Sequence[FileTask], spark: SparkSession | None, job_name: str) -> list[Rewritten]:
     """Run tasks, several at a time.
 
     Args:
@@ -53,11 +75,15 @@ def run_tasks(tasks: Sequence[Task], spark: SparkSession | None, job_name: str) 
     """
     if spark is not None and len(tasks) > 1:
         with _described(spark, job_name):
-            return spark.sparkContext.parallelize(tasks, len(tasks)).map(Task.run).collect()
+            return spark.sparkContext.parallelize(tasks, len(tasks)).map(_run).collect()
     if len(tasks) < 2:
         return [task.run() for task in tasks]
     with ThreadPoolExecutor(_THREADS, "compaction") as pool:
-        return list(pool.map(Task.run, tasks))
+        return list(pool.map(_run, tasks))
+
+
+def _run(task: FileTask) -> Rewritten:
+    return task.run()
 
 
 @contextmanager

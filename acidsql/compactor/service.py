@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from acidsql.compactor.auto import AutoCompaction
 from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.compactor.housekeeper import Housekeeper
 from acidsql.compactor.initiator import Initiator
+from acidsql.compactor.processes import process_name
 from acidsql.compactor.worker import Outcome, Worker
 from acidsql.errors import AcidError
 from acidsql.format.rewrite import Rewritten
 from acidsql.metastore.model import CompactionFilter
 from acidsql.settings import (
+    AUTO_COMPACTION,
     CHECK_INTERVAL,
     CLEANER_INTERVAL,
     CLEANER_ON,
+    DELTA_NUM_THRESHOLD,
     HOUSEKEEPER_INTERVAL,
     INITIATOR_ON,
     JOB_QUEUE,
@@ -89,10 +92,17 @@ class Compactor:
     _done: Rewritten = field(default_factory=Rewritten)
 
     def __post_init__(self) -> None:
-        self._id = f"{self.context.host}-{os.getpid()}"
+        self._id = process_name(self.context.host)
         self._cleaner = Cleaner(self.context)
         self._initiator = Initiator(self.context, self._id)
         self._housekeeper = Housekeeper(self.context, self._cleaner)
+        settings = self.context.settings
+        self._auto = AutoCompaction(self._initiator.ask, self._work_alone, lambda: settings.value(DELTA_NUM_THRESHOLD))
+
+    @property
+    def name(self) -> str:
+        """``<host>-<process>.<start>``: what the names of its workers begin with."""
+        return self._id
 
     @property
     def is_own_store(self) -> bool:
@@ -101,8 +111,12 @@ class Compactor:
 
     # --- on demand ---------------------------------------------------------------------------------------------------
 
-    def run_once(self) -> RoundResult:
-        """One round of all services, here and now: what is due is initiated, compacted, and cleaned where possible."""
+    def run_once(self, stop: threading.Event | None = None) -> RoundResult:
+        """One round of all services, here and now: what is due is initiated, compacted, and cleaned where possible.
+
+        Args:
+            stop: When it is set, no further compaction is begun.
+        """
         settings = self.context.settings
         self.context.heartbeats.end_released()  # readers of this process that are gone must not hold the cleaner up
         initiated = cleaned = 0
@@ -112,7 +126,7 @@ class Compactor:
                 initiated = self._initiator.run()
         worker = self._worker(0)
         outcomes = []
-        while (outcome := self._work(worker)) is not None:
+        while not (stop is not None and stop.is_set()) and (outcome := self._work(worker)) is not None:
             outcomes.append(outcome)
         if self.is_own_store:
             cleaned = self._cleaner.run()
@@ -129,8 +143,25 @@ class Compactor:
         while (outcome := self._work(worker)) is not None and outcome.entry.id != id:
             pass
 
+    def wrote(self, database: str, table: str, partitions: Iterable[str | None]) -> None:
+        """Be told of a commit of this session: with ``acidsql.compactor.auto`` it is looked after, in a thread.
+
+        Args:
+            database, table: What was written.
+            partitions: Names of the partitions; one None for a table without any.
+        """
+        if self.context.settings.value(AUTO_COMPACTION) and self.is_own_store:
+            self._auto.wrote(database, table, partitions)
+
+    def _work_alone(self) -> None:
+        """Work off the queue, where no worker of this session does so anyway."""
+        if not self._threads:
+            worker = self._worker(0)
+            while not self._auto.stopping.is_set() and self._work(worker) is not None:
+                pass
+
     def _worker(self, number: int) -> Worker:
-        return Worker(self.context, f"{self._id}-{number}", self.context.settings.value(JOB_QUEUE) or None)
+        return Worker(self.context, f"{self._id}.{number}", self.context.settings.value(JOB_QUEUE) or None)
 
     def _work(self, worker: Worker) -> Outcome | None:
         outcome = worker.run_one()
@@ -174,11 +205,16 @@ class Compactor:
         self._threads.append(thread)
         thread.start()
 
-    def stop(self) -> None:
-        """Stop the threads. A compaction that is under way is finished first; the queue stays."""
+    def stop(self, timeout: float | None = _STOP_SECONDS) -> None:
+        """Stop the threads. A compaction that is under way is finished first; the queue stays.
+
+        Args:
+            timeout: How many seconds to wait for that; None for as long as it takes.
+        """
         self._stop.set()
+        self._auto.stop(timeout)
         for thread in self._threads:
-            thread.join(_STOP_SECONDS)
+            thread.join(timeout)
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         for thread in self._threads:
             logger.warning("%s has not stopped yet", thread.name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from acidsql.compactor.compaction import Compaction, RefusedError, WorkerContext, place_of
+from acidsql.compactor.compaction import RefusedError, WorkerContext, place_of
+from acidsql.compactor.rebalance import check_rebalance, compaction_of
 from acidsql.errors import AcidError, CompactionError
 from acidsql.format.rewrite import Rewritten
 from acidsql.metastore.model import (
@@ -35,12 +37,22 @@ class Outcome:
         state: ``ready for cleaning``, ``refused`` or ``failed``.
         done: What was read and written.
         message: Why it was refused, or failed.
+        seconds: How long it took.
     """
 
     entry: CompactionInfo
     state: str
     done: Rewritten = field(default_factory=Rewritten)
     message: str | None = None
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        """In a line: ``compaction 7 of hr.emp: MAJOR, ready for cleaning, 3 rows, 900 -> 400 bytes, 0.1 s``."""
+        head = f"compaction {self.entry.id} of {place_of(self.entry)}: {self.entry.type.name}, {self.state}"
+        if self.message is not None:
+            return f"{head}, {self.seconds:.1f} s: {self.message}"
+        done = self.done
+        return f"{head}, {done.rows} rows, {done.bytes_read} -> {done.bytes_written} bytes, {self.seconds:.1f} s"
 
 
 class Worker:
@@ -49,7 +61,8 @@ class Worker:
     A compaction:
 
     1. Take the oldest request that nobody works on.
-    2. Open a transaction of the compactor's kind, lock the table or partition SHARED_READ, send heartbeats.
+    2. Open a transaction of the compactor's kind, lock the table or partition SHARED_READ (a rebalance: EXCL_WRITE, as
+       those do who change rows), send heartbeats.
     3. See what may be compacted: nothing at or above the smallest write id that is still open.
     4. Write the new directories into a hidden staging directory, file by file.
     5. Move them to their places, say so in the queue, commit. The cleaner removes what they replace.
@@ -74,19 +87,22 @@ class Worker:
         entry = metastore.find_next_compact(self._name, pool=self._pool)
         if entry is None:
             return None
+        begin = time.monotonic()
         try:
             done = self._compact(entry)
         except RefusedError as e:
             metastore.mark_refused(entry.id, e.message, worker=self._name)
-            logger.info("compaction %s of %s is refused: %s", entry.id, place_of(entry), e.message)
-            return Outcome(entry, "refused", message=e.message)
+            outcome = Outcome(entry, "refused", message=e.message, seconds=time.monotonic() - begin)
         except Exception as e:  # whatever it is: the next request must be served, and an operator see what happened
             message = e.message if isinstance(e, AcidError) else f"{type(e).__name__}: {e}"
-            logger.exception("compaction %s of %s failed", entry.id, place_of(entry))
             self._mark_failed(entry, message)
-            return Outcome(entry, "failed", message=message)
-        logger.info("compaction %s of %s: %s", entry.id, place_of(entry), done)
-        return Outcome(entry, "ready for cleaning", done)
+            outcome = Outcome(entry, "failed", message=message, seconds=time.monotonic() - begin)
+            logger.exception("%s", outcome)
+            return outcome
+        else:
+            outcome = Outcome(entry, "ready for cleaning", done, seconds=time.monotonic() - begin)
+        logger.info("%s", outcome)
+        return outcome
 
     def _mark_failed(self, entry: CompactionInfo, message: str) -> None:
         try:
@@ -97,7 +113,7 @@ class Worker:
     def _compact(self, entry: CompactionInfo) -> Rewritten:
         table, partition = self._resolved(entry)
         with self._transaction(entry) as txn_id:
-            compaction = Compaction(self._context, entry, self._name, table, partition, txn_id)
+            compaction = compaction_of(self._context, entry, self._name, table, partition, txn_id)
             try:
                 return compaction.run()
             except BaseException:
@@ -111,6 +127,7 @@ class Worker:
         table = metastore.find_table(entry.database, entry.table)
         if table is None or not table.is_transactional:
             raise RefusedError(f"Table {entry.database}.{entry.table} is not there, or not transactional any more")
+        check_rebalance(entry, table)
         if entry.partition is None:
             return table, None
         found = metastore.list_partitions(entry.database, entry.table, [entry.partition])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import astuple, dataclass, replace
 from itertools import compress, groupby
 from typing import Any
@@ -19,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.delete_set import DeleteSet, RowKeys
+from acidsql.format.inputs import InputFile, StripeInput
 from acidsql.format.orc import read_keys
 from acidsql.format.schema import (
     CURRENT_TRANSACTION,
@@ -32,7 +31,7 @@ from acidsql.format.schema import (
     acid_metadata,
     event_type,
 )
-from acidsql.format.stripes import StripeFile, StripeSource, arrow_type, counts_alike, encodes_exactly, same_shape
+from acidsql.format.stripes import StripeFile, arrow_type, encodes_exactly
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 from acidsql.valid_ids import ValidWriteIdList
@@ -46,32 +45,6 @@ GROUP_BYTES = 32 << 20
 
 Mask = npt.NDArray[np.bool_]
 Position = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Original:
-    """Identity of the rows of a file without event columns (see :mod:`acidsql.format.originals`)."""
-
-    write_id: int
-    bucket: int
-    first_row_id: int
-
-
-@dataclass(frozen=True)
-class InputFile:
-    """A file that is read.
-
-    Attributes:
-        path: The file.
-        reach: :func:`~acidsql.format.delete_set.reach` of its directory.
-        length: Where it ends, None for its physical end.
-        original: Identity of its rows where it has no event columns.
-    """
-
-    path: str
-    reach: int
-    length: int | None = None
-    original: Original | None = None
 
 
 @dataclass(frozen=True)
@@ -138,16 +111,17 @@ def rewrite_rows(fs: FileSystem, work: Rewrite) -> Rewritten:
         UnsupportedError: When a file has columns of other types than the table, or days that are counted in another
             calendar, or is compressed with LZO.
     """
-    with ExitStack() as stack:
-        inputs = [stack.enter_context(_Input(fs, file, work)) for file in work.inputs]
-        deletes = _delete_set(fs, work)
-        size = sum(one.size for one in inputs)
-        try:
-            made = _Concatenation(fs, work, inputs, deletes).run()
-        except _OverlapError:
-            fs.delete(work.target)
-            made = _Sorting(fs, work, inputs, deletes).run()
-        return replace(made, bytes_read=size, bytes_written=_size(fs, work.target))
+    deletes = _delete_set(fs, work)
+    try:
+        made = _Concatenation(fs, work, deletes).run()
+    except _OverlapError:
+        fs.delete(work.target)
+        made = _Sorting(fs, work, deletes).run()
+    return replace(made, bytes_written=_size(fs, work.target))
+
+
+def _open(fs: FileSystem, work: Rewrite, file: InputFile) -> StripeInput:
+    return StripeInput(fs, file, work.row_type, has_events=work.has_events)
 
 
 def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
@@ -202,96 +176,6 @@ class _OverlapError(Exception):
     """The files of a bucket are not one behind another."""
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
-class _Input:
-    """A file that is read, its rows as the events of the table's present columns."""
-
-    def __init__(self, fs: FileSystem, file: InputFile, work: Rewrite) -> None:
-        row_type = work.row_type
-        self.file = file
-        self._has_events = work.has_events
-        self.source = StripeSource(fs.open_read(file.path), file.path, file.length)
-        self.size = file.length if file.length is not None else _size(fs, file.path)
-        self._row_type = row_type
-        footer = self.source.footer
-        if footer.is_acid != (work.has_events and file.original is None):
-            found = "columns of events" if footer.is_acid else "no columns of events"
-            raise CorruptFile(f"{file.path} has {found}, against what its place says")
-        names = [name.lower() for name in footer.field_names]
-        self._places = [names.index(name.lower()) for name in EVENT_COLUMNS] if footer.is_acid else []
-        self.is_whole = self._places == sorted(self._places) and footer.is_acid == work.has_events
-        self._missing = [t for _, t in row_type.fields[len(footer.row_type.fields) :]]
-        present = Struct(row_type.fields[: len(footer.row_type.fields)])
-        if not same_shape(footer.row_type, present):
-            raise UnsupportedError(f"{file.path} has columns of other types than the table has now")
-        self._is_proleptic = footer.proleptic
-
-    def __enter__(self) -> _Input:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.source.close()
-
-    def keys(self, number: int) -> tuple[RowKeys, Mask]:
-        """Identity of the rows of a stripe, and which of them are inserts."""
-        original = self.file.original
-        if original is None:
-            batch = self.source.batch(number, sorted(self._places[:-1]))
-            operations = np.asarray(batch.column(sorted(self._places[:-1]).index(self._places[0])))
-            return RowKeys.of(batch), operations == int(Operation.INSERT)
-        before = sum(stripe.rows for stripe in self.source.stripes[:number])
-        rows = self.source.stripes[number].rows
-        ids = np.arange(rows, dtype=np.int64) + original.first_row_id + before
-        same = np.full(rows, original.write_id, np.int64)
-        return RowKeys(same, np.full(rows, original.bucket, np.int64), ids, same), np.ones(rows, np.bool_)
-
-    def batch(self, number: int) -> pa.RecordBatch:
-        """The events of a stripe. Raises: pa.ArrowInvalid for what Arrow cannot hold (see :meth:`rows`)."""
-        read = self.source.batch(number)
-        if not self._has_events:
-            made = pa.RecordBatch.from_struct_array(self._completed(read.to_struct_array()))
-            self._check_calendar(made.columns)
-            return made
-        if self.file.original is None:
-            arrays = [read.column(place) for place in self._places]
-        else:
-            keys, _ = self.keys(number)
-            operation = pa.array(np.zeros(len(keys), np.int32))
-            ids = (keys.originals, keys.buckets.astype(np.int32), keys.row_ids, keys.currents)
-            arrays = [operation, *map(pa.array, ids), read.to_struct_array()]
-        arrays[-1] = self._completed(arrays[-1])
-        self._check_calendar(arrays)
-        return pa.record_batch(arrays, names=list(EVENT_COLUMNS))
-
-    def _check_calendar(self, arrays: Sequence[pa.Array]) -> None:
-        if self._is_proleptic and not all(counts_alike(array) for array in arrays):
-            raise UnsupportedError(f"{self.file.path} has days before 1582, counted in the proleptic calendar")
-
-    def _completed(self, rows: pa.StructArray) -> pa.StructArray:
-        """With the columns that the table got later, and with its names."""
-        added = [pa.nulls(len(rows), arrow_type(t)) for t in self._missing]
-        names = [name for name, _ in self._row_type.fields]
-        return pa.StructArray.from_arrays([*rows.flatten(), *added], names=names, mask=rows.is_null())
-
-    def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
-        """The events of a stripe as stored numbers."""
-        if self._is_proleptic:
-            raise UnsupportedError(f"{self.file.path} has days that are counted in the proleptic calendar")
-        added = (None,) * len(self._missing)
-        if not self._has_events:
-            yield from ((*row, *added) for row in self.source.rows(number))
-        elif self.file.original is None:
-            for stored in self.source.rows(number):
-                *event, row = (stored[place] for place in self._places)
-                yield (*event, None if row is None else (*row, *added))
-        else:
-            write_id, bucket, first = self.keys(number)[0].first()
-            for row_id, row in enumerate(self.source.rows(number), first):
-                yield int(Operation.INSERT), write_id, bucket, row_id, write_id, (*row, *added)
-
-
 # --- one behind another ----------------------------------------------------------------------------------------------
 
 
@@ -306,7 +190,7 @@ class _Part:
         kept: Which rows are left, None for all.
     """
 
-    input: _Input
+    input: StripeInput
     number: int
     keys: RowKeys | None = None
     kept: Mask | None = None
@@ -330,9 +214,9 @@ class _Part:
 class _Concatenation:
     """The stripes of the files, one behind another."""
 
-    def __init__(self, fs: FileSystem, work: Rewrite, inputs: Sequence[_Input], deletes: DeleteSet) -> None:
+    def __init__(self, fs: FileSystem, work: Rewrite, deletes: DeleteSet) -> None:
+        self._fs = fs
         self._work = work
-        self._inputs = inputs
         self._deletes = deletes
         self._target = StripeFile(fs.open_write(work.target), work.file_type, compression=work.compression)
         self._pending: list[_Part] = []
@@ -349,15 +233,19 @@ class _Concatenation:
         return replace(self._done, rows=self._target.rows)
 
     def _concatenate(self) -> None:
-        for one in self._inputs:
-            fits = one.is_whole and self._target.accepts(one.source)
-            for number in range(len(one.source.stripes)):
-                part = self._part(one, number)
-                if part is not None:
-                    self._take(part, fits)
+        for file in self._work.inputs:
+            with _open(self._fs, self._work, file) as one:
+                self._done += Rewritten(bytes_read=one.size)
+                fits = one.is_whole and self._target.accepts(one.source)
+                for number in range(len(one.source.stripes)):
+                    part = self._part(one, number)
+                    if part is not None:
+                        self._take(part, fits)
+                if not one.is_held:  # it will be closed
+                    self._flush()
         self._flush()
 
-    def _part(self, one: _Input, number: int) -> _Part | None:
+    def _part(self, one: StripeInput, number: int) -> _Part | None:
         """What is left of a stripe; None for nothing."""
         if not self._work.has_events:
             return _Part(one, number)
@@ -432,32 +320,33 @@ class _Sorting:
     put together in another order. It needs memory for the whole bucket.
     """
 
-    def __init__(self, fs: FileSystem, work: Rewrite, inputs: Sequence[_Input], deletes: DeleteSet) -> None:
+    def __init__(self, fs: FileSystem, work: Rewrite, deletes: DeleteSet) -> None:
         self._fs = fs
         self._work = work
-        self._inputs = inputs
         self._deletes = deletes
 
     def run(self) -> Rewritten:
         fs, work = self._fs, self._work
-        target = StripeFile(fs.open_write(work.target), event_type(work.row_type), compression=work.compression)
         rows: list[tuple[Any, ...]] = []
-        total = 0
-        for one in self._inputs:
-            for number, stripe in enumerate(one.source.stripes):
-                total += stripe.rows
-                keys, _ = one.keys(number)
-                kept = keys.seen_by(work.write_ids) & ~self._deletes.hides(keys, one.file.reach)
-                rows.extend(compress(one.rows(number), kept))
+        total = size = 0
+        for file in work.inputs:
+            with _open(fs, work, file) as one:
+                size += one.size
+                for number, stripe in enumerate(one.source.stripes):
+                    total += stripe.rows
+                    keys, _ = one.keys(number)
+                    kept = keys.seen_by(work.write_ids) & ~self._deletes.hides(keys, one.file.reach)
+                    rows.extend(compress(one.rows(number), kept))
         rows.sort(key=_event_order)
         if work.is_major:
             latest = (next(events) for _, events in groupby(rows, key=_identity))
             rows = [_as_insert(event) for event in latest if event[0] != int(Operation.DELETE)]
+        target = StripeFile(fs.open_write(work.target), event_type(work.row_type), compression=work.compression)
         ends = np.cumsum(target.write_rows(rows)) if rows else np.empty(0, np.int64)
         stats = Counter(event[0] for event in rows)
         kinds = AcidStats(stats[Operation.INSERT], stats[Operation.UPDATE], stats[Operation.DELETE])
         target.close(acid_metadata(kinds, [RecordKey(*_identity(rows[int(end) - 1])) for end in ends]))
-        return Rewritten(len(rows), total - len(rows), 0, len(ends))
+        return Rewritten(len(rows), total - len(rows), 0, len(ends), size)
 
 
 def _identity(event: tuple[Any, ...]) -> Position:

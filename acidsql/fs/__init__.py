@@ -6,11 +6,11 @@ in the JVM that Spark runs in, which the session hands in by :func:`attach`.
 """
 
 from acidsql.fs.hadoop import HadoopFileSystem
-from acidsql.fs.jvm import attach, detach
+from acidsql.fs.jvm import attach, attach_when_needed, detach
 from acidsql.fs.listed import ListedOnce
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileStatus, FileSystem
-from acidsql.fs.resolve import absolute, is_local, join, qualify, resolve, spark_path
+from acidsql.fs.resolve import absolute, is_local, join, qualify, renames_in_one_step, resolve, spark_path
 
 __all__ = [
     "FileStatus",
@@ -20,10 +20,12 @@ __all__ = [
     "LocalFileSystem",
     "absolute",
     "attach",
+    "attach_when_needed",
     "detach",
     "is_local",
     "join",
     "qualify",
+    "renames_in_one_step",
     "resolve",
     "spark_path",
 ]

@@ -83,6 +83,8 @@ def _hint(scheme: str, version: str) -> str:
 
 
 _attached: Hadoop | None = None
+_start: Callable[[], None] | None = None
+_starting = threading.RLock()
 
 
 def attach(jvm: Any, configuration: Callable[[], Any]) -> None:
@@ -97,10 +99,28 @@ def attach(jvm: Any, configuration: Callable[[], Any]) -> None:
     _attached = Hadoop(jvm, configuration)
 
 
+def attach_when_needed(start: Callable[[], None] | None) -> None:
+    """Have a JVM started by whoever comes first to a file system that is not local.
+
+    Args:
+        start: Starts one, and hands it in by :func:`attach`; None for no more.
+    """
+    global _start
+    _start = start
+
+
 def detach() -> None:
-    """Forget the JVM: only local files can be reached then."""
-    global _attached
-    _attached = None
+    """Forget the JVM, and how to start one: only local files can be reached then."""
+    global _attached, _start
+    _attached = _start = None
+
+
+def needed() -> Hadoop | None:
+    """The Hadoop that was handed in last, or one that is started now; None where nobody knows how."""
+    with _starting:
+        if _attached is None and _start is not None:
+            _start()
+        return _attached
 
 
 def attached() -> Hadoop | None:

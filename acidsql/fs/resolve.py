@@ -11,12 +11,14 @@ import posixpath
 import re
 
 from acidsql.errors import UnsupportedError
-from acidsql.fs.jvm import attached
+from acidsql.fs.jvm import attached, needed
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileSystem
 
 _LOCAL = LocalFileSystem()
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_ONE_STEP = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs")
+"""Besides the local one."""
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 
 
@@ -54,7 +56,7 @@ def resolve(location: str) -> tuple[FileSystem, str]:
     if is_local(path):
         return _LOCAL, path
     uri = _URI.match(path)
-    hadoop = attached()
+    hadoop = needed()
     assert uri is not None
     scheme, authority, below = uri.groups()
     if hadoop is None:
@@ -104,6 +106,12 @@ def _root(scheme: str, authority: str | None) -> str:
 def is_local(path: str) -> bool:
     """Whether a full path is one of the local file system."""
     return path.startswith("/")
+
+
+def renames_in_one_step(location: str) -> bool:
+    """Whether a directory is renamed in one step where it is; object stores copy it file by file."""
+    path = absolute(location)
+    return is_local(path) or path.partition(":")[0] in _ONE_STEP
 
 
 def join(base: str, *names: str) -> str:

@@ -218,7 +218,8 @@ class Transactions(Protocol):
     def open_txns(
         self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
     ) -> list[int]:
-        """Open transactions; ids rise. Raises: TransactionError past ``hive.max.open.txns``."""
+        """Open transactions, ``hive.txn.max.open.batch`` at most; ids rise. Raises: TransactionError past
+        ``hive.max.open.txns``."""
         ...
 
     def get_valid_txns(self, current_txn: int = 0) -> ValidTxnList:

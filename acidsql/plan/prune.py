@@ -39,6 +39,26 @@ def prune(
         alias: The name by which they may qualify the keys.
         parameters: Values of named parameters.
     """
+    try:
+        return partitions_where(spark, table, partitions, conjuncts, alias=alias, parameters=parameters)
+    except PySparkException:
+        return list(partitions)
+
+
+def partitions_where(
+    spark: SparkSession,
+    table: Table,
+    partitions: Sequence[Partition],
+    conjuncts: Sequence[str],
+    *,
+    alias: str,
+    parameters: Mapping[str, Any],
+) -> list[Partition]:
+    """As :func:`prune`.
+
+    Raises:
+        PySparkException: When a condition names something else than partition keys, or cannot be evaluated.
+    """
     if not conjuncts or not partitions:
         return list(partitions)
     columns: dict[str, pa.Array] = {"__position": pa.array(range(len(partitions)), type=pa.int32())}
@@ -49,12 +69,9 @@ def prune(
         f"{from_key_text(quote(k.name), parse_type(k.type))} AS {quote(k.name)}" for k in table.partition_keys
     )
     where = " AND ".join(f"({text}\n)" for text in conjuncts)
-    try:
-        with Views(spark) as views:
-            texts = views.add(spark.createDataFrame(pa.table(columns)))
-            typed = with_char_types(spark.sql(f"SELECT __position, {keys} FROM {texts}"), table.partition_keys)
-            query = f"SELECT __position FROM {views.add(typed)} AS {quote(alias)} WHERE {where}"
-            kept = spark.sql(query, args=dict(parameters)).collect()
-    except PySparkException:
-        return list(partitions)
+    with Views(spark) as views:
+        texts = views.add(spark.createDataFrame(pa.table(columns)))
+        typed = with_char_types(spark.sql(f"SELECT __position, {keys} FROM {texts}"), table.partition_keys)
+        query = f"SELECT __position FROM {views.add(typed)} AS {quote(alias)} WHERE {where}"
+        kept = spark.sql(query, args=dict(parameters)).collect()
     return [partitions[row[0]] for row in sorted(kept)]

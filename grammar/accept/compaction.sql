@@ -50,3 +50,30 @@ abort transactions 7 8 9;
 
 --> AbortCompactions covers: abort_compactions
 ABORT COMPACTIONS 1 2;
+
+--> Optimize covers: optimize
+OPTIMIZE hr.emp;
+
+--> Optimize covers: optimize, partition_spec
+optimize emp PARTITION (p = 1);
+
+--> Optimize covers: optimize, where
+OPTIMIZE emp WHERE p >= date '2024-01-01' AND q IN ('a', 'b');
+
+--> Optimize covers: optimize
+OPTIMIZE optimize;
+
+--> Vacuum covers: vacuum
+VACUUM hr.emp;
+
+--> Vacuum covers: vacuum, number
+VACUUM emp RETAIN 0.5 HOURS;
+
+--> Vacuum covers: vacuum
+vacuum vacuum DRY RUN RETAIN 168 HOURS;
+
+--> Query covers: query_statement
+SELECT optimize, vacuum.detail FROM vacuum JOIN optimize ON optimize.id = vacuum.id;
+
+--> Update covers: update
+UPDATE optimize SET vacuum = 1 WHERE detail = 2;

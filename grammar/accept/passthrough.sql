@@ -54,3 +54,18 @@ DESCRIBE EXTENDED emp AS JSON;
 
 --> Passthrough covers: passthrough
 FROM emp INSERT OVERWRITE DIRECTORY '/out' SELECT * INSERT INTO a SELECT 1;
+
+--> Passthrough covers: passthrough
+OPTIMIZE sales WHERE day = '2024-01-01' ZORDER BY (customer);
+
+--> Passthrough covers: passthrough
+OPTIMIZE '/data/sales';
+
+--> Passthrough covers: passthrough
+VACUUM sales LITE;
+
+--> Passthrough covers: passthrough
+VACUUM '/data/sales' RETAIN 100 HOURS;
+
+--> Passthrough covers: passthrough
+DESCRIBE DETAIL '/data/sales';

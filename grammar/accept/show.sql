@@ -63,3 +63,15 @@ DESCRIBE history PARTITION (p = 1);
 
 --> Describe covers: describe
 DESCRIBE TABLE history id;
+
+--> DescribeDetail covers: describe_detail
+DESCRIBE DETAIL hr.emp;
+
+--> DescribeDetail covers: describe_detail
+desc detail detail;
+
+--> Describe covers: describe
+DESCRIBE detail;
+
+--> Describe covers: describe
+DESCRIBE TABLE detail id;

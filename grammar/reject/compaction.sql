@@ -57,3 +57,24 @@ ABORT TRANSACTIONS 1, 2;
 
 --> ParseError 1:19 Expected the id of a compaction, found 'all'
 ABORT COMPACTIONS all;
+
+--> ParseError 1:9 Expected a table name, found the end
+OPTIMIZE;
+
+--> ParseError 1:14 Expected the end of the statement, found 'FAST'
+OPTIMIZE emp FAST;
+
+--> ParseError 1:19 Expected a condition, found the end
+OPTIMIZE emp WHERE;
+
+--> ParseError 1:19 Expected a number of hours, found 'some'
+VACUUM emp RETAIN some HOURS;
+
+--> ParseError 1:21 Expected HOURS, found 'DAYS'
+VACUUM emp RETAIN 7 DAYS;
+
+--> ParseError 1:20 Expected the end of the statement, found 'DRY'
+VACUUM emp DRY RUN DRY RUN;
+
+--> ParseError 1:21 Expected the end of the statement, found 'id'
+DESCRIBE DETAIL emp id;

@@ -6,6 +6,7 @@ the commands. The harness skips the steps that need a capability which :attr:`Ac
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -28,7 +29,7 @@ class Acidsql(Engine):  # type: ignore[misc]
     """
 
     name = "acidsql"
-    caps = frozenset({"insert", "update", "delete", "merge", "concurrent"})
+    caps = frozenset({"insert", "update", "delete", "merge", "compact", "concurrent"})
 
     def __init__(self, work: str) -> None:
         super().__init__(os.path.abspath(work))
@@ -46,6 +47,16 @@ class Acidsql(Engine):  # type: ignore[misc]
     def sql(self, text: str) -> Any:
         """Run one statement: DML is done when this returns, a SELECT is a lazy DataFrame."""
         return self.acid.sql(text)
+
+    def compact(self, short: str) -> None:
+        """A major compaction, carried out in this process as a user's own request is."""
+        self.sql(f"ALTER TABLE {short} COMPACT 'major' AND WAIT").collect()
+
+    def clean(self, short: str) -> None:
+        """Remove the files that nobody needs any more."""
+        gc.collect()  # DataFrames that are garbage no longer hold on to theirs
+        self.sql("SET hive.compactor.initiator.on = false")  # other tables are not what is measured
+        self.acid.compactor.run_once()
 
     def location(self, short: str) -> str:
         """The directory of a table: in the default database it lies in the warehouse itself."""

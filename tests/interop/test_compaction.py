@@ -123,7 +123,7 @@ def test_compaction_drops_what_acidsql_aborted(
     writer = open_acid()
     store = type(writer.metastore)
     with monkeypatch.context() as patched:
-        for call in ("commit_txn", "abort_txns", "heartbeat", "heartbeat_txns", "forget_txn_components"):
+        for call in ("commit_txn", "abort_txns", "heartbeat_txns", "forget_txn_components"):
             original = getattr(store, call)
 
             def dead(self: object, *a: object, _call: object = original, **k: object) -> object:

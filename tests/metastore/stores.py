@@ -29,6 +29,7 @@ CAPABILITIES = {
     "drops write sets": "what was changed in a dropped table is in conflict with nothing in the next one of its name",
     "exclusive writes": "EXCL_WRITE is a kind of lock besides SHARED_WRITE",
     "exact statistics": "a number of rows that was counted is known to be exact",
+    "follows renamed parents": "a foreign key keeps its columns when one of its parent's is renamed",
     "forgets components": "the components of an aborted transaction can be dropped by the client",
     "Hive's own tables": "what only Hive makes can be put into it by the metastore's own API",
     "keeps blockers up to date": "each waiting lock in SHOW LOCKS names one that is in its way now",

@@ -98,7 +98,7 @@ def test_constraints_come_and_go_by_an_alteration_and_the_others_stay(
     assert store.get_table("default", "child").constraints == ()
 
 
-@pytest.mark.needs("keeps constraints")
+@pytest.mark.needs("keeps constraints", "follows renamed parents")
 def test_constraints_go_with_the_names_of_their_columns(store: Metastore, parent: Table, child: Table) -> None:
     """A foreign key refers to its parent's columns whatever they are called."""
     store.create_table(parent)

@@ -196,11 +196,11 @@ class Run:
     def _check_buckets(shape: Shape, rows: Rows) -> None:
         """Rows that are alike in the columns of CLUSTERED BY have the same bucket."""
         at = [[c.name for c in shape.columns].index(name) for name in shape.buckets]
-        buckets: dict[Row, int] = {}
+        buckets: dict[str, int] = {}
         for place, values in rows.items() if at else ():
             bucket = place[1] >> 16 & 4095
             assert bucket < shape.bucket_count
-            assert buckets.setdefault(tuple(values[i] for i in at), bucket) == bucket
+            assert buckets.setdefault(repr([values[i] for i in at]), bucket) == bucket
 
     @staticmethod
     def _check_counts(step: Step, counts: Sequence[int], gone: int, growth: int) -> None:

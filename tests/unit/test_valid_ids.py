@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from acidsql.errors import InvalidValue
 from acidsql.valid_ids import (
     NO_OPEN_ID,
+    CompactorWriteIds,
     RangeResponse,
     ValidTxnList,
     ValidWriteIdList,
@@ -162,3 +163,48 @@ def test_a_list_as_of_an_older_write_id_hides_what_was_hidden_and_all_above() ->
     assert valid.as_of(6) == ValidWriteIdList("d.t", 6, (4,), (2, 6))
     assert valid.as_of(0) == ValidWriteIdList("d.t", 0)
     assert valid.as_of(12) == valid
+
+
+# --- a compactor's list ---
+
+
+def compactor_ids(high_watermark: int, *aborted: int) -> CompactorWriteIds:
+    return write_ids(max((high_watermark, *aborted)), aborted=aborted, open=(high_watermark + 1,)).for_compaction()
+
+
+@pytest.mark.parametrize(
+    ("high_watermark", "aborted", "expected"),
+    [
+        (2, (1,), NONE),
+        (2, (), NONE),
+        (12, (13, 14), ALL),
+        (15, (), ALL),
+        (15, (3, 6), ALL),
+        (15, (8,), ALL),
+        (8, (11, 13), NONE),
+    ],
+)
+def test_to_a_compactor_a_range_is_valid_by_its_upper_end_whatever_was_aborted(
+    high_watermark: int, aborted: tuple[int, ...], expected: RangeResponse
+) -> None:
+    assert compactor_ids(high_watermark, *aborted).range_valid(7, 9) is expected
+
+
+def test_a_compactor_stays_below_the_smallest_open_id_and_keeps_what_was_aborted_there() -> None:
+    valid = write_ids(20, open=(11, 15), aborted=(3, 10, 12, 16)).for_compaction()
+    assert (valid.high_watermark, valid.open_ids, valid.aborted_ids) == (10, (), (3, 10))
+    assert write_ids(20, aborted=(20,)).for_compaction().high_watermark == 20
+
+
+def test_aborted_ids_and_ranges_of_a_compactors_list() -> None:
+    valid = compactor_ids(10, 4, 5, 6)
+    assert [w for w in range(1, 12) if valid.is_aborted(w)] == [4, 5, 6]
+    ranges = [(1, 3), (1, 4), (4, 6), (5, 7), (7, 10), (11, 13)]
+    assert [valid.range_aborted(*one) for one in ranges] == [NONE, SOME, ALL, SOME, NONE, NONE]
+
+
+@pytest.mark.parametrize("text", [f"db.t:37:{NO_OPEN_ID}::7,9,10", f"db.t:9:{NO_OPEN_ID}::", f"db.t:37:{NO_OPEN_ID}::"])
+def test_a_compactors_list_has_the_same_text_and_is_read_from_it(text: str) -> None:
+    valid = CompactorWriteIds.from_text(text)
+    assert type(valid) is CompactorWriteIds
+    assert valid.to_text() == text

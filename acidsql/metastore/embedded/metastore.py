@@ -35,7 +35,7 @@ from acidsql.metastore.model import (
     TxnInfo,
     TxnType,
 )
-from acidsql.settings import MAX_OPEN_TXNS, METASTORE_BUSY, TXN_TIMEOUT, XLOCK_WRITE, Settings
+from acidsql.settings import MAX_OPEN_BATCH, MAX_OPEN_TXNS, METASTORE_BUSY, TXN_TIMEOUT, XLOCK_WRITE, Settings
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 _NAMED_IN_FILES = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.SOFT_DELETE})
@@ -215,6 +215,7 @@ class EmbeddedMetastore(EmbeddedCompactions):
         self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
     ) -> list[int]:
         limit = self._settings.value(MAX_OPEN_TXNS)
+        count = min(count, self._settings.value(MAX_OPEN_BATCH))
         with self._store.write(durable=type in _NAMED_IN_FILES) as db:
             return txns.open_txns(
                 db, count, user=user, host=host, type=type, agent_info=agent_info, limit=limit, now=self._now()

@@ -37,7 +37,9 @@ def take_write_ids(store: Transactions, valid: ValidWriteIdList, first: int, use
             hint="Compact the table where it comes from.",
         )
     database, _, table = valid.table.partition(".")
-    txns = sorted(store.open_txns(count, user=user, host=host))
+    txns: list[int] = []
+    while len(txns) < count:  # one call opens hive.txn.max.open.batch at most
+        txns += sorted(store.open_txns(count - len(txns), user=user, host=host))
     hidden = set(valid.exceptions)
     try:
         for write_id, txn_id in enumerate(txns, first):

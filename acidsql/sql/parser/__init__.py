@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acidsql.errors import ParseError
-from acidsql.sql.parser import abort, alter, data, ddl, dml, merge, passthrough, queries, session, show
+from acidsql.sql.parser import abort, alter, data, ddl, dml, maintenance, merge, passthrough, queries, session, show
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.parser.script import ScriptStatement, split_script, substitute
 from acidsql.sql.statements import Statement, TableName
@@ -93,6 +93,8 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "LOAD": data.load_data,
     "ANALYZE": data.analyze,
     "ABORT": abort.abort,
+    "OPTIMIZE": maintenance.optimize,
+    "VACUUM": maintenance.vacuum,
     "BEGIN": passthrough.begin,
     "START": passthrough.unsupported,
     "COMMIT": passthrough.unsupported,

@@ -10,6 +10,7 @@ from acidsql.sql.parser.passthrough import passthrough
 from acidsql.sql.statements import (
     Describe,
     DescribeDatabase,
+    DescribeDetail,
     DescribeHistory,
     Name,
     ShowColumns,
@@ -208,6 +209,8 @@ def describe(cursor: Cursor) -> Statement:
         return _describe_database(cursor)
     if cursor.word == "HISTORY" and cursor.peek().is_name and cursor.peek().word != "PARTITION":
         return _describe_history(cursor)
+    if cursor.word == "DETAIL" and _names_table(cursor):
+        return _describe_detail(cursor)
     if _has_more(cursor) and (cursor.word in _NOT_TABLES or (cursor.at_query() and cursor.word != "TABLE")):
         return passthrough(cursor)
     if cursor.word == "TABLE" and _has_more(cursor):
@@ -244,6 +247,22 @@ def _describe_history(cursor: Cursor) -> DescribeHistory:
     limit = cursor.expect_integer("a number of rows") if cursor.accept("LIMIT") else None
     cursor.expect_end()
     return DescribeHistory(cursor.statement_span(), table, limit)
+
+
+def _names_table(cursor: Cursor) -> bool:
+    """Whether a name follows the word here, or a path as Delta takes it."""
+    following = cursor.peek()
+    return (following.is_name and following.word != "PARTITION") or following.kind is Kind.STRING
+
+
+def _describe_detail(cursor: Cursor) -> Statement:
+    """``DESCRIBE DETAIL t``; a path in quotes is Delta's."""
+    cursor.expect("DETAIL")
+    if cursor.sees_kind(Kind.STRING):
+        return passthrough(cursor)
+    table = cursor.expect_table()
+    cursor.expect_end()
+    return DescribeDetail(cursor.statement_span(), table)
 
 
 def _has_more(cursor: Cursor) -> bool:

@@ -47,6 +47,7 @@ from acidsql.sql.statements.definitions import (
     SetProperties,
     UnsetProperties,
 )
+from acidsql.sql.statements.maintenance import DescribeDetail, Optimize, Vacuum
 from acidsql.sql.statements.parts import (
     ColumnDef,
     ConstraintDef,
@@ -105,6 +106,7 @@ __all__ = [
     "Delete",
     "Describe",
     "DescribeDatabase",
+    "DescribeDetail",
     "DescribeHistory",
     "DropColumns",
     "DropConstraint",
@@ -126,6 +128,7 @@ __all__ = [
     "Name",
     "NewPartition",
     "Number",
+    "Optimize",
     "PartitionSpec",
     "Passthrough",
     "Query",
@@ -155,5 +158,6 @@ __all__ = [
     "UnsetProperties",
     "Update",
     "Use",
+    "Vacuum",
     "WhenClause",
 ]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from acidsql.commands.moves import PREFIX, Move, can_move, finish_moves, moves_of
+from acidsql.commands.moves import PREFIX, Move, finish_moves, moves_of
 from acidsql.errors import StorageError
-from acidsql.fs.local import LocalFileSystem
+from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import Column, Table
 from acidsql.settings import Settings
@@ -85,5 +85,5 @@ def test_what_the_tables_properties_announce_is_done_and_forgotten(move: Move, t
 
 def test_only_file_systems_that_rename_in_one_step_move_directories() -> None:
     places = ("/w/t", "file:/w/t", "hdfs://host:8020/w/t", "s3a://bucket/w/t", "gs://bucket/t")
-    assert [can_move(place) for place in places] == [True, True, True, False, False]
+    assert [renames_in_one_step(place) for place in places] == [True, True, True, False, False]
     assert PREFIX == "acidsql.move."

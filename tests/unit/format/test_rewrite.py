@@ -17,9 +17,10 @@ from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format import rewrite as module
 from acidsql.format.bucket import encode
 from acidsql.format.delete_set import reach
+from acidsql.format.inputs import InputFile, Original
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import write_deletes, write_inserts, write_rows
-from acidsql.format.rewrite import InputFile, Original, Rewrite, rewrite_deletes, rewrite_rows
+from acidsql.format.rewrite import Rewrite, rewrite_deletes, rewrite_rows
 from acidsql.format.schema import KEY_COLUMNS, KEY_INDEX_KEY, parse_key_index
 from acidsql.format.tail import read_footer
 from acidsql.format.values import CONVERTERS

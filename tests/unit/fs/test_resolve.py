@@ -138,3 +138,42 @@ def test_join_puts_one_slash_between() -> None:
     assert fs.join("/", "a") == "/a"
     assert fs.join("/a/", "b", "c") == "/a/b/c"
     assert fs.join("hdfs://h:1/", "a") == "hdfs://h:1/a"
+
+
+# --- a JVM that is started when it is needed -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[FakeHadoop]:
+    """Those that were started: at most one."""
+    made: list[FakeHadoop] = []
+
+    def start() -> None:
+        made.append(FakeHadoop())
+        monkeypatch.setattr(jvm, "_attached", made[-1])
+
+    monkeypatch.setattr(jvm, "_attached", None)
+    monkeypatch.setattr(jvm, "_start", None)
+    fs.attach_when_needed(start)
+    return made
+
+
+def test_a_local_location_starts_no_jvm(started: list[FakeHadoop]) -> None:
+    fs.resolve("/a/b")
+    assert fs.qualify("/a/b") == "/a/b"
+    assert started == []
+
+
+def test_the_first_location_that_is_not_local_starts_the_jvm_and_the_next_ones_use_it(
+    started: list[FakeHadoop],
+) -> None:
+    for _ in range(2):
+        assert fs.resolve("hdfs://host:8020/a")[1] == "hdfs://host:8020/a"
+    assert [one.opened for one in started] == [["hdfs://host:8020", "hdfs://host:8020"]]
+
+
+def test_once_detached_none_is_started_any_more(started: list[FakeHadoop]) -> None:
+    fs.detach()
+    with pytest.raises(UnsupportedError, match="none is running"):
+        fs.resolve("hdfs://host:8020/a")
+    assert started == []

@@ -1,0 +1,189 @@
+"""``acidsql compactor``: the services of the compactor as a process of their own."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from pyspark.sql import SparkSession
+
+from acidsql import fs
+from acidsql.cli.connection import Connection
+from acidsql.compactor import Compactor, RoundResult, WorkerContext
+from acidsql.errors import AcidError, UnsupportedError
+from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.protocol import Metastore
+from acidsql.output import describe
+from acidsql.session import attach_files, open_store, start_spark
+from acidsql.settings import Settings
+
+logger = logging.getLogger("acidsql")
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_KILLED = 128
+"""Added to a signal's number it is the exit code of who was ended by it."""
+
+
+class LazySpark:
+    """A Spark that is started when it is first needed, and stopped with the compactor if it was."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.RLock()
+        self._session: SparkSession | None = None
+
+    def get(self) -> SparkSession:
+        """The session; file systems that are not local are reached through it from then on."""
+        with self._lock:
+            if self._session is None:
+                logger.info("starting Spark")
+                where = self._connection
+                self._session = start_spark(where.warehouse, master=where.master, conf=where.for_spark)
+                attach_files(self._session)
+            return self._session
+
+    def attach(self) -> None:
+        """For :func:`acidsql.fs.attach_when_needed`."""
+        self.get()
+
+    def stop(self) -> None:
+        """Stop it where it was started."""
+        fs.attach_when_needed(None)
+        if self._session is not None:
+            fs.detach()
+            self._session.stop()
+
+
+def run_compactor(connection: Connection, *, once: bool = False, with_spark: bool = True) -> int:
+    """Run the compactor until a signal comes, or for one round.
+
+    Args:
+        connection: Where the tables are.
+        once: Do one round, and print what was done.
+        with_spark: Whether Spark may be started where it is needed.
+
+    Returns:
+        The exit code: 0; 1 when the store could not be opened or, with ``once``, a compaction has failed.
+    """
+    try:
+        with _log_lines(), _until_signal() as stop, _opened(connection, with_spark) as compactor:
+            return _one_round(compactor, stop) if once else _serve(compactor, stop)
+    except AcidError as e:
+        print(f"acidsql: {describe(e)}", file=sys.stderr)
+        return 1
+
+
+def _serve(compactor: Compactor, stop: threading.Event) -> int:
+    compactor.start()
+    logger.info("compactor %s is at work", compactor.name)
+    stop.wait()
+    logger.info("stopping: what is under way is finished first")
+    compactor.stop(None)
+    logger.info("stopped")
+    return 0
+
+
+def _one_round(compactor: Compactor, stop: threading.Event) -> int:
+    """In a thread: the main one is there for signals, and whoever starts Spark in it loses his handlers."""
+    results: list[RoundResult | AcidError] = []
+
+    def run() -> None:
+        try:
+            results.append(compactor.run_once(stop))
+        except AcidError as e:
+            results.append(e)
+
+    thread = threading.Thread(target=run, name="acidsql-round")
+    thread.start()
+    thread.join()
+    [result] = results
+    if isinstance(result, AcidError):
+        raise result
+    states = Counter(outcome.state for outcome in result.outcomes)
+    print(
+        f"initiated {result.initiated}, compacted {states['ready for cleaning']}, refused {states['refused']},"
+        f" failed {states['failed']}, cleaned {result.cleaned}"
+    )
+    return 1 if states["failed"] else 0
+
+
+@contextmanager
+def _opened(connection: Connection, with_spark: bool) -> Iterator[Compactor]:
+    """The compactor of a store, and all that it needs; released at the end."""
+    spark = LazySpark(connection) if with_spark else None
+    settings = Settings(connection.settings)
+    if spark is not None:
+        fs.attach_when_needed(spark.attach)
+    try:
+        store, _ = open_store(connection.warehouse, connection.metastore, settings)
+        _require_queue(store)
+        heartbeats = Heartbeats(store, store.txn_timeout)
+        start = None if spark is None else spark.get
+        context = WorkerContext(store, heartbeats, settings, socket.gethostname(), getpass.getuser(), start_spark=start)
+        try:
+            yield Compactor(context)
+        finally:
+            heartbeats.close()
+            store.close()
+    finally:
+        if spark is not None:
+            spark.stop()
+
+
+def _require_queue(store: Metastore) -> None:
+    """Raises: UnsupportedError where the store hands its queue to nobody: each round would only say so again."""
+    if (store.version or "").startswith(("1.", "2.", "3.")):
+        version = store.version
+        store.close()
+        raise UnsupportedError(
+            f"This Hive Metastore hands its queue of compactions to nobody: it is of version {version}",
+            hint="Compactions are carried out by its own workers (hive.compactor.worker.threads).",
+        )
+
+
+@contextmanager
+def _until_signal() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set; a second one of them ends the process at once.
+
+    What a compaction has written by then is invisible, and its entry is given back: to the next compactor of this host,
+    or after ``hive.compactor.worker.timeout``.
+    """
+    stop = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            os._exit(_KILLED + number)
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in _SIGNALS}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _log_lines() -> Iterator[None]:
+    """What the services have to say, on standard error, with the time."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate

@@ -1,0 +1,80 @@
+"""Compaction after commits: a session looks after what it writes, in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterable
+
+from acidsql.errors import AcidError
+from acidsql.metastore.model import CompactionCandidate
+
+logger = logging.getLogger(__name__)
+
+Place = tuple[str, str, "str | None"]
+"""Database, table and partition."""
+
+
+class AutoCompaction:
+    """Told of each commit, looks at what was written now and then, and has compacted what is due.
+
+    A statement only counts: it lists nothing and waits for nothing. A place is looked at in the thread, after the first
+    commit to it (others may have written before), and then each time when as many commits have followed as half of the
+    deltas that make a compaction due.
+    """
+
+    def __init__(
+        self, ask: Callable[[CompactionCandidate], bool], work: Callable[[], object], threshold: Callable[[], int]
+    ) -> None:
+        """
+        Args:
+            ask: Asks for the compaction that is due of a place, if one is.
+            work: Carries out what waits in the queue.
+            threshold: How many deltas are still fine.
+        """
+        self._ask = ask
+        self._work = work
+        self._threshold = threshold
+        self._lock = threading.Lock()
+        self._left: dict[Place, int] = {}
+        self._written: queue.SimpleQueue[Place | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self.stopping = threading.Event()
+        """Whether no further compaction is to be begun."""
+
+    def wrote(self, database: str, table: str, partitions: Iterable[str | None]) -> None:
+        """Count a commit to a table (partition None) or to some of its partitions."""
+        for partition in partitions:
+            place = (database, table, partition)
+            with self._lock:
+                left = self._left.get(place, 0)
+                self._left[place] = left - 1 if left else self._threshold() // 2
+                if left:
+                    continue
+                if self._thread is None:
+                    self.stopping.clear()
+                    self._thread = threading.Thread(target=self._run, name="acidsql-auto-compaction", daemon=True)
+                    self._thread.start()
+            self._written.put(place)
+
+    def stop(self, timeout: float | None) -> None:
+        """End the thread; a compaction that is under way is finished first."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            self._left.clear()
+            self.stopping.set()
+        if thread is None:
+            return
+        self._written.put(None)
+        thread.join(timeout)
+        if thread.is_alive():
+            logger.warning("%s has not stopped yet", thread.name)
+
+    def _run(self) -> None:
+        while (place := self._written.get()) is not None:
+            try:
+                if not self.stopping.is_set() and self._ask(CompactionCandidate(*place)):
+                    self._work()
+            except AcidError as e:  # the next commit, or another compactor, comes back to it
+                logger.warning("%s could not be looked after: %s", ".".join(filter(None, place)), e)

@@ -1,0 +1,167 @@
+"""The rebalance compaction: live rows spread evenly over new files (Hive's ``RebalanceQueryCompactor``)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from acidsql import fs
+from acidsql.compactor.compaction import Compaction, RefusedError, WorkerContext
+from acidsql.compactor.ordering import SortItem, in_order, sort_items
+from acidsql.compactor.plan import Layout, NewDirectory, Subject, plan
+from acidsql.compactor.run import ShareTask, run_tasks, tasks_of
+from acidsql.format.bucket import MAX_WRITER_ID, encode
+from acidsql.format.directory import AcidState, acid_state
+from acidsql.format.names import BaseName, DeltaName, bucket_file
+from acidsql.format.rewrite import Rewritten
+from acidsql.format.spread import Share, runs_of
+from acidsql.metastore.model import CompactionInfo, CompactionType, Partition, Table
+from acidsql.plan.snapshot import row_type_of
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+ON_BUCKETED = "Cannot execute rebalancing compaction on bucketed tables."
+"""Hive's word."""
+PATIENCE = 10.0
+"""Seconds to wait for the transactions that have begun to write rows."""
+_PAUSE = 0.1
+
+
+def compaction_of(
+    context: WorkerContext, entry: CompactionInfo, worker: str, table: Table, partition: Partition | None, txn_id: int
+) -> Compaction:
+    """What an entry asks for. In an insert-only table, whose rows have no ids, a rebalance is a major compaction.
+
+    Hive's ``CompactorFactory``.
+    """
+    kind = Rebalance if entry.type is CompactionType.REBALANCE and table.is_full_acid else Compaction
+    if entry.type is CompactionType.REBALANCE and kind is Compaction:
+        entry = replace(entry, type=CompactionType.MAJOR)
+    return kind(context, entry, worker, table, partition, txn_id)
+
+
+def check_rebalance(entry: CompactionInfo, table: Table) -> None:
+    """Raises: RefusedError when the table says itself which row goes into which file (``AcidCompactionService``)."""
+    if entry.type is CompactionType.REBALANCE and table.num_buckets > 0:
+        raise RefusedError(ON_BUCKETED)
+
+
+class Rebalance(Compaction):
+    """Gives the rows new ids, so nobody may hold an old one who still means to delete by it.
+
+    1. The worker holds the lock of those who change rows: none of them is under way, and whoever waits for it will take
+       a new snapshot, as the commit counts as a change of rows.
+    2. See what is there. In the layout of Hive 3 the new base has a write id of its own, as one of INSERT OVERWRITE
+       has: the commit makes it visible at once, and an abort makes it rubbish. For this, those that have begun to
+       insert rows before must have ended. In the layout of Hive 4 it is ``base_N_v<txn>``, as Hive's own; then no
+       delete above N may be there, for it would name the old ids.
+    3. Make one file of live rows of each old bucket, as a major compaction does.
+    4. Put the rows in order: by write id, bucket and row id, or by the request's ORDER BY. Row n gets row id n, and
+       goes into file n div ceil(rows / files). It keeps its write id; with ORDER BY all get the largest of them.
+    5. Write the new files, each on its own.
+    6. Publish and commit as any compaction does.
+    """
+
+    _marks_bases = False
+    _write_id: int | None = None
+
+    def _now(self) -> tuple[ValidTxnList, ValidWriteIdList]:
+        """All that is committed: what began after this transaction, too, and changed rows while it waited for its lock.
+
+        A transaction's own snapshot ends at its id, and its deletes would be left out, and name the old ids.
+        """
+        txns = self._context.metastore.get_valid_txns()
+        [found] = self._context.metastore.get_valid_write_ids([self._table.full_name], txns)
+        return txns, found
+
+    def _snapshot(self) -> tuple[ValidTxnList, ValidWriteIdList]:
+        if self._layout is Layout.HIVE4:
+            return self._now()
+        metastore, table = self._context.metastore, self._table
+        self._write_id = metastore.allocate_table_write_id(self._txn_id, table.database, table.name)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            txns, seen = self._now()
+            seen = seen.as_of(self._write_id - 1)
+            if not seen.open_ids:
+                return txns, seen
+            if time.monotonic() >= deadline:
+                opened = ", ".join(map(str, seen.open_ids))
+                raise RefusedError(f"Transactions that write to {table.full_name} are still open (write ids {opened})")
+            time.sleep(_PAUSE)
+
+    def _is_enough(self, state: AcidState) -> bool:
+        """Always, but where there is nothing at all: what is even or not, the user decides."""
+        return state.base is not None or bool(state.deltas) or bool(state.originals)
+
+    def _highest(self, write_ids: ValidWriteIdList) -> int:
+        return write_ids.high_watermark if self._write_id is None else self._write_id
+
+    def _planned(self, subject: Subject) -> list[NewDirectory]:
+        if self._entry.order_by:
+            self._items()
+        self._check_deletes(subject)
+        [major] = plan(subject, CompactionType.MAJOR, self._layout, self._txn_id)
+        return [major if self._write_id is None else replace(major, name=BaseName(self._write_id))]
+
+    def _check_deletes(self, subject: Subject) -> None:
+        """Those above the watermark are none of a compaction's business, but name rows by the ids of now."""
+        txns, seen = self._now()
+        top = subject.write_ids.high_watermark
+        if self._write_id is not None or seen.high_watermark <= top:
+            return
+        state = acid_state(self._fs, self._path, seen, txns)
+        late = [d.name for d in state.delete_deltas if isinstance(d.name, DeltaName) and d.name.max_write_id > top]
+        if late:
+            raise RefusedError(
+                f"Rows of {self._table.full_name} were deleted while a transaction was writing that is still open: "
+                f"{late[0]} is above write id {top}"
+            )
+
+    def _write(self, subject: Subject) -> Rewritten:
+        done = super()._write(subject)
+        self.leaves_nothing = False  # in either layout the name hangs on the transaction
+        return done
+
+    def _fill(self, subject: Subject, directories: list[NewDirectory], staging: str) -> Rewritten:
+        [directory] = directories
+        metastore, spark = self._context.metastore, self._spark_for(subject.state)
+        metastore.set_job_id(self._entry.id, self._job, worker=self._worker)
+        live = tasks_of(self._converted(subject, directory, staging), fs.join(staging, "live"))
+        rows = sum(run_tasks(live, spark, self._job), Rewritten())
+        path = self._new_directory(subject, directory, staging)
+        files = [task.work.target for task in live]
+        shares = self._shares(subject, files, path, len([one for one in directory.rewrites if one.inputs]))
+        made = sum(run_tasks(shares, spark, self._job), Rewritten())
+        if not shares:
+            self._keep_one_file(subject, replace(directory, rewrites=()), path)
+        return replace(made, dropped=rows.dropped, copied=rows.copied, bytes_read=rows.bytes_read)
+
+    def _items(self) -> tuple[SortItem, ...]:
+        keys = [key.name for key in self._table.partition_keys]
+        return sort_items(self._entry.order_by or "", row_type_of(self._table), keys)
+
+    def _shares(self, subject: Subject, files: list[str], path: str, buckets_now: int) -> list[ShareTask]:
+        """The new files: as many as are asked for, or as there are now."""
+        pieces = runs_of(self._fs, files)
+        total = pieces.rows
+        wanted = self._entry.buckets or max(1, buckets_now)
+        each = max(1, -(-total // wanted))
+        if -(-total // each) > MAX_WRITER_ID + 1:
+            raise RefusedError(f"A table has at most {MAX_WRITER_ID + 1} buckets, not {wanted}")
+        if self._entry.order_by:
+            pieces = in_order(self._fs, files, pieces, self._items())
+        return [
+            ShareTask(
+                Share(
+                    target=fs.join(path, bucket_file(number)),
+                    row_type=subject.row_type,
+                    compression=subject.compression,
+                    bucket=encode(number),
+                    first_row_id=start,
+                    inputs=tuple(files),
+                    pieces=pieces.slice(start, start + each),
+                    is_sorted=bool(self._entry.order_by),
+                )
+            )
+            for number, start in enumerate(range(0, total, each))
+        ]

@@ -1,0 +1,75 @@
+"""Writes the table of all settings.
+
+``make settings`` puts what ``acidsql.settings`` knows into ``SETTINGS.md``; a test sees that it is up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from acidsql import settings
+from acidsql.settings import REGISTRY, Setting
+
+TABLE = Path(__file__).parents[1] / "SETTINGS.md"
+BEGIN = "<!-- written by docs/settings_table.py -->\n"
+END = "<!-- end of the table -->\n"
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Compactor": ("hive.compactor.", "hive.transactional.", "acidsql.compact", "acidsql.staging."),
+    "Transactions and locks": (
+        "hive.txn.", "hive.lock", "hive.max.", "hive.timedout.", "acidsql.lock.", "acidsql.read.",
+    ),
+    "The store": ("hive.metastore.", "acidsql.metastore."),
+    "Statements": ("",),
+}  # fmt: skip
+"""What the names of a section begin with; each setting stands in the first that fits."""
+
+KINDS: dict[Callable[[str], Any], str] = {
+    settings.parse_bool: "true, false",
+    settings.parse_seconds: "duration",
+    settings.parse_size: "size",
+    settings._count: "number",
+    settings._at_least_one: "number above 0",
+    settings._share: "share",
+    str: "text",
+}
+
+
+def sections() -> Iterator[tuple[str, list[Setting[Any]]]]:
+    """Each section with its settings, by name."""
+    left = dict(sorted(REGISTRY.items()))
+    for title, prefixes in SECTIONS.items():
+        yield title, [left.pop(name) for name in list(left) if name.startswith(prefixes)]
+
+
+def kind_of(setting: Setting[Any]) -> str:
+    """What a setting takes, in a word or two."""
+    return KINDS.get(setting.parse) or str(setting.parse.__doc__)
+
+
+def document() -> str:
+    """All sections, as Markdown."""
+    return "\n".join(f"## {title}\n\n{_table(found)}" for title, found in sections())
+
+
+def _table(found: Iterable[Setting[Any]]) -> str:
+    lines = ["| setting | takes | default | effect |", "|---|---|---|---|"]
+    lines += [f"| `{s.name}` | {kind_of(s)} | {s.default} | {_cell(s.doc)} |" for s in found]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def with_tables(text: str, tables: str) -> str:
+    """The text with these tables between its marks."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{tables}\n{END}{tail}"
+
+
+if __name__ == "__main__":
+    TABLE.write_text(with_tables(TABLE.read_text(encoding="utf-8"), document()), encoding="utf-8")

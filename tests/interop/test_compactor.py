@@ -1,0 +1,68 @@
+"""acidsql's worker serves the metastore's queue: what it compacts is Hive's to read, whoever has asked for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
+
+COLUMNS = "id int, v string, t timestamp, d decimal(20,4), c char(5), a array<int>, s struct<x:int,y:string>"
+
+
+def _insert(number: int) -> str:
+    """Two rows: one with values, one with NULLs, as far as Hive lets a SELECT have them, and an ancient day."""
+    nested = "array(1), named_struct('x', 1, 'y', 'y')"
+    none = "if(false, array(1), NULL), if(false, named_struct('x', 1, 'y', 'y'), NULL)"
+    texts = "CAST(NULL AS string), TIMESTAMP '0099-12-31 23:59:59', CAST(NULL AS decimal(20,4)), CAST(NULL AS char(5))"
+    return (
+        f"INSERT INTO {{t}} SELECT {number}, 'h', TIMESTAMP '1968-07-20 20:17:40.123456', 1.5, 'c', {nested}"
+        f" UNION ALL SELECT {number + 1}, {texts}, {none}"
+    )
+
+
+def _written(both: Both, keys: bool) -> SharedTable:
+    """A table with deltas and delete deltas of both sides; its partition is k=1."""
+    t = both.table("id int, v string", "k int" if keys else "", by=ACIDSQL)
+    tail = ", 1" if keys else ""
+    for number in range(4):
+        t.on(SIDES[number % 2], f"INSERT INTO {{t}} VALUES ({number}, 'a'{tail}), ({number + 10}, 'b'{tail})")
+    t.acid("UPDATE {t} SET v = 'acidsql' WHERE id = 1").hive("UPDATE {t} SET v = 'hive' WHERE id = 2")
+    t.acid("DELETE FROM {t} WHERE id = 10").hive("DELETE FROM {t} WHERE id = 11")
+    t.agree()
+    return t
+
+
+def _directories(t: SharedTable) -> set[str]:
+    place = t.directory / "k=1" if t.keys else t.directory
+    return {p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith(("_", "."))}
+
+
+@pytest.mark.parametrize("asking", SIDES)
+@pytest.mark.parametrize("keys", [False, True], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("kind", ["major", "minor"])
+def test_what_acidsql_compacts_is_read_and_changed_by_both(both: Both, kind: str, keys: bool, asking: str) -> None:
+    t = _written(both, keys)
+    before, old = t.read(HIVE), _directories(t)
+    partition = " PARTITION (k=1)" if keys else ""
+    both.run(asking, t.text(f"ALTER TABLE {{t}}{partition} COMPACT '{kind}'"))
+    [outcome] = [o for o in both.acid.compactor.run_once().outcomes if o.entry.table == t.name.partition(".")[2]]
+    assert outcome.state == "ready for cleaning"
+    made = _directories(t) - old
+    assert made
+    assert all("_v" in name for name in made)
+    assert t.differences(before, t.read(HIVE)) == [], "compaction keeps rows and row ids"
+    t.agree()
+    t.hive("UPDATE {t} SET v = 'again' WHERE id = 1").acid("DELETE FROM {t} WHERE id = 2")
+    t.agree()
+
+
+def test_values_of_all_kinds_survive_our_compaction_as_hive_reads_them(both: Both) -> None:
+    t = both.table(COLUMNS, by=HIVE)
+    for number in (0, 2, 4):
+        t.hive(_insert(number))
+    t.hive("DELETE FROM {t} WHERE id = 2")
+    before = t.read(HIVE)
+    both.run(HIVE, t.text("ALTER TABLE {t} COMPACT 'major'"))
+    assert [o.state for o in both.acid.compactor.run_once().outcomes] == ["ready for cleaning"]
+    assert t.differences(before, t.read(HIVE)) == []
+    t.agree()

@@ -1,0 +1,1 @@
+"""The compactor's services on an embedded store and local files, without Spark."""

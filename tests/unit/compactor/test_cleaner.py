@@ -1,0 +1,393 @@
+"""The cleaner after compactions: what is gone, what stays, and when (Hive: ``TestCleaner``)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from acidsql.errors import StorageError
+from acidsql.fs import LocalFileSystem
+from acidsql.metastore.model import CompactionRequest, TxnType
+from tests.unit.compactor.world import MAJOR, MINOR, World, unversioned
+
+READY, DONE = "ready for cleaning", "succeeded"
+
+
+@pytest.fixture
+def based(world: World) -> World:
+    """A base of two write ids, and two deltas above it; one compaction in the history."""
+    world.table()
+    fill(world)
+    return world
+
+
+def fill(world: World, name: str = "t", part: str | None = None) -> None:
+    world.insert(1, name=name, part=part)
+    world.insert(2, name=name, part=part)
+    world.compact(name=name, part=part)
+    world.clean()
+    world.insert(3, name=name, part=part)
+    world.insert(4, name=name, part=part)
+
+
+@pytest.fixture
+def wall(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cleaner's own clock is the store's."""
+    monkeypatch.setattr("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000)
+
+
+def test_given_nothing_in_the_queue_when_it_runs_then_nothing_happens(world: World) -> None:
+    assert world.clean() == 0
+    world.table()
+    world.insert(1)
+    assert world.clean() == 0
+    assert world.names() == ["delta_0000001_0000001_0000"]
+
+
+class TestAfterAMajorCompaction:
+    def test_of_a_table_the_base_is_left(self, based: World) -> None:
+        before = based.content()
+        based.compact()
+        assert based.clean() == 1
+        assert unversioned(based.names()) == ["base_0000004"]
+        assert (based.content(), based.states()) == (before, [DONE, DONE])
+
+    def test_of_a_table_that_was_overwritten_the_base_is_left(self, based: World) -> None:
+        based.overwrite(8)
+        based.insert(9)
+        based.compact()
+        based.clean()
+        assert unversioned(based.names()) == ["base_0000006"]
+        assert based.content() == [8, 9]
+
+    def test_nothing_goes_while_one_reads_who_began_before_the_compaction_was_committed(
+        self, based: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun = []
+        mark_compacted = type(based.store).mark_compacted
+
+        def meanwhile(*args: object, **kwargs: object) -> None:
+            mark_compacted(*args, **kwargs)  # type: ignore[arg-type]
+            begun.append(based.reader())
+
+        names = based.names()
+        with monkeypatch.context() as patch:
+            patch.setattr(type(based.store), "mark_compacted", meanwhile)
+            based.compact()
+        [reader] = begun
+        assert (based.clean(), based.states()[0]) == (0, READY)
+        assert set(names) < set(based.names())
+        assert sorted(based.rows(reader).values()) == [1, 2, 3, 4]
+        based.end(reader.txn_id)
+        assert (based.clean(), based.states()[0]) == (1, DONE)
+        assert unversioned(based.names()) == ["base_0000004"]
+
+    def test_one_who_reads_since_then_keeps_nothing_from_going(self, based: World) -> None:
+        based.compact()
+        reader = based.reader()
+        assert based.clean() == 1
+        assert sorted(based.rows(reader).values()) == [1, 2, 3, 4]
+
+    def test_of_a_partition_the_base_is_left_with_or_without_one_before(self, world: World) -> None:
+        world.table("t", "today", "new", "other")
+        fill(world, part="today")
+        for part in ("new", "new", "other", "other"):
+            world.insert(1, part=part)
+        others = world.names(part="other")
+        world.compact(part="today")
+        world.compact(part="new")
+        world.clean()
+        assert [unversioned(world.names(part=p)) for p in ("today", "new")] == [["base_0000008"], ["base_0000008"]]
+        assert world.names(part="other") == others
+
+    def test_what_was_written_since_stays(self, based: World) -> None:
+        based.compact()
+        based.insert(5)
+        based.overwrite(6)
+        based.clean()
+        names = ["base_0000004", "base_0000006", "delta_0000005_0000005_0000"]
+        assert unversioned(based.names()) == names
+        assert based.content() == [6]
+
+    def test_of_one_base_alone_there_is_nothing_to_remove(self, world: World) -> None:
+        world.table()
+        world.overwrite(1)
+        assert world.compact().state == "refused"
+        world.clean()
+        assert world.names() == ["base_0000001"]
+
+    def test_a_second_request_for_the_same_waits_for_the_cleaner(self, based: World) -> None:
+        based.compact()
+        id = based.entries()[0].id
+        answer = based.store.compact(CompactionRequest("default", "t", None, MAJOR, "ann", "desk"))
+        assert (answer.accepted, answer.id) == (False, id)
+        assert answer.message == f"Compaction is already scheduled with state='ready for cleaning' and id={id}"
+        based.clean()
+        assert unversioned(based.names()) == ["base_0000004"]
+
+    @pytest.mark.parametrize("has_base", [True, False])
+    def test_of_nothing_but_what_was_aborted_that_is_removed(self, world: World, has_base: bool) -> None:
+        world.table()
+        if has_base:
+            world.overwrite(1)
+        else:
+            world.insert(1)
+        names = world.names()
+        world.insert(2, end="abort")
+        world.insert(3, end="abort")
+        world.compact()
+        assert world.states() == [READY]
+        world.clean()
+        assert (world.names(), world.states(), world.remembered()) == (names, [DONE], set())
+
+
+class TestAfterAMinorCompaction:
+    def test_of_a_table_base_and_delta_are_left(self, based: World) -> None:
+        based.compact(MINOR)
+        based.clean()
+        assert unversioned(based.names()) == ["base_0000002", "delta_0000003_0000004"]
+        assert based.content() == [1, 2, 3, 4]
+
+    def test_of_ten_partitions_base_and_delta_of_each_are_left(self, world: World) -> None:
+        parts = [f"today{i}" for i in range(10)]
+        world.table("t", *parts)
+        for part in parts:
+            fill(world, part=part)
+        for part in parts:
+            world.compact(MINOR, part=part)
+        assert world.clean() == 10
+        for part in parts:
+            assert [n.partition("_0")[0] for n in world.names(part=part)] == ["base", "delta"]
+            assert world.content(part=part) == [1, 2, 3, 4]
+
+    def test_a_reader_from_before_keeps_all_and_one_round_later_a_major_one_cleans_both(self, world: World) -> None:
+        world.table("t", "today")
+        fill(world, part="today")
+        reader = world.reader(part="today")
+        world.compact(MINOR, part="today")
+        assert (world.clean(), len(world.names(part="today"))) == (0, 4)
+        world.insert(5, part="today")
+        world.insert(6, part="today")
+        world.compact(part="today")
+        assert (world.clean(), len(world.names(part="today"))) == (0, 7)
+        assert world.states() == [READY, READY, DONE]
+        assert sorted(world.rows(reader, "today").values()) == [1, 2, 3, 4]
+        world.end(reader.txn_id)
+        world.clean()
+        world.clean()
+        assert unversioned(world.names(part="today")) == ["base_0000006"]
+        assert world.states() == [DONE] * 3
+
+    def test_two_compactions_are_cleaned_the_lower_one_first_and_only_up_to_its_own_write_id(
+        self, world: World
+    ) -> None:
+        world.table("t", "today")
+        fill(world, part="today")
+        world.compact(MINOR, part="today")
+        world.insert(5, part="today")
+        world.insert(6, part="today")
+        world.compact(MINOR, part="today")
+        assert world.clean() == 1
+        assert world.states()[:2] == [READY, DONE]
+        left = [
+            "base_0000002",
+            "delta_0000003_0000004",
+            "delta_0000003_0000006",
+            "delta_0000005_0000005_0000",
+            "delta_0000006_0000006_0000",
+        ]
+        assert unversioned(world.names(part="today")) == left
+        assert world.clean() == 1
+        assert unversioned(world.names(part="today")) == ["base_0000002", "delta_0000003_0000006"]
+
+    def test_of_two_workers_at_once_the_later_delta_is_left(self, based: World) -> None:
+        """As after a worker that was given up and finished all the same."""
+        based.compact(MINOR)
+        [done, _] = based.entries()
+        txn_id = based.begin(TxnType.COMPACTION)
+        [made] = based.path().glob("delta_*_v*")
+        LocalFileSystem().rename(str(made), str(made).replace(f"{done.txn_id:07d}", f"{txn_id:07d}"))
+        based.end(txn_id)
+        based.clean()
+        assert unversioned(based.names()) == ["base_0000002", "delta_0000003_0000004"]
+        assert based.content() == [1, 2, 3, 4]
+
+
+class TestTheWatermark:
+    def test_is_honoured_with_an_open_writer_and_forgotten_write_ids(self, world: World) -> None:
+        """Three compactions wait; the store has forgotten whose the write ids are; a writer is open."""
+        world.table()
+        for _ in range(3):
+            for i in range(3):
+                world.insert(i)
+            world.compact()
+        world.store.prune_txn_to_write_id()
+        txn_id = world.begin()
+        assert world.write_id(txn_id) == 10
+        deltas = {i: f"delta_{i:07d}_{i:07d}_0000" for i in range(1, 10)}
+        assert set(deltas.values()) < set(world.names())
+        for round in (1, 2, 3):
+            world.clean()
+            names = world.names()
+            assert [i for i, name in deltas.items() if name in names] == list(range(3 * round + 1, 10))
+            assert [n for n in unversioned(names) if n[0] == "b"] == [f"base_{3 * i:07d}" for i in range(round, 4)]
+            assert world.content() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+        assert world.states() == [DONE] * 3
+
+    def test_keeps_an_aborted_overwrite_above_it_until_that_is_cleaned_for_itself(self, world: World) -> None:
+        world.table()
+        for i in range(3):
+            world.insert(i)
+        world.compact()
+        reader = world.reader()
+        world.overwrite(9, end="abort")
+        world.clean()
+        assert unversioned(world.names()) == ["base_0000003", "base_0000004"]
+        assert world.remembered() == {4}
+        world.end(reader.txn_id)
+        world.clean()
+        assert unversioned(world.names()) == ["base_0000003"]
+        assert (world.remembered(), world.content()) == (set(), [0, 1, 2])
+
+    def test_of_one_from_before_the_first_base_leaves_all_to_the_one_that_made_it(self, world: World) -> None:
+        """Below it there is no base that the lower one's view could begin with: Hive's 10327 to a reader."""
+        world.table()
+        for i in range(2):
+            world.insert(i)
+        world.stream("commit", "abort")
+        reader = world.reader()
+        world.compact(MINOR)
+        world.insert(5)
+        world.compact()
+        world.end(reader.txn_id)
+        assert (world.clean(), world.states()) == (1, [READY, DONE])
+        assert world.remembered() == {4}
+        assert (world.clean(), world.states()) == (1, [DONE, DONE])
+        assert unversioned(world.names()) == ["base_0000005"]
+        assert (world.content(), world.remembered()) == ([0, 1, 3, 5], set())
+
+
+class TestAfterADrop:
+    def test_of_the_table_nothing_is_left_to_clean(self, based: World) -> None:
+        based.compact(MINOR)
+        based.store.drop_table("default", "t")
+        assert based.clean() == 0
+        assert based.states() == []
+
+    def test_of_the_partition_nothing_is_left_to_clean(self, world: World) -> None:
+        world.table("t", "today")
+        fill(world, part="today")
+        world.compact(MINOR, part="today")
+        world.store.drop_partitions("default", "t", ["p=today"])
+        assert world.clean() == 0
+        assert [e for e in world.entries() if e.state == READY] == []
+
+
+class TestWithRetention:
+    @pytest.fixture(autouse=True)
+    def delayed(self, world: World) -> None:
+        world.settings.set("hive.compactor.delayed.cleanup.enabled", "true")
+        world.settings.set("hive.compactor.cleaner.retention.time", "5s")
+
+    @pytest.mark.parametrize(("type", "left"), [(MAJOR, 1), (MINOR, 2)])
+    def test_the_files_stay_for_its_time(self, world: World, type: object, left: int) -> None:
+        world.table("t", "today")
+        world.settings.set("hive.compactor.delayed.cleanup.enabled", "false")
+        fill(world, part="today")
+        world.settings.set("hive.compactor.delayed.cleanup.enabled", "true")
+        world.compact(MAJOR if type is MAJOR else MINOR, part="today")
+        assert (world.clean(), world.states()[0]) == (0, READY)
+        world.clock.pass_seconds(5)
+        assert (world.clean(), world.states()[0]) == (1, DONE)
+        assert len(world.names(part="today")) == left
+
+    def test_a_minor_compaction_is_cleaned_and_a_later_major_one_waits(self, world: World) -> None:
+        world.table()
+        world.overwrite(1)
+        world.insert(2)
+        world.insert(3)
+        world.compact(MINOR)
+        world.insert(4)
+        world.clock.pass_seconds(5)
+        world.compact()
+        assert world.clean() == 1
+        assert world.states() == [READY, DONE]
+        names = ["base_0000001", "base_0000004", "delta_0000002_0000003", "delta_0000004_0000004_0000"]
+        assert unversioned(world.names()) == names
+        world.clock.pass_seconds(5)
+        assert world.clean() == 1
+        assert unversioned(world.names()) == ["base_0000004"]
+
+
+class TestAfterAnError:
+    @pytest.mark.usefixtures("wall")
+    @pytest.mark.parametrize("delayed", ["true", "false"])
+    def test_it_tries_again_after_a_pause_that_doubles_and_gives_up_in_the_end(
+        self, based: World, monkeypatch: pytest.MonkeyPatch, delayed: str
+    ) -> None:
+        based.settings.set("hive.compactor.delayed.cleanup.enabled", delayed)
+        based.settings.set("hive.compactor.cleaner.retention.time", "2s")
+        based.settings.set("hive.compactor.cleaner.max.retry.attempts", "3")
+        based.settings.set("hive.compactor.cleaner.retry.retention.time", "10s")
+
+        def never(*_: object, **__: object) -> None:
+            raise StorageError("No cleanup here!")
+
+        monkeypatch.setattr(type(based.store), "mark_cleaned", never)
+        based.compact()
+        based.clock.pass_seconds(2)
+        for tries, pause in enumerate((10, 20, 40), start=1):
+            based.clean()
+            [entry, _] = based.entries()
+            assert (entry.state, entry.error, entry.retries) == (READY, "No cleanup here!", tries)
+            based.clock.pass_seconds(pause - 1)
+            based.clean()
+            assert based.entries()[0].retries == tries
+            based.clock.pass_seconds(1)
+        based.clean()
+        [entry, _] = based.entries()
+        assert (entry.state, entry.error) == ("failed", "No cleanup here!")
+
+    @pytest.mark.usefixtures("wall")
+    def test_of_one_file_the_rest_goes_and_that_one_in_the_next_round(
+        self, based: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        delete = LocalFileSystem.delete
+
+        def stuck(fs: LocalFileSystem, path: str) -> None:
+            if path.endswith("delta_0000004_0000004_0000"):
+                raise StorageError("Cannot delete it")
+            delete(fs, path)
+
+        before = based.content()
+        based.compact()
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalFileSystem, "delete", stuck)
+            based.clean()
+        assert based.entries()[0].error == "Cannot delete it"
+        assert based.content() == before
+        based.clock.pass_seconds(301)
+        based.clean()
+        assert unversioned(based.names()) == ["base_0000004"]
+        assert based.states()[0] == DONE
+
+
+@pytest.mark.parametrize(("name", "value"), [("no_cleanup", "true"), ("NO_CLEANUP", "True")])
+def test_given_a_table_that_is_not_to_be_cleaned_when_it_runs_then_it_refuses_until_that_is_over(
+    based: World, name: str, value: str
+) -> None:
+    table = based.store.get_table("default", "t")
+    based.store.alter_table(replace(table, parameters={**table.parameters, name: value}))
+    based.compact()
+    names = based.names()
+    based.insert(7, end="abort")
+    based.clean()
+    assert based.states() == ["refused", DONE]
+    assert set(names) < set(based.names())
+    assert based.remembered() == {5}
+    based.store.alter_table(table)
+    based.compact()
+    based.clean()
+    assert unversioned(based.names()) == ["base_0000004"]
+    assert (based.states()[0], based.remembered()) == (DONE, set())

@@ -1,0 +1,210 @@
+"""Fail the Nth step of a compaction and its cleaning for N = 1, 2, 3 …: no reader sees it, and the next round mends it.
+
+A step is a call of the metastore or of the file system; it fails before it is done, and in a second run right after,
+when the caller cannot know that it was. At every step there are a reader who began before the compaction, one who began
+after it, and one who comes now.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acidsql.compactor.worker import Worker
+from acidsql.errors import StorageError
+from acidsql.fs import LocalFileSystem
+from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.model import CompactionRequest, CompactionType
+from tests.unit.compactor.world import MAJOR, MINOR, Rows, Snapshot, World, rows_of, unversioned
+
+FS_STEPS = ("list", "exists", "mkdirs", "rename", "write_bytes", "open_write", "open_read", "read_bytes", "delete")
+METASTORE_STEPS = (
+    "find_table",
+    "list_partitions",
+    "open_txns",
+    "lock",
+    "get_valid_txns",
+    "get_valid_write_ids",
+    "heartbeat",
+    "commit_txn",
+    "abort_txns",
+    "forget_txn_components",
+    "compact",
+    "find_next_compact",
+    "update_compactor_state",
+    "set_job_id",
+    "mark_compacted",
+    "mark_failed",
+    "mark_refused",
+    "min_open_txn",
+    "find_ready_to_clean",
+    "set_cleaner_retry",
+    "mark_cleaned",
+    "aborted_components",
+    "forget_aborted",
+    "aborted_compactions",
+    "clean_empty_aborted_txns",
+)
+
+
+class Injected(StorageError):
+    """The error that is injected."""
+
+
+class Injector:
+    """Counts steps, and fails the Nth."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.countdown, self.after, self.is_on = 0, False, False
+        self.fired: str | None = None
+        for owner, names in ((LocalFileSystem, FS_STEPS), (EmbeddedMetastore, METASTORE_STEPS)):
+            for name in names:
+                self._wrap(monkeypatch, owner, name)
+
+    def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def step(*args: Any, **kwargs: Any) -> Any:
+            if self.is_on and self.fired is None:
+                self.countdown -= 1
+                if not self.countdown:
+                    self.fired = name
+                    if self.after:
+                        original(*args, **kwargs)
+                    raise Injected(f"injected at {name}")
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, step)
+
+    def arm(self, number: int, after: bool) -> None:
+        self.countdown, self.after, self.fired = number, after, None
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        self.is_on = True
+        try:
+            yield
+        except Injected:
+            assert self.fired is not None
+        finally:
+            self.is_on = False
+
+
+class Trial:
+    """A world in which one step fails."""
+
+    def __init__(self, world: World, type: CompactionType) -> None:
+        self.world = world
+        self.type = type
+        self.readers: list[tuple[Snapshot, Rows]] = []
+        self.next = 100
+
+    def write(self) -> None:
+        """What there is to be compacted: rows, deletes, and what was aborted."""
+        world, first = self.world, self.next
+        self.next += 10
+        world.insert(first, first + 1)
+        world.insert(first + 2)
+        world.insert(first + 3, end="abort")
+        world.delete(first - 10, first)
+
+    def begin_reader(self) -> None:
+        reader = self.world.reader()
+        self.readers.append((reader, self.world.rows(reader)))
+
+    def end_readers(self) -> None:
+        for reader, _ in self.readers:
+            self.world.end(reader.txn_id)
+        self.readers.clear()
+
+    def check(self, expected: Rows, fired: str | None) -> None:
+        """Every reader sees what it saw, in the files that it chose and in those that it would choose now."""
+        world = self.world
+        for reader, rows in self.readers:
+            assert rows_of(reader.states[0], reader.write_ids) == rows, fired
+            assert world.rows(reader) == rows, fired
+        assert world.rows(world.snapshot()) == expected, fired
+
+    def compact(self) -> None:
+        self.world.store.compact(CompactionRequest("default", "t", None, self.type, "ann", "desk"))
+        Worker(self.world.context, "desk-1").run_one()
+
+    def recover(self) -> None:
+        """As after some time: what nobody is alive behind is ended; who asked asks again; workers and cleaner run."""
+        world, own = self.world, {reader.txn_id for reader, _ in self.readers}
+        world.store.abort_txns([t.id for t in world.store.show_txns() if t.id not in own and t.state.value == "o"])
+        world.clock.pass_seconds(10)
+        world.housekeeper.run()
+        self.compact()
+        while world.worker.run_one() is not None:
+            pass
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the step", "after the step"])
+@pytest.mark.parametrize(("layout", "type"), [("hive3", MAJOR), ("hive4", MINOR)])
+def test_an_error_at_any_step_costs_no_row_and_the_next_round_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, type: CompactionType, after: bool
+) -> None:
+    world = World(
+        tmp_path,
+        {
+            "acidsql.compactor.layout": layout,
+            "hive.txn.timeout": "100000s",
+            "hive.compactor.worker.timeout": "1s",
+            "hive.compactor.cleaner.retry.retention.time": "1s",
+            "acidsql.staging.retention": "1s",
+        },
+    )
+    monkeypatch.setattr("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000)
+    injector = Injector(monkeypatch)
+    world.table()
+    trial = Trial(world, type)
+    fired = set()
+    for number in itertools.count(1):
+        trial.write()
+        expected = world.rows(world.snapshot())
+        trial.begin_reader()
+        injector.arm(number, after)
+        with injector.on():
+            trial.compact()
+        trial.check(expected, injector.fired)
+        if injector.fired is not None:
+            trial.recover()
+            trial.check(expected, injector.fired)
+        trial.end_readers()
+        trial.begin_reader()
+        was_compacting = injector.fired is not None
+        with injector.on():
+            world.clean()
+        if not was_compacting:
+            trial.check(expected, injector.fired)
+            trial.recover()
+        trial.end_readers()
+        for _ in range(2):
+            world.clock.pass_seconds(10)
+            world.clean()
+        trial.check(expected, injector.fired)
+        assert_tidy(world, type, injector.fired)
+        if injector.fired is None:
+            break
+        fired.add(injector.fired)
+    assert {"open_txns", "update_compactor_state", "mark_compacted", "commit_txn", "mark_cleaned", "rename"} <= fired
+    world.close()
+
+
+def assert_tidy(world: World, type: CompactionType, fired: str | None) -> None:
+    """Nothing is left but what was compacted; of the minor ones what the last major one could have made of it."""
+    names = unversioned(world.names())
+    assert [name.split("_")[0] for name in names] == (["base"] if type is MAJOR else ["delete", "delta"]), fired
+    assert {e.state for e in world.entries()} <= {"succeeded", "failed", "refused"}, fired
+    assert [t for t in world.store.show_txns() if t.state.value == "o"] == [], fired
+    assert world.store.show_locks() == [], fired
+    world.cleaner.sweep_staging()
+    assert [p.name for p in world.path().iterdir() if p.name.startswith(".")] == [], fired
+    if type is MAJOR:
+        assert world.remembered() == set(), fired

@@ -1,0 +1,94 @@
+"""The settings: every name of Hive's that operators know is there, or answered; the table of them is up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acidsql.errors import InvalidValue
+from acidsql.metastore import open_metastore
+from acidsql.settings import REGISTRY, Settings
+from docs import settings_table
+
+HIVE = {
+    "hive.compactor.initiator.on": "true",
+    "hive.compactor.cleaner.on": "true",
+    "hive.compactor.worker.threads": "1",
+    "hive.compactor.worker.timeout": "86400s",
+    "hive.compactor.cleaner.run.interval": "5000ms",
+    "hive.compactor.check.interval": "300s",
+    "hive.compactor.delta.num.threshold": "10",
+    "hive.compactor.delta.pct.threshold": "0.1",
+    "hive.compactor.abortedtxn.threshold": "1000",
+    "hive.compactor.aborted.txn.time.threshold": "12h",
+    "hive.compactor.max.num.delta": "500",
+    "hive.compactor.job.queue": "",
+    "hive.compactor.initiator.failed.compacts.threshold": "2",
+    "hive.compactor.history.retention.succeeded": "3",
+    "hive.compactor.history.retention.failed": "3",
+    "hive.compactor.history.retention.did.not.initiate": "2",
+    "hive.compactor.history.retention.refused": "3",
+    "hive.compactor.history.retention.timeout": "7d",
+    "hive.txn.timeout": "300s",
+    "hive.txn.heartbeat.threadpool.size": "5",
+    "hive.timedout.txn.reaper.start": "100s",
+    "hive.timedout.txn.reaper.interval": "180s",
+    "hive.txn.max.open.batch": "1000",
+    "hive.max.open.txns": "100000",
+    "hive.lock.numretries": "100",
+    "hive.lock.sleep.between.retries": "60s",
+}
+"""Names and defaults of Hive 4."""
+
+
+@pytest.mark.parametrize(("name", "default"), HIVE.items())
+def test_a_setting_of_hives_has_its_name_its_default_and_an_effect_that_is_told(name: str, default: str) -> None:
+    setting = REGISTRY[name]
+    assert setting.default == default
+    assert setting.doc.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("hive.compactor.worker.thread", "hive.compactor.worker.threads"),
+        ("hive.compactor.history.retention.attempted", "hive.compactor.history.retention.failed"),
+        ("metastore.compactor.initiator.on", "hive.compactor.initiator.on"),
+        ("hive.txn.heartbeat.threadpool", "hive.txn.heartbeat.threadpool.size"),
+        ("acidsql.layout", "acidsql.compactor.layout"),
+    ],
+)
+def test_a_name_that_nobody_knows_is_answered_with_the_nearest_one(name: str, nearest: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        Settings().set(name, "1")
+    assert caught.value.hint == f"Did you mean {nearest}?"
+
+
+def test_every_default_is_a_value_that_its_setting_takes() -> None:
+    for setting in REGISTRY.values():
+        setting.parse(setting.default)
+
+
+def test_no_more_transactions_than_a_batch_are_opened_by_one_call(tmp_path: Path) -> None:
+    settings = Settings({"hive.txn.max.open.batch": "3"})
+    store = open_metastore(f"sqlite:///{tmp_path}/acidsql.db", settings, warehouse=str(tmp_path))
+    try:
+        assert store.open_txns(5, user="ann", host="desk") == [1, 2, 3]
+        assert store.open_txns(2, user="ann", host="desk") == [4, 5]
+    finally:
+        store.close()
+
+
+# --- SETTINGS.md -----------------------------------------------------------------------------------------------------
+
+
+def test_the_table_is_that_of_todays_settings() -> None:
+    text = settings_table.TABLE.read_text(encoding="utf-8")
+    assert settings_table.with_tables(text, settings_table.document()) == text, "run: make settings"
+
+
+def test_the_table_has_a_row_for_every_setting() -> None:
+    listed = [setting for _, found in settings_table.sections() for setting in found]
+    assert sorted(setting.name for setting in listed) == sorted(REGISTRY)
+    assert all(settings_table.kind_of(setting) != "None" for setting in listed)
