@@ -28,7 +28,10 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
 class Snapshot:
-    """One snapshot of the metastore, and the tables in it, each asked for once."""
+    """One snapshot of the metastore, and the tables in it, each asked for once.
+
+    It is that of an open transaction: until that one ends, nothing is removed that the snapshot needs.
+    """
 
     def __init__(self, env: Environment, txns: ValidTxnList, *, resolve: Resolve = fs.resolve) -> None:
         """``resolve`` finds the file system of a location."""
@@ -46,7 +49,7 @@ class Snapshot:
         """
         valid = self.write_ids(table)
         if version is None:
-            return take_snapshot(table, valid, self.txns, partitions, resolve=self._resolve)
+            return take_snapshot(table, valid, self.txns, partitions, resolve=self._resolve, is_pinned=True)
         if not 0 <= version <= valid.high_watermark:
             raise InvalidValue(
                 f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"

@@ -103,6 +103,7 @@ def acid_state(
     valid_txns: ValidTxnList,
     *,
     any_file_name: bool = False,
+    is_pinned: bool = False,
 ) -> AcidState:
     """The state of a table (or partition) directory for a snapshot; empty where the directory is not there.
 
@@ -113,12 +114,15 @@ def acid_state(
         valid_txns: The transactions that it sees; compacted directories of others (``_v<txn>``) are passed over.
         any_file_name: Whether files of any name count, as in an insert-only table; in another one only those with a
             bucket number in their names are data.
+        is_pinned: Whether an open transaction has kept the cleaner away since the snapshot was taken. Then all that it
+            needs is there, although a base that was compacted meanwhile is not for it: one without a transaction in its
+            name is seen before its time.
 
     Raises:
-        SnapshotTooOld: When the files that the snapshot needs were compacted away (Hive 10327).
+        SnapshotTooOld: Where it is not pinned, when the files that the snapshot needs were compacted away (Hive 10327).
         CorruptFile: When a directory name, ``_metadata_acid`` or a side file cannot be understood.
     """
-    return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name).state()
+    return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name, is_pinned).state()
 
 
 def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) -> bool:
@@ -179,10 +183,12 @@ class _Selection:
         valid_write_ids: ValidWriteIdList,
         valid_txns: ValidTxnList,
         any_file_name: bool,
+        is_pinned: bool,
     ) -> None:
         self._fs = fs
         self._path = path
         self._any_file_name = any_file_name
+        self._is_pinned = is_pinned
         self._write_ids = valid_write_ids
         self._txns = valid_txns
         self._obsolete: list[str] = []
@@ -245,7 +251,7 @@ class _Selection:
                     best = base
             else:
                 self._obsolete.append(base.path)
-        if best is None and bases:
+        if best is None and bases and not self._is_pinned:
             oldest = min(bases, key=lambda b: b.name.write_id)
             if self._is_compacted(oldest):
                 raise self._too_old(oldest)

@@ -57,6 +57,7 @@ def take_snapshot(
     partitions: Sequence[Partition] | None,
     *,
     resolve: Resolve = fs.resolve,
+    is_pinned: bool = False,
 ) -> TableSnapshot:
     """List a table's directories and choose the files that the snapshot sees.
 
@@ -66,13 +67,14 @@ def take_snapshot(
         txns: Transactions that it sees (for ``_v<txn>`` directories).
         partitions: The partitions to read; None for a table without partition keys.
         resolve: Finds the file system of a location.
+        is_pinned: Whether an open transaction has kept the cleaner away since the snapshot was taken.
 
     Raises:
         SnapshotTooOld: When the files of this snapshot were compacted away and cleaned.
         CorruptFile: When the name of a directory or a side file cannot be understood.
         StorageError: When a directory is not there.
     """
-    return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions, resolve)))
+    return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions, resolve, is_pinned)))
 
 
 def _states(
@@ -81,10 +83,11 @@ def _states(
     txns: ValidTxnList,
     partitions: Sequence[Partition] | None,
     resolve: Resolve,
+    is_pinned: bool,
 ) -> Iterable[PartitionState]:
     for partition in [None] if partitions is None else partitions:
         filesystem, path = resolve(table.location if partition is None else partition.location)
-        state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
+        state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only, is_pinned=is_pinned)
         if not (state.data_directories or state.originals or filesystem.exists(path)):
             # a table or partition has a directory from its first day to its last: rows may be where it is now
             raise StorageError(

@@ -55,8 +55,7 @@ class Acidsql(Engine):  # type: ignore[misc]
     def clean(self, short: str) -> None:
         """Remove the files that nobody needs any more."""
         gc.collect()  # DataFrames that are garbage no longer hold on to theirs
-        self.sql("SET hive.compactor.initiator.on = false")  # other tables are not what is measured
-        self.acid.compactor.run_once()
+        self.sql(f"VACUUM {short}").collect()
 
     def location(self, short: str) -> str:
         """The directory of a table: in the default database it lies in the warehouse itself."""

@@ -255,7 +255,7 @@ class World:
 
     def state(self, of: Snapshot, part: str | None = None) -> AcidState:
         name = of.write_ids.table.partition(".")[2]
-        return acid_state(FS, str(self.path(name, part)), of.write_ids, of.txns)
+        return acid_state(FS, str(self.path(name, part)), of.write_ids, of.txns, is_pinned=of.txn_id > 0)
 
     def rows(self, of: Snapshot, part: str | None = None) -> Rows:
         return rows_of(self.state(of, part), of.write_ids)

@@ -254,6 +254,18 @@ def test_a_snapshot_older_than_the_oldest_compacted_base_is_too_old(tmp_path: Pa
     assert e.value.code == 10327
 
 
+def test_a_snapshot_held_by_an_open_transaction_reads_on_below_a_base_that_is_not_for_it(
+    tmp_path: Path,
+) -> None:
+    build(tmp_path, "base_5/bucket_0", *(f"delta_{i}_{i}_0/bucket_0" for i in range(1, 7)))
+    metadata(tmp_path, "base_5", "compacted")
+    seen = ValidWriteIdList("db.t", 6, (4,))
+    found = acid_state(LocalFileSystem(), str(tmp_path), seen, ValidTxnList(100), is_pinned=True)
+    assert found.base is None
+    assert [str(d.name) for d in found.deltas] == [f"delta_{i:07d}_{i:07d}_0000" for i in (1, 2, 3, 5, 6)]
+    assert found.obsolete == ()
+
+
 def test_an_overwrite_newer_than_the_snapshot_is_no_loss_of_history(tmp_path: Path) -> None:
     build(tmp_path, "base_5/bucket_0", "delta_1_1_0/bucket_0")
     assert kept(state_of(tmp_path, 4)) == ["delta_1_1_0"]
