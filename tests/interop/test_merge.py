@@ -65,12 +65,13 @@ def test_both_find_a_row_with_two_partners(both: Both, side: str) -> None:
 def test_several_inserts_in_one_statement(both: Both) -> None:
     a, b = both.table("id int, v string", by=HIVE), both.table("id int", "k int", by=ACIDSQL)
     a.hive("INSERT INTO {t} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
-    legs = (
-        f"FROM (SELECT id, v FROM {a.name}) x INSERT INTO {a.name} SELECT id + 10, v WHERE id < 3"
-        f" INSERT INTO {b.name} PARTITION (k) SELECT id, id % 2"
-    )
     for number, side in enumerate(SIDES):
-        both.run(side, legs.replace("10", str(10 * (number + 1))))
+        both.run(
+            side,
+            f"FROM (SELECT id, v FROM {a.name}) x"
+            f" INSERT INTO {a.name} SELECT id + {10 * (number + 1)}, v WHERE id < 3"
+            f" INSERT INTO {b.name} PARTITION (k) SELECT id, id % 2",
+        )
         assert len(a.agree()) == 3 + 2 * (number + 1)
         b.agree()
     a.hive("DELETE FROM {t} WHERE id > 20").acid("UPDATE {t} SET v = 'u' WHERE id > 10")
