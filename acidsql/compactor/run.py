@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -74,7 +76,7 @@ def run_tasks(tasks: Sequence[FileTask], spark: SparkSession | None, job_name: s
         job_name: What the job is called in Spark's own lists.
     """
     if spark is not None and len(tasks) > 1:
-        with _described(spark, job_name):
+        with _described(spark, job_name), _this_python(spark):
             return spark.sparkContext.parallelize(tasks, len(tasks)).map(_run).collect()
     if len(tasks) < 2:
         return [task.run() for task in tasks]
@@ -84,6 +86,19 @@ def run_tasks(tasks: Sequence[FileTask], spark: SparkSession | None, job_name: s
 
 def _run(task: FileTask) -> Rewritten:
     return task.run()
+
+
+@contextmanager
+def _this_python(spark: SparkSession) -> Iterator[None]:
+    """Workers on this machine run this interpreter, which has acidsql; Spark would take the ``python3`` of the path."""
+    context = spark.sparkContext
+    before = context.pythonExec
+    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
 
 
 @contextmanager

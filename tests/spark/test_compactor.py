@@ -363,7 +363,11 @@ def _until(done: Any, seconds: float = 30) -> Iterator[None]:
         yield
 
 
-def test_large_compactions_run_as_spark_tasks(busy: AcidSession, warehouse: Path) -> None:
+def test_large_compactions_run_as_spark_tasks_of_this_python(
+    busy: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(busy.spark.sparkContext, "pythonExec", "/bin/false")
     busy.sql("CREATE TRANSACTIONAL TABLE big (id int, v string) CLUSTERED BY (id) INTO 2 BUCKETS")
     busy.sql("INSERT INTO big SELECT id, 'x' FROM range(100)")
     busy.sql("DELETE FROM big WHERE id < 10")
