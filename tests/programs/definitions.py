@@ -115,7 +115,7 @@ def older_version(draw: Drawing) -> Step:
 
 
 def compact(draw: Drawing) -> Step:
-    """Rows and row ids stay; where the store has no compactor, it is an error and nothing has changed."""
+    """Rows and row ids stay; where there is nothing to put together it is refused."""
     clause, missing = piece(""), ""
     if draw.shape.keys:
         clause, values = draw.partition()
