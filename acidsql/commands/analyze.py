@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, Row
 from acidsql.commands.binding import Snapshot
 from acidsql.commands.environment import Environment
 from acidsql.commands.explained import Explained, TargetRead
-from acidsql.commands.partitions import shown, spec_values
+from acidsql.commands.partitions import no_partition, partitions_with, spec_values
 from acidsql.commands.places import at
 from acidsql.commands.transaction import write_transaction
-from acidsql.errors import AnalysisError, ColumnNotFound, PartitionNotFound
+from acidsql.errors import AnalysisError, ColumnNotFound
 from acidsql.format.directory import AcidFile, AcidState
 from acidsql.metastore.model import (
     NUM_FILES,
@@ -28,7 +28,7 @@ from acidsql.metastore.model import (
     Statistics,
     Table,
 )
-from acidsql.partition_names import DEFAULT_PARTITION, partition_name
+from acidsql.partition_names import partition_name
 from acidsql.plan.scan import RAW_KEY, snapshot_frame
 from acidsql.plan.snapshot import TableSnapshot, partition_names
 from acidsql.plan.text import quote
@@ -94,12 +94,9 @@ class AnalyzeCommand:
             return None
         given = PartitionSpec(tuple(k for k in spec.keys if k[1] is not None), spec.span) if spec else None
         values = spec_values(self.env, table, given, parameters) if given else {}
-        wanted: dict[str, str] = {k: DEFAULT_PARTITION if v is None else v for k, v in values.items()}
-        keys = [k.name for k in table.partition_keys]
-        known = self.env.metastore.list_partitions(table.database, table.name)
-        found = tuple(p for p in known if wanted.items() <= dict(zip(keys, p.values, strict=True)).items())
-        if spec is not None and wanted and not found:
-            raise at(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
+        found = tuple(partitions_with(self.env, table, values).values())
+        if spec is not None and values and not found:
+            raise no_partition(spec, values)
         return found
 
     # --- run ---------------------------------------------------------------------------------------------------------

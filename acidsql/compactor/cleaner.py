@@ -11,7 +11,7 @@ from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory
-from acidsql.metastore.model import AbortedComponent, CompactionInfo, Table
+from acidsql.metastore.model import AbortedComponent, CompactionInfo, Table, is_marked
 from acidsql.partition_names import escape_path_name
 from acidsql.settings import CLEANER_DELAYED, CLEANER_MAX_RETRIES, CLEANER_RETENTION, CLEANER_RETRY, STAGING_RETENTION
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
@@ -222,7 +222,8 @@ class Cleaner:
 
 
 def keeps_all(table: Table) -> bool:
-    return any(k.lower() == NO_CLEANUP and v.strip().lower() == "true" for k, v in table.parameters.items())
+    """Whether a table is marked :data:`NO_CLEANUP`."""
+    return is_marked(table.parameters, NO_CLEANUP)
 
 
 def _newest(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:

@@ -11,7 +11,7 @@ from acidsql import fs
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import AcidError
 from acidsql.format.directory import AcidDirectory, AcidState, acid_state
-from acidsql.metastore.model import CompactionCandidate, CompactionRequest, CompactionType, Table
+from acidsql.metastore.model import CompactionCandidate, CompactionRequest, CompactionType, Table, is_marked
 from acidsql.settings import (
     ABORTED_TXN_AGE,
     ABORTED_TXN_THRESHOLD,
@@ -75,7 +75,7 @@ def _size(directories: Iterable[AcidDirectory]) -> int:
 
 def opts_out(parameters: Mapping[str, str]) -> bool:
     """Whether ``NO_AUTO_COMPACTION`` is set to true, in any letter case."""
-    return any(k.lower() == NO_AUTO_COMPACTION and v.strip().lower() == "true" for k, v in parameters.items())
+    return is_marked(parameters, NO_AUTO_COMPACTION)
 
 
 class Initiator:

@@ -117,7 +117,7 @@ def rewrite_rows(fs: FileSystem, work: Rewrite) -> Rewritten:
     except _OverlapError:
         fs.delete(work.target)
         made = _Sorting(fs, work, deletes).run()
-    return replace(made, bytes_written=_size(fs, work.target))
+    return replace(made, bytes_written=size_of(fs, work.target))
 
 
 def _open(fs: FileSystem, work: Rewrite, file: InputFile) -> StripeInput:
@@ -132,7 +132,7 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
     tables, size = [], 0
     for file in work.deletes:
         keys = read_keys(fs, file.path)
-        size += _size(fs, file.path)
+        size += size_of(fs, file.path)
         tables.append(keys.filter(pa.array(RowKeys.of(keys).seen_by(work.write_ids))))
     columns = [*KEY_COLUMNS, CURRENT_TRANSACTION]
     merged = pa.concat_tables(tables).group_by(columns, use_threads=False).aggregate([])
@@ -149,7 +149,7 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
         ends += target.write(_delete_events(batch, work.row_type) for batch in part)
     last = [RecordKey(*keys.at(int(end) - 1)) for end in np.cumsum(ends)]
     target.close(acid_metadata(AcidStats(deletes=len(events)), last))
-    return Rewritten(len(events), dropped, 0, len(ends), size, _size(fs, work.target))
+    return Rewritten(len(events), dropped, 0, len(ends), size, size_of(fs, work.target))
 
 
 def _delete_events(batch: pa.RecordBatch, row_type: Struct) -> pa.RecordBatch:
@@ -167,7 +167,8 @@ def _delete_set(fs: FileSystem, work: Rewrite) -> DeleteSet:
     return DeleteSet(found)
 
 
-def _size(fs: FileSystem, path: str) -> int:
+def size_of(fs: FileSystem, path: str) -> int:
+    """Bytes of a file."""
     with fs.open_read(path) as file:
         return file.seek(0, 2)
 

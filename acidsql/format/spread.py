@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidsql.format.delete_set import Longs
-from acidsql.format.rewrite import GROUP_BYTES, GROUP_ROWS, Rewritten
+from acidsql.format.rewrite import GROUP_BYTES, GROUP_ROWS, Rewritten, size_of
 from acidsql.format.schema import (
     BUCKET,
     EVENT_COLUMNS,
@@ -155,8 +155,7 @@ def write_share(fs: FileSystem, share: Share) -> Rewritten:
         target = stack.enter_context(StripeFile(fs.open_write(share.target), types, compression=share.compression))
         last_keys = _Writer(share, inputs, target).run()
         target.close(acid_metadata(AcidStats(inserts=target.rows), last_keys))
-    with fs.open_read(share.target) as file:
-        return Rewritten(target.rows, 0, 0, len(last_keys), 0, file.seek(0, 2))
+    return Rewritten(target.rows, 0, 0, len(last_keys), 0, size_of(fs, share.target))
 
 
 class _Input:

@@ -377,6 +377,11 @@ class LockResponse:
     blocked_by: LockInfo | None = None
 
 
+def is_marked(parameters: Mapping[str, str], name: str) -> bool:
+    """Whether a property is ``true``; its name, in lower case here, may be in any letter case there."""
+    return any(k.lower() == name and v.strip().lower() == "true" for k, v in parameters.items())
+
+
 # --- compaction ------------------------------------------------------------------------------------------------------
 
 
