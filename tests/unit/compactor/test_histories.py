@@ -71,9 +71,9 @@ class Histories(RuleBasedStateMachine):
     def begin_writer(self, rows: int, deletes: list[int]) -> Writer:
         world = self.world
         txn_id = world.begin()
-        write_id = world.write_id(txn_id, operation=Operation.DELETE if deletes else Operation.INSERT)
         live = sorted(self.live)
         gone = {live[at % len(live)] for at in deletes} if live else set()
+        write_id = world.write_id(txn_id, operation=Operation.DELETE if gone else Operation.INSERT)
         keys = world.delete_as(write_id, txn_id, [self.live[key] for key in gone])
         new = {(write_id, encode(0), i): self.next + i for i in range(rows)}
         self.next += rows
