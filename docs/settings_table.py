@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from acidsql import settings
 from acidsql.settings import REGISTRY, Setting
+from acidsql.settings import setting as kinds
 
 TABLE = Path(__file__).parents[1] / "SETTINGS.md"
 BEGIN = "<!-- written by docs/settings_table.py -->\n"
@@ -27,12 +27,12 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """What the names of a section begin with; each setting stands in the first that fits."""
 
 KINDS: dict[Callable[[str], Any], str] = {
-    settings.parse_bool: "true, false",
-    settings.parse_seconds: "duration",
-    settings.parse_size: "size",
-    settings._count: "number",
-    settings._at_least_one: "number above 0",
-    settings._share: "share",
+    kinds.parse_bool: "true, false",
+    kinds.parse_seconds: "duration",
+    kinds.parse_size: "size",
+    kinds.whole_number: "number",
+    kinds.above_zero: "number above 0",
+    kinds.share: "share",
     str: "text",
 }
 

@@ -1,0 +1,148 @@
+"""The compactor's queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+DEFAULT_POOL = "default"
+"""How SHOW COMPACTIONS calls the pool of requests that name none."""
+
+
+class CompactionType(Enum):
+    """Kind of a compaction, with Hive's letters."""
+
+    MAJOR = "a"
+    MINOR = "i"
+    REBALANCE = "r"
+    ABORT_TXN_CLEANUP = "c"
+
+
+@dataclass(frozen=True)
+class CompactionRequest:
+    """What ALTER TABLE … COMPACT asks for. ``partition`` is a partition name, ``p=1/q=even``."""
+
+    database: str
+    table: str
+    partition: str | None
+    type: CompactionType
+    user: str
+    host: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    pool: str | None = None
+    buckets: int | None = None
+    order_by: str | None = None
+    """The whole clause, ``ORDER BY a DESC``."""
+    initiator: str | None = None
+    """``host-id`` of the initiator that asks; None for a request of a user."""
+    initiator_version: str | None = None
+
+    @property
+    def initiator_id(self) -> str:
+        """Who asks, as SHOW COMPACTIONS tells it: Hive names a request of a user ``host-manual``."""
+        return self.initiator or f"{self.host}-manual"
+
+
+@dataclass(frozen=True)
+class CompactionResponse:
+    """Answer to a request: ``accepted`` is False where the same thing is queued or running already.
+
+    ``id`` and ``state`` are those of the entry that stands in the queue, ``message`` is the store's own word.
+    """
+
+    id: int
+    state: str
+    accepted: bool
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class CompactionFilter:
+    """What SHOW COMPACTIONS asks for; None does not restrict."""
+
+    id: int | None = None
+    database: str | None = None
+    table: str | None = None
+    partition: str | None = None
+    pool: str | None = None
+    type: CompactionType | None = None
+    state: str | None = None
+    """One of the words of :class:`CompactionInfo`."""
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class CompactionInfo:
+    """A row of SHOW COMPACTIONS. Times are milliseconds since 1970, None where there is none.
+
+    ``state`` is Hive's word: initiated, working, ready for cleaning, succeeded, failed, did not initiate, refused or
+    aborted.
+    """
+
+    id: int
+    database: str
+    table: str
+    partition: str | None
+    type: CompactionType
+    state: str
+    worker: str | None = None
+    """``host-id`` of the worker, as it named itself."""
+    enqueued_ms: int | None = None
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    job_id: str | None = None
+    error: str | None = None
+    initiator: str | None = None
+    """``host-id`` of whoever asked for it."""
+    pool: str | None = None
+    txn_id: int | None = None
+    """The compactor's transaction."""
+    next_txn_id: int | None = None
+    """The newest transaction when that one was committed: those up to it may still see what was compacted."""
+    committed_ms: int | None = None
+    highest_write_id: int | None = None
+    """The compaction covers the write ids up to it."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """``compactor.…`` and ``tblprops.…`` properties of the request."""
+    buckets: int | None = None
+    order_by: str | None = None
+    """The whole clause, ``ORDER BY a DESC``."""
+    retries: int = 0
+    """How often cleaning was put off after an error."""
+
+
+@dataclass(frozen=True)
+class CompactionCandidate:
+    """Where something was written or aborted: the initiator looks whether a compaction is due.
+
+    Attributes:
+        partition: Name of the partition; None for a table without any, and for a write that named none.
+        too_many_aborts: There are more aborted transactions than the threshold.
+        has_old_abort: There is an aborted transaction older than the threshold.
+    """
+
+    database: str
+    table: str
+    partition: str | None
+    too_many_aborts: bool = False
+    has_old_abort: bool = False
+
+
+@dataclass(frozen=True)
+class AbortedComponent:
+    """What aborted transactions may have left of files in a table, or in one partition.
+
+    Attributes:
+        partition: Name of the partition; None for a table without any, and for a write that named none.
+        write_ids: Their write ids; empty for compactions, which have none.
+        min_txn: The oldest of the transactions.
+        txn_ids: The transactions.
+    """
+
+    database: str
+    table: str
+    partition: str | None
+    write_ids: frozenset[int]
+    min_txn: int
+    txn_ids: frozenset[int] = frozenset()

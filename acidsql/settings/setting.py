@@ -1,0 +1,143 @@
+"""What a setting is, how its text is read, and the settings of a session."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from acidsql.errors import InvalidValue
+
+T = TypeVar("T")
+
+_UNITS = {
+    "ms": 0.001,
+    "msec": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+}
+_SIZES = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
+
+
+def parse_bool(text: str) -> bool:
+    """``true`` or ``false``, in any letter case."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    raise ValueError("true or false")
+
+
+def parse_seconds(text: str) -> float:
+    """A duration as Hive writes it: ``300s``, ``50ms``, ``5min``; a bare number is seconds."""
+    m = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
+    unit = (m[2] if m[2] in _UNITS else m[2].rstrip("s")) if m else ""
+    if m is None or (unit and unit not in _UNITS):
+        raise ValueError("a duration such as 300s, 50ms or 5min")
+    return float(m[1]) * _UNITS.get(unit, 1.0)
+
+
+def parse_size(text: str) -> int:
+    """A size in bytes: ``64mb``, ``1g``, or a bare number."""
+    m = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
+    if m is None or m[2] not in _SIZES:
+        raise ValueError("a size such as 64mb")
+    return int(m[1]) * _SIZES[m[2]]
+
+
+def whole_number(text: str) -> int:
+    """A number without sign or fraction."""
+    if not re.fullmatch(r"\s*\d+\s*", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
+def above_zero(text: str) -> int:
+    """A whole number above 0."""
+    if not whole_number(text):
+        raise ValueError("a whole number above 0")
+    return whole_number(text)
+
+
+def share(text: str) -> float:
+    """A part of a whole, such as 0.1, or more than it."""
+    value = float(text)
+    if not value >= 0:
+        raise ValueError("a number of at least 0")
+    return value
+
+
+def choice(*allowed: str) -> Callable[[str], str]:
+    """A reader of one of these words, in any letter case."""
+    def parse(text: str) -> str:
+        if text.lower() not in allowed:
+            raise ValueError(" or ".join(allowed))
+        return text.lower()
+
+    parse.__doc__ = ", ".join(allowed)
+    return parse
+
+
+@dataclass(frozen=True)
+class Setting(Generic[T]):
+    """One setting: its name, how its text is read, its default text and what it does."""
+
+    name: str
+    parse: Callable[[str], T]
+    default: str
+    doc: str
+
+
+REGISTRY: dict[str, Setting[Any]] = {}
+
+
+def define(name: str, parse: Callable[[str], T], default: str, doc: str) -> Setting[T]:
+    """A setting that everybody finds under its name from now on."""
+    made = Setting(name, parse, default, doc)
+    REGISTRY[name] = made
+    return made
+
+
+class Settings(Mapping[str, str]):
+    """The settings of one session: texts by name, typed values by :class:`Setting`."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._texts: dict[str, str] = {}
+        self._values: dict[str, Any] = {name: s.parse(s.default) for name, s in REGISTRY.items()}
+        for name, text in (values or {}).items():
+            self.set(name, str(text))
+
+    def set(self, name: str, text: str) -> None:
+        """Change a setting.
+
+        Raises:
+            InvalidValue: When nobody knows the name, or the text is not of its type.
+        """
+        setting = REGISTRY.get(name.lower())
+        if setting is None:
+            near = difflib.get_close_matches(name.lower(), REGISTRY, n=1, cutoff=0.5)
+            raise InvalidValue(f"Unknown setting {name!r}", hint=f"Did you mean {near[0]}?" if near else None)
+        try:
+            self._values[setting.name] = setting.parse(text)
+        except ValueError as e:
+            raise InvalidValue(f"Setting {setting.name} takes {e}, not {text!r}") from e
+        self._texts[setting.name] = text
+
+    def value(self, setting: Setting[T]) -> T:
+        """The typed value of a setting."""
+        return cast(T, self._values[setting.name])
+
+    def __getitem__(self, name: str) -> str:
+        return self._texts.get(name) or REGISTRY[name].default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(REGISTRY)
+
+    def __len__(self) -> int:
+        return len(REGISTRY)

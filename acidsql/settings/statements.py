@@ -1,0 +1,45 @@
+"""Single statements."""
+
+from __future__ import annotations
+
+from acidsql.settings.setting import choice, define, parse_bool, whole_number
+
+MERGE_CARDINALITY = define(
+    "hive.merge.cardinality.check",
+    parse_bool,
+    "true",
+    "MERGE fails where a row of the target has several partners; false: only where several would change it.",
+)
+DROP_IGNORES = define(
+    "hive.exec.drop.ignorenonexistent",
+    parse_bool,
+    "true",
+    "DROP TABLE, DROP VIEW and DROP PARTITION of what is not there do nothing; false: only with IF EXISTS.",
+)
+NANOSECONDS = define(
+    "acidsql.timestamp.nanoseconds",
+    choice("error", "truncate"),
+    "error",
+    "What UPDATE and MERGE do with a row that they rewrite and that keeps a timestamp finer than a microsecond.",
+)
+DRIVER_WRITE_ROWS = define(
+    "acidsql.write.driver.rows",
+    whole_number,
+    "20000",
+    "A statement that changes no more rows than this is written by the driver, without a Spark write job.",
+)
+DYNAMIC_PARTITION = define(
+    "hive.exec.dynamic.partition", parse_bool, "true", "Whether INSERT may take partition values from the query."
+)
+DYNAMIC_PARTITION_MODE = define(
+    "hive.exec.dynamic.partition.mode",
+    choice("strict", "nonstrict"),
+    "nonstrict",
+    "strict: INSERT must name at least one static partition value.",
+)
+FETCH_DELETED = define(
+    "acid.fetch.deleted.rows",
+    parse_bool,
+    "false",
+    "A query that mentions ROW__IS__DELETED also gives deleted rows, while their files are there.",
+)
