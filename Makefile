@@ -3,6 +3,7 @@
 
 VENV ?= .venv
 PYTHON ?=
+SECONDS ?= 300
 PY := $(VENV)/bin/python
 # The tested versions, where the package itself allows a range.
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint .ci/constraints.txt
@@ -10,7 +11,7 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-random test-hive bench bench-hive lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-random test-soak test-hive bench bench-hive lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +32,9 @@ test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at ever
 
 test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table)
 	@$(WITH_JAVA) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0
+
+test-soak: java $(VENV)/.dev ## writers, readers, compactors and killed processes at once, SECONDS (300) for each layout
+	@$(WITH_JAVA) ACIDSQL_TEST_SECONDS="$(SECONDS)" $(PY) -m pytest tests/soak -m long -s
 
 test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: downloaded if needed, started, stopped
 	@$(WITH_JAVA) $(PY) -m tests.services.suite

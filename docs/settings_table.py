@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from acidsql.settings import REGISTRY, Setting
+from acidsql.settings import REGISTRY, WITHOUT_EFFECT, Setting
 from acidsql.settings import setting as kinds
 
 TABLE = Path(__file__).parents[1] / "SETTINGS.md"
@@ -33,6 +33,7 @@ KINDS: dict[Callable[[str], Any], str] = {
     kinds.whole_number: "number",
     kinds.above_zero: "number above 0",
     kinds.share: "share",
+    kinds.txn_manager: "a class",
     str: "text",
 }
 
@@ -51,7 +52,14 @@ def kind_of(setting: Setting[Any]) -> str:
 
 def document() -> str:
     """All sections, as Markdown."""
-    return "\n".join(f"## {title}\n\n{_table(found)}" for title, found in sections())
+    tables = [f"## {title}\n\n{_table(found)}" for title, found in sections()]
+    return "\n".join([*tables, f"## Hive's, without effect here\n\n{_without_effect()}"])
+
+
+def _without_effect() -> str:
+    lines = ["| setting | why |", "|---|---|"]
+    lines += [f"| `{name}` | {_cell(why)} |" for name, why in sorted(WITHOUT_EFFECT.items())]
+    return "\n".join(lines) + "\n"
 
 
 def _table(found: Iterable[Setting[Any]]) -> str:

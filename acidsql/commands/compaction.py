@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from acidsql.commands.binding import Snapshot
 from acidsql.commands.environment import Environment
-from acidsql.commands.explained import Explained, TargetRead
-from acidsql.commands.partitions import one_partition, spec_values, whole_name
+from acidsql.commands.explained import Explained
+from acidsql.commands.partitions import one_partition, partitions_by
 from acidsql.commands.places import at
+from acidsql.compactor.forecast import forecast, standing
 from acidsql.compactor.ordering import sort_items
+from acidsql.compactor.overrides import pool_of, settings_of, table_of
+from acidsql.compactor.version import VERSION
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -27,13 +30,14 @@ from acidsql.metastore.model import (
     CompactionRequest,
     CompactionResponse,
     CompactionType,
+    Partition,
     Table,
 )
-from acidsql.partition_names import partition_name
 from acidsql.plan.snapshot import partition_names, row_type_of
+from acidsql.plan.target import compression_of
 from acidsql.plan.views import Views
 from acidsql.settings import COMPACTION_WAIT, CONCATENATE_NO_WAIT
-from acidsql.sql.statements import Compact, Concatenate, PartitionSpec, ShowCompactions, Span, Text
+from acidsql.sql.statements import Compact, Concatenate, Span, Text
 
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
@@ -51,11 +55,12 @@ class CompactCommand:
     """ALTER TABLE … COMPACT.
 
     1. Resolve the table and the partition: a partitioned table is compacted partition by partition, and without a
-       PARTITION clause each of them is asked for (Hive 3 wants one named).
+       PARTITION clause each of them is asked for, or those that a condition over partition keys chooses (Hive 3 wants
+       one named; Hive 4 takes a condition for Iceberg's tables alone).
     2. Check the clauses: what the metastore cannot carry is refused, never dropped.
     3. Put the requests into the metastore's queue. There is no lock and no transaction: the worker has its own.
     4. AND WAIT: ask for the states, with growing pauses, until the worker is done. Ctrl-C and
-       ``acidsql.compaction.wait.timeout`` end the waiting, not the compaction.
+       ``hive.compactor.wait.timeout`` end the waiting, not the compaction.
     """
 
     def __init__(self, env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> None:
@@ -72,9 +77,9 @@ class CompactCommand:
         asked = [(partition, self._ask(table, partition, type)) for partition in partitions]
         return [self._answer(table, partition, response) for partition, response in asked]
 
-    def _ask(self, table: Table, partition: str | None, type: CompactionType) -> CompactionResponse:
+    def _request(self, table: Table, partition: str | None, type: CompactionType) -> CompactionRequest:
         s = self.statement
-        request = CompactionRequest(
+        return CompactionRequest(
             table.database,
             table.name,
             partition,
@@ -82,29 +87,26 @@ class CompactCommand:
             self.env.user,
             self.env.host,
             s.properties,
-            s.pool.value if s.pool else None,
+            s.pool.value if s.pool else pool_of(table, self.env.metastore.get_database(table.database)),
             s.buckets.value if s.buckets else None,
             s.order_by.text if s.order_by else None,
+            initiator_version=VERSION,
         )
+
+    def _ask(self, table: Table, partition: str | None, type: CompactionType) -> CompactionResponse:
         try:
-            return self.env.metastore.compact(request)
+            return self.env.metastore.compact(self._request(table, partition, type))
         except AcidError as e:
             raise self._at_table(e) from e
 
     def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
-        """What :meth:`run` would ask for, and what there is to compact."""
+        """What :meth:`run` would ask for, and what would become of it."""
         table = self._table()
         type = self._type()
         names = self._partitions(table)
         self._check_clauses(table, type)
-        found = None
-        if table.partition_keys:
-            wanted = [name for name in names if name is not None]
-            found = tuple(self.env.metastore.list_partitions(table.database, table.name, wanted))
-        request = f"a request for a {type.name} compaction"
-        writes = [f"{request} of {name}" if name is not None else request for name in names]
-        reason = "the compactor works by itself"
-        return [Explained(table, (), TargetRead(found), (), None, writes=writes, no_plan=reason)]
+        requests = [self._request(table, name, type) for name in names]
+        return [explained_requests(self.env, table, requests, snapshot)]
 
     # --- resolve -----------------------------------------------------------------------------------------------------
 
@@ -135,6 +137,8 @@ class CompactCommand:
                 hint = f"SHOW PARTITIONS {table.full_name} lists them."
                 raise self._at_table(AnalysisError(message, code=10283, hint=hint))
             known = self.env.metastore.list_partitions(table.database, table.name)
+            if (where := self.statement.where) is not None:
+                known = partitions_by(self.env, table, known, where, self.parameters, "a compaction takes")
             return [partition_names(table, p) for p in known]
         if len(spec.keys) < len(table.partition_keys):
             message = "Alter table partition type compact does not allow partial partition spec"
@@ -143,9 +147,11 @@ class CompactCommand:
 
     def _check_clauses(self, table: Table, type: CompactionType) -> None:
         s = self.statement
-        if s.where is not None:
+        if s.where is not None and not table.partition_keys:
             message = f"Compaction with filter is not allowed on non-Iceberg table {table.full_name}"
-            raise at(s.where, UnsupportedError(message, code=10440))
+            raise at(s.where, UnsupportedError(message, code=10440, hint="It chooses partitions, and there are none."))
+        if s.where is not None and s.partition is not None:
+            raise at(s.where, AnalysisError("PARTITION names one partition: a condition has nothing to choose from"))
         of_rebalance = {"CLUSTERED INTO": s.buckets.span if s.buckets else None, "ORDER BY": s.order_by}
         for words, span in of_rebalance.items():
             if span is not None and type is not CompactionType.REBALANCE:
@@ -153,6 +159,11 @@ class CompactCommand:
                     span, AnalysisError(f"{words} belongs to a 'rebalance' compaction, not to '{type.name.lower()}'")
                 )
         self._check_version(type)
+        try:
+            settings_of(self.env.settings, table, s.properties)
+            compression_of(table_of(table, s.properties))
+        except AcidError as e:
+            raise self._at_table(e) from e
         if s.order_by is not None and self.env.metastore.version is None:  # Hive's worker may know how to order by more
             try:
                 sort_items(s.order_by.text, row_type_of(table), [key.name for key in table.partition_keys])
@@ -212,6 +223,52 @@ class CompactCommand:
         return at(self.statement.table.span, error)
 
 
+def explained_requests(
+    env: Environment,
+    table: Table,
+    requests: Sequence[CompactionRequest],
+    snapshot: Snapshot,
+    *,
+    asks_in_vain: bool = True,
+) -> Explained:
+    """What would become of requests for a table, or for some of its partitions, if they were made now.
+
+    Args:
+        env: The session.
+        table: The table.
+        requests: The requests.
+        snapshot: What is seen now.
+        asks_in_vain: Whether a request is made where it would be refused.
+    """
+    found: dict[str | None, Partition] = {}
+    if table.partition_keys:
+        wanted = [one.partition for one in requests if one.partition is not None]
+        listed = env.metastore.list_partitions(table.database, table.name, wanted)
+        found = {partition_names(table, one): one for one in listed}
+    queue = env.metastore.show_compactions(CompactionFilter(database=table.database, table=table.name))
+    write_ids = snapshot.write_ids(table)
+    writes, told, done = [], [], []
+    for request in requests:
+        name, in_the_way = request.partition, standing(queue, request.partition, write_ids)
+        if in_the_way is not None:
+            state, id = in_the_way.state, in_the_way.id
+            message = f"not accepted: Compaction is already scheduled with state='{state}' and id={id}"
+        else:
+            seen = forecast(env.compactor.context, request, table, found.get(name), write_ids, snapshot.txns)
+            message = str(seen)
+            done += [seen] if seen.problem is None else []
+            if asks_in_vain or seen.problem is None:
+                of = f" of {name}" if name is not None else ""
+                writes.append(f"a request for a {request.type.name} compaction{of}")
+        told.append(f"{name}: {message}" if name is not None else message)
+    if len(requests) > 1:
+        files, size = sum(one.files for one in done), sum(one.bytes for one in done)
+        told.insert(0, f"{len(done)} of {len(requests)} partitions, {files} files, {size} bytes")
+    whose = "" if env.metastore.version is None else ", if a worker of acidsql takes it"
+    reason = "the compactor works by itself"
+    return Explained(table, (), None, (), None, writes=writes, no_plan=reason, more=[(f"Compacts{whose}", told)])
+
+
 def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
     """Wait until a worker is done with a request: one of this session's, where no other may be there.
 
@@ -224,7 +281,7 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
         The entry, in whatever state it ended.
 
     Raises:
-        CompactionError: When it is not listed any more, or takes longer than ``acidsql.compaction.wait.timeout``.
+        CompactionError: When it is not listed any more, or takes longer than ``hive.compactor.wait.timeout``.
     """
     limit = env.settings.value(COMPACTION_WAIT)
     deadline, pause = time.monotonic() + limit, FIRST_PAUSE
@@ -261,122 +318,3 @@ def concatenate(env: Environment, statement: Concatenate, parameters: Mapping[st
     major = Text("major", statement.word)
     wait = not env.settings.value(CONCATENATE_NO_WAIT)
     return compact(env, Compact(statement.span, name, major, statement.partition, wait=wait), parameters)
-
-
-# --- SHOW COMPACTIONS ------------------------------------------------------------------------------------------------
-
-
-def _host(name: str | None) -> str | None:
-    """The host of ``host-id``: all up to the last dash."""
-    return None if name is None else name.rpartition("-")[0] or name
-
-
-def _id(name: str | None) -> str | None:
-    return None if name is None else name.rpartition("-")[2]
-
-
-def _started(one: CompactionInfo) -> int | None:
-    """Hive counts from 0 where a request ended (was aborted) before a worker took it."""
-    return one.started_ms if one.started_ms is not None or one.ended_ms is None else 0
-
-
-def _duration(one: CompactionInfo) -> int | None:
-    return None if one.ended_ms is None else one.ended_ms - (one.started_ms or 0)
-
-
-COMPACTION_COLUMNS: Mapping[str, Callable[[CompactionInfo], str | int | None]] = {
-    "compactionid": lambda c: c.id,
-    "dbname": lambda c: c.database,
-    "tabname": lambda c: c.table,
-    "partname": lambda c: c.partition,
-    "type": lambda c: c.type.name,
-    "state": lambda c: c.state,
-    "workerhost": lambda c: _host(c.worker),
-    "workerid": lambda c: _id(c.worker),
-    "enqueuetime": lambda c: c.enqueued_ms,
-    "starttime": _started,
-    "duration": _duration,
-    "hadoopjobid": lambda c: c.job_id,
-    "errormessage": lambda c: c.error,
-    "initiatorhost": lambda c: _host(c.initiator),
-    "initiatorid": lambda c: _id(c.initiator),
-    "poolname": lambda c: c.pool or "default",
-    "txnid": lambda c: c.txn_id,
-    "nexttxnid": lambda c: c.next_txn_id,
-    "committime": lambda c: c.committed_ms,
-    "hightestwriteid": lambda c: c.highest_write_id,
-}
-"""The columns of Hive 4 (``ShowCompactionsDesc``, its spelling too) and where their values come from."""
-
-_NOTHING = {"hadoopjobid": "None", "txnid": "0", "nexttxnid": "0", "committime": "0"}
-"""What stands for a value that is not there, where it is not ``' --- '``."""
-
-
-def show_compactions(env: Environment, statement: ShowCompactions, parameters: Mapping[str, Any]) -> DataFrame:
-    """SHOW COMPACTIONS: Hive 4's columns, all strings, without the header row that Hive's shell adds.
-
-    ORDER BY knows these columns: numbers are compared as numbers, and nulls come first (DESC: last), as in Spark.
-    """
-    found = env.metastore.show_compactions(_filter(env, statement, parameters))
-    for key in reversed(statement.order_by):
-        value = COMPACTION_COLUMNS.get(key.column.text.lower())
-        if value is None:
-            hint = f"The columns are {', '.join(COMPACTION_COLUMNS)}."
-            raise at(key.column.span, AnalysisError(f"SHOW COMPACTIONS has no column {key.column.text}", hint=hint))
-        found.sort(key=_sort_key(value), reverse=key.descending)
-    rows = [[_text(name, value(c)) for name, value in COMPACTION_COLUMNS.items()] for c in found]
-    return env.strings(list(COMPACTION_COLUMNS), rows if statement.limit is None else rows[: statement.limit])
-
-
-def _sort_key(value: Callable[[CompactionInfo], str | int | None]) -> Callable[[CompactionInfo], tuple[bool, Any]]:
-    def key(one: CompactionInfo) -> tuple[bool, Any]:
-        found = value(one)
-        return (False, 0) if found is None else (True, found)
-
-    return key
-
-
-def _text(column: str, value: str | int | None) -> str:
-    return _NOTHING.get(column, " --- ") if value is None else str(value)
-
-
-def _filter(env: Environment, statement: ShowCompactions, parameters: Mapping[str, Any]) -> CompactionFilter:
-    database = statement.database.text.lower() if statement.database else None
-    table = partition = type = state = None
-    if statement.table is not None:
-        database, table = env.database_of(statement.table), statement.table.table.lower()
-        if statement.partition is not None:
-            partition = _partition(env, database, table, statement.partition, parameters)
-    if statement.type is not None:
-        given = statement.type
-        type = next((t for t in CompactionType if t.name == given.value.upper()), None)
-        if type is None:
-            raise at(given.span, AnalysisError(f"Unexpected compaction type {given.value}", sqlstate="08S01"))
-    if statement.status is not None:
-        state = statement.status.value.lower()
-        if state not in STATES:
-            error = AnalysisError(
-                f"Unexpected compaction state {statement.status.value}",
-                sqlstate="08S01",
-                hint=f"The states are {', '.join(STATES)}.",
-            )
-            raise at(statement.status.span, error)
-    return CompactionFilter(
-        statement.id,
-        database,
-        table,
-        partition,
-        statement.pool.value if statement.pool else None,
-        type,
-        state,
-        None if statement.order_by else statement.limit,
-    )
-
-
-def _partition(env: Environment, database: str, table: str, spec: PartitionSpec, parameters: Mapping[str, Any]) -> str:
-    """The name of the partition; that of a table that is gone is taken as it is written."""
-    known = env.metastore.find_table(database, table)
-    if known is not None:
-        return whole_name(known, spec, spec_values(env, known, spec, parameters))
-    values = env.sql(f"SELECT {', '.join(v.text if v else 'NULL' for _, v in spec.keys)}", parameters).collect()[0]
-    return partition_name([k.text for k, _ in spec.keys], [None if v is None else str(v) for v in values])

@@ -31,6 +31,11 @@ _COMPACTION = pa.struct(
         "enqueued": _TIME,
         "ended": _TIME,
         "message": pa.string(),
+        "filesBefore": pa.int64(),
+        "filesAfter": pa.int64(),
+        "bytesBefore": pa.int64(),
+        "bytesAfter": pa.int64(),
+        "rowsWritten": pa.int64(),
     }
 )
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -169,6 +174,7 @@ def _of_queue(env: Environment, table: Table) -> dict[str, Any]:
 
 
 def _compaction(entry: CompactionInfo) -> dict[str, Any]:
+    metrics = entry.metrics
     return {
         "id": entry.id,
         "partition": entry.partition,
@@ -177,6 +183,11 @@ def _compaction(entry: CompactionInfo) -> dict[str, Any]:
         "enqueued": _time(entry.enqueued_ms),
         "ended": _time(entry.ended_ms),
         "message": entry.error,
+        "filesBefore": metrics and metrics.files_before,
+        "filesAfter": metrics and metrics.files_after,
+        "bytesBefore": metrics and metrics.bytes_before,
+        "bytesAfter": metrics and metrics.bytes_after,
+        "rowsWritten": metrics and metrics.rows,
     }
 
 

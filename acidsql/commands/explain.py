@@ -20,10 +20,12 @@ from acidsql.commands.insert import InsertCommand
 from acidsql.commands.load import load_command
 from acidsql.commands.merge import MergeCommand
 from acidsql.commands.multi_insert import MultiInsertCommand
+from acidsql.commands.optimize import optimize_command
 from acidsql.commands.places import at
 from acidsql.commands.table_kind import is_ours
 from acidsql.commands.truncate import TruncateCommand, truncate_command
 from acidsql.commands.update import DeleteCommand, UpdateCommand
+from acidsql.commands.vacuum import vacuum_command
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState
 from acidsql.metastore.model import LockComponent, Partition, Table
@@ -40,11 +42,13 @@ from acidsql.sql.statements import (
     LoadData,
     Merge,
     MultiInsert,
+    Optimize,
     Passthrough,
     Query,
     Statement,
     Truncate,
     Update,
+    Vacuum,
 )
 
 SHOWN_PARTITIONS = 20
@@ -81,6 +85,14 @@ def _create_table(env: Environment, statement: CreateTable, parameters: Mapping[
     return CreateTableAsCommand(env, statement, parameters)
 
 
+def _vacuum(env: Environment, statement: Vacuum, parameters: Mapping[str, Any]) -> Explainable | None:
+    """It looks now: EXPLAIN's own transaction, which comes next, would be in its way."""
+    command = vacuum_command(env, statement)
+    if command is not None:
+        command.look()
+    return command
+
+
 COMMANDS: dict[type[Statement], Make] = {
     Insert: _insert,
     MultiInsert: MultiInsertCommand,
@@ -91,6 +103,8 @@ COMMANDS: dict[type[Statement], Make] = {
     LoadData: load_command,
     CreateTable: _create_table,
     Compact: CompactCommand,
+    Optimize: optimize_command,
+    Vacuum: _vacuum,
     Analyze: analyze_command,
 }
 """The statements whose plan can be told; their commands are made, which resolves all names, and not run. None is for a
@@ -113,7 +127,7 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
     if make is None and isinstance(inner, Passthrough) and not any(env.find_table(name) for name in inner.names):
         return env.sql(f"{head}{inner.span.text}", parameters)
     if make is None:
-        message = "EXPLAIN is there for queries, and for statements that read or change the rows of tables"
+        message = "EXPLAIN is there for queries, and for statements that read or change the rows or files of tables"
         raise at(inner.span, UnsupportedError(message))
     command = make(env, inner, parameters)
     if command is None:
@@ -155,6 +169,9 @@ def _part(env: Environment, found: Explained, snapshot: Snapshot, mode: str) -> 
         yield from (f"  {file}" for file in _some(found.files))
     yield "Writes:"
     yield from (f"  {place}" for place in _some(found.writes))
+    for title, told in found.more:
+        yield f"{title}:"
+        yield from (f"  {line}" for line in _some(told))
     if found.target is not None:
         target = found.target
         yield f"Target: {found.table.full_name}"

@@ -40,6 +40,7 @@ class Explained:
         writes: What it would write, each with its place: ``delta``, ``base in p=1``.
         files: Files of the user's that it would take in, with what becomes of them.
         no_plan: Why there is no plan of Spark's, where ``changes`` is None.
+        more: What else there is to tell: titles, each with its lines.
     """
 
     table: Table
@@ -50,6 +51,7 @@ class Explained:
     writes: Sequence[str] = ()
     files: Sequence[str] = ()
     no_plan: str = "there are no rows to change"
+    more: Sequence[tuple[str, Sequence[str]]] = ()
 
 
 class Explainable(Protocol):

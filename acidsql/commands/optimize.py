@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.commands import query
-from acidsql.commands.compaction import DONE, UNDER_WAY, wait_for_worker
+from acidsql.commands.binding import Snapshot
+from acidsql.commands.compaction import DONE, UNDER_WAY, explained_requests, wait_for_worker
 from acidsql.commands.environment import Environment
-from acidsql.commands.partitions import no_partition, partitions_with, spec_values
+from acidsql.commands.explained import Explained
+from acidsql.commands.partitions import no_partition, partitions_by, partitions_with, spec_values
 from acidsql.commands.places import at
+from acidsql.compactor.overrides import pool_of
 from acidsql.compactor.plan import is_enough
+from acidsql.compactor.version import VERSION
 from acidsql.errors import AnalysisError, CompactionError
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import BaseName
 from acidsql.metastore.model import CompactionRequest, CompactionResponse, CompactionType, Partition, Table
-from acidsql.plan.prune import partitions_where
 from acidsql.plan.snapshot import partition_names
+from acidsql.plan.views import Views
 from acidsql.sql.statements import Optimize, TableName
 
 _SIZES = pa.struct(
@@ -86,6 +89,11 @@ class OptimizeCommand:
         asked = [(place, state, self._ask(place) if _is_due(state) else None) for place, state in before]
         return [self._row(place, state, response) for place, state, response in asked]
 
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would ask for, and what would become of it. It asks for nothing where nothing is to do."""
+        requests = [self._request(place) for place in self._places()]
+        return [explained_requests(self.env, self.table, requests, snapshot, asks_in_vain=False)]
+
     # --- which -------------------------------------------------------------------------------------------------------
 
     def _places(self) -> list[_Place]:
@@ -111,15 +119,7 @@ class OptimizeCommand:
         where, table = self.statement.where, self.table
         if where is None:
             return list(partitions)
-        try:
-            return partitions_where(
-                self.env.spark, table, partitions, [where.text], alias=table.name, parameters=self.parameters
-            )
-        except PySparkException as e:
-            keys = ", ".join(k.name for k in table.partition_keys)
-            hint = f"The partition keys are {keys}: OPTIMIZE rewrites whole partitions."
-            message = f"The condition of OPTIMIZE is not one over partition keys: {_first_line(e)}"
-            raise at(where, AnalysisError(message, hint=hint)) from e
+        return partitions_by(self.env, table, partitions, where, self.parameters, "OPTIMIZE rewrites")
 
     # --- what --------------------------------------------------------------------------------------------------------
 
@@ -135,9 +135,13 @@ class OptimizeCommand:
         return found
 
     def _ask(self, place: _Place) -> CompactionResponse:
+        return self.env.metastore.compact(self._request(place))
+
+    def _request(self, place: _Place) -> CompactionRequest:
         env = self.env
+        pool = pool_of(self.table, env.metastore.get_database(self.table.database))
         request = CompactionRequest(*_names(self.table), place.partition, CompactionType.MAJOR, env.user, env.host)
-        return env.metastore.compact(request)
+        return replace(request, pool=pool, initiator_version=VERSION)
 
     def _row(self, place: _Place, before: AcidState, response: CompactionResponse | None) -> list[Any]:
         old = _files(before)
@@ -208,10 +212,6 @@ def _sizes(lengths: Iterable[int]) -> dict[str, Any]:
     return {"min": min(found), "max": max(found), "avg": average, "totalFiles": len(found), "totalSize": sum(found)}
 
 
-def _first_line(error: PySparkException) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
 def own_table(env: Environment, name: TableName) -> Table | None:
     """The ACID table that a name means; None where the statement is Spark's (Delta's, where it is Delta's).
 
@@ -231,9 +231,15 @@ def own_table(env: Environment, name: TableName) -> Table | None:
     return None
 
 
+def optimize_command(env: Environment, statement: Optimize, parameters: Mapping[str, Any]) -> OptimizeCommand | None:
+    """OPTIMIZE of an ACID table; None for a table of Spark's own."""
+    table = own_table(env, statement.table)
+    return None if table is None else OptimizeCommand(env, statement, parameters, table)
+
+
 def optimize(env: Environment, statement: Optimize, parameters: Mapping[str, Any]) -> DataFrame:
     """Run OPTIMIZE; a row for each partition."""
-    table = own_table(env, statement.table)
-    if table is None:
+    command = optimize_command(env, statement, parameters)
+    if command is None:
         return env.sql(statement.span.text, parameters)
-    return env.frame(COLUMNS, OptimizeCommand(env, statement, parameters, table).run())
+    return env.frame(COLUMNS, command.run())

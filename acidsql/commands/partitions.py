@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from acidsql import fs
@@ -20,10 +21,11 @@ from acidsql.format.directory import directory_summary
 from acidsql.format.names import STAGING_PREFIX
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
+from acidsql.plan.prune import partitions_where
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.values import key_text
 from acidsql.settings import DROP_IGNORES, LOCK_PARTITIONS
-from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec
+from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec, Span
 from acidsql.types import parse_type, to_spark
 
 logger = logging.getLogger(__name__)
@@ -108,6 +110,39 @@ def one_partition(
     if not found:
         raise no_partition(spec, values)
     return name, found[0]
+
+
+def partitions_by(
+    env: Environment,
+    table: Table,
+    partitions: Sequence[Partition],
+    where: Span,
+    parameters: Mapping[str, Any],
+    does: str,
+) -> list[Partition]:
+    """Those of some partitions that a condition over partition keys chooses.
+
+    Args:
+        env: The session.
+        table: The table.
+        partitions: The partitions.
+        where: The condition.
+        parameters: Values of its parameters.
+        does: What the statement does with whole partitions, ``OPTIMIZE rewrites``.
+
+    Raises:
+        AnalysisError: When the condition is not one over partition keys alone.
+    """
+    try:
+        return partitions_where(env.spark, table, partitions, [where.text], alias=table.name, parameters=parameters)
+    except PySparkException as e:
+        keys = ", ".join(k.name for k in table.partition_keys)
+        why = next(iter(str(e).splitlines()), "")
+        error = AnalysisError(
+            f"The condition is not one over partition keys: {why}",
+            hint=f"The partition keys are {keys}: {does} whole partitions.",
+        )
+        raise at(where, error) from e
 
 
 def no_partition(spec: PartitionSpec, values: Values) -> AcidError:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.errors import DatabaseNotFound, InvalidValue
-from acidsql.settings import REGISTRY
+from acidsql.settings import REGISTRY, WITHOUT_EFFECT, canonical
 from acidsql.sql.statements import Set, Use
 
 _OWN = ("acidsql.", "acid.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.")
@@ -33,12 +33,12 @@ def use(env: Environment, statement: Use, parameters: Mapping[str, Any]) -> Data
 
 def set_value(env: Environment, statement: Set, parameters: Mapping[str, Any]) -> DataFrame:
     """SET: our settings by name, everything else in Spark's configuration; answers (key, value)."""
-    name = statement.name.lower() if statement.name else None
+    name = canonical(statement.name) if statement.name else None
     if name is None:
         own = [[n, env.settings[n]] for n in sorted(env.settings)]
         theirs = [[r[0], r[1]] for r in env.spark.sql("SET").collect()]
         return env.strings(["key", "value"], own + theirs)
-    if name not in REGISTRY:
+    if name not in REGISTRY and name not in WITHOUT_EFFECT:
         if name.startswith(_OWN):
             near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.5)
             raise InvalidValue(f"Unknown setting {statement.name!r}", hint=f"Did you mean {near[0]}?" if near else None)

@@ -49,6 +49,8 @@ class Cleaner:
         for component in metastore.aborted_components():
             try:
                 done += self._clean_aborted(component, min_open)
+            except SnapshotTooOld:  # a later compaction has made the first base, but not for who reads since before it
+                logger.info("what was aborted in %s.%s waits for readers", component.database, component.table)
             except AcidError as e:
                 logger.warning("what was aborted in %s.%s stays for now: %s", component.database, component.table, e)
         for component in metastore.aborted_compactions():
@@ -217,7 +219,7 @@ class Cleaner:
         return [
             entry.path
             for entry in filesystem.list(path)
-            if entry.name.startswith(STAGING_PREFIX) and _newest(filesystem, entry) < oldest * 1e9
+            if entry.name.startswith(STAGING_PREFIX) and newest_below(filesystem, entry) < oldest * 1e9
         ]
 
 
@@ -226,11 +228,11 @@ def keeps_all(table: Table) -> bool:
     return is_marked(table.parameters, NO_CLEANUP)
 
 
-def _newest(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
+def newest_below(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
     """When something below was last written."""
     if not entry.is_dir:
         return entry.modified_ns
-    return max([entry.modified_ns, *(_newest(filesystem, below) for below in filesystem.list(entry.path))])
+    return max([entry.modified_ns, *(newest_below(filesystem, below) for below in filesystem.list(entry.path))])
 
 
 def write_ids_of(path: str) -> frozenset[int]:

@@ -7,11 +7,15 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from acidsql import fs
 from acidsql.compactor.convert import convert, needs_conversion
+from acidsql.compactor.measure import measured, metrics_of
+from acidsql.compactor.overrides import settings_of, table_of
+from acidsql.compactor.passes import Passes
 from acidsql.compactor.plan import Layout, NewDirectory, Subject, is_enough, needs_one_rename, plan
 from acidsql.compactor.run import Task, run_tasks, tasks_of
 from acidsql.errors import AcidError, CompactionError
@@ -33,7 +37,7 @@ from acidsql.metastore.model import CompactionInfo, CompactionType, Partition, T
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.target import compression_of
-from acidsql.settings import COMPACTION_LAYOUT, COMPACTION_SPARK_SIZE, Settings
+from acidsql.settings import COMPACTION_LAYOUT, COMPACTION_SPARK_SIZE, MAX_NUM_DELTA, Settings
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
@@ -106,11 +110,12 @@ class Compaction:
         self._context = context
         self._entry = entry
         self._worker = worker
-        self._table = table
+        self._table = table_of(table, entry.properties)
+        self._settings = settings_of(context.settings, table, entry.properties)
         self._txn_id = txn_id
         self._location = table.location if partition is None else partition.location
         self._fs, self._path = fs.resolve(self._location)
-        self._layout = Layout(context.settings.value(COMPACTION_LAYOUT))
+        self._layout = Layout(self._settings.value(COMPACTION_LAYOUT))
         if context.metastore.version is not None or not fs.renames_in_one_step(self._location):
             self._layout = Layout.HIVE4  # in that of Hive 3 a reader would see a directory that is half there
         self._footers: dict[str, OrcFooter] = {}
@@ -133,18 +138,39 @@ class Compaction:
         state = acid_state(self._fs, self._path, write_ids, txns, any_file_name=self._table.is_insert_only)
         done = Rewritten()
         if self._is_enough(state):
-            types, compression = row_type_of(self._table), compression_of(self._table)
-            done = self._write(Subject(state, write_ids, types, compression, self._table.is_full_acid, self._footer))
+            done = self._write(self._subject(state, write_ids))
         elif not (state.obsolete or state.aborted):
             raise RefusedError(NOTHING_TO_DO)
-        metastore.mark_compacted(self._entry.id, worker=self._worker)
+        metastore.mark_compacted(self._entry.id, worker=self._worker, metrics=metrics_of(done))
         return done
+
+    @property
+    def layout(self) -> Layout:
+        """How the new directories are called."""
+        return self._layout
+
+    def foretell(self, state: AcidState, write_ids: ValidWriteIdList) -> list[NewDirectory]:
+        """What :meth:`run` would write for a directory in this state; nothing where it would only have it cleaned.
+
+        Raises:
+            RefusedError: As :meth:`run` does.
+        """
+        if self._is_enough(state):
+            return self._planned(self._subject(state, write_ids))
+        if not (state.obsolete or state.aborted):
+            raise RefusedError(NOTHING_TO_DO)
+        return []
 
     def _snapshot(self) -> tuple[ValidTxnList, ValidWriteIdList]:
         """What is committed now."""
         txns = self._context.metastore.get_valid_txns(self._txn_id)
         [found] = self._context.metastore.get_valid_write_ids([self._table.full_name], txns)
         return txns, found
+
+    def _subject(self, state: AcidState, write_ids: ValidWriteIdList) -> Subject:
+        table = self._table
+        types, compression = row_type_of(table), compression_of(table)
+        return Subject(state, write_ids, types, compression, table.is_full_acid, self._footer)
 
     def _highest(self, write_ids: ValidWriteIdList) -> int:
         """The write id up to which the new directory replaces what is there."""
@@ -168,7 +194,7 @@ class Compaction:
         staging = fs.join(self._path, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
         published: list[str] = []
         try:
-            done = self._fill(subject, directories, staging)
+            done = measured(self._fs, self._fill(subject, directories, staging), subject.state, directories, staging)
             self._context.metastore.heartbeat(txn_id=self._txn_id)  # who was taken for dead must not publish
             for directory in directories:
                 self._publish(staging, str(directory.name), published)
@@ -209,12 +235,13 @@ class Compaction:
 
     def _fill(self, subject: Subject, directories: list[NewDirectory], staging: str) -> Rewritten:
         """Write the directories below the staging directory."""
+        self._context.metastore.set_job_id(self._entry.id, self._job, worker=self._worker)
+        spark = self._spark_for(subject.state)
         tasks: list[Task] = []
         for directory in directories:
             path = self._new_directory(subject, directory, staging)
-            tasks += tasks_of(self._converted(subject, directory, staging), path)
-        self._context.metastore.set_job_id(self._entry.id, self._job, worker=self._worker)
-        made = run_tasks(tasks, self._spark_for(subject.state), self._job)
+            tasks += tasks_of(self._prepared(subject, directory, staging, spark), path)
+        made = run_tasks(tasks, spark, self._job)
         for task, result in zip(tasks, made, strict=True):
             if not result.rows:
                 self._fs.delete(task.work.target)
@@ -231,6 +258,15 @@ class Compaction:
         if isinstance(directory.name, BaseName) and self._layout is Layout.HIVE3 and self._marks_bases:
             self._fs.write_bytes(fs.join(path, METADATA_FILE), _COMPACTED)
         return path
+
+    def _prepared(
+        self, subject: Subject, directory: NewDirectory, staging: str, spark: SparkSession | None
+    ) -> NewDirectory:
+        """The directory made of files that one task each can put together."""
+        directory = self._converted(subject, directory, staging)
+        run = partial(run_tasks, spark=spark, job_name=self._job)
+        passes = Passes(self._settings.value(MAX_NUM_DELTA), fs.join(staging, "passes"), run)
+        return replace(directory, rewrites=tuple(passes.of(work) for work in directory.rewrites))
 
     def _converted(self, subject: Subject, directory: NewDirectory, staging: str) -> NewDirectory:
         """The directory made of files with the table's present types: those with others are copied first."""
@@ -261,4 +297,4 @@ class Compaction:
             return None
         files = [f for directory in (*state.data_directories, *state.delete_deltas) for f in directory.files]
         size = sum(f.length for f in (*files, *state.originals))
-        return self._context.needed_spark() if size > self._context.settings.value(COMPACTION_SPARK_SIZE) else None
+        return self._context.needed_spark() if size > self._settings.value(COMPACTION_SPARK_SIZE) else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from acidsql import fs
 from acidsql.compactor.compaction import WorkerContext
+from acidsql.compactor.overrides import pool_of, threshold_of
+from acidsql.compactor.version import VERSION
 from acidsql.errors import AcidError
 from acidsql.format.directory import AcidDirectory, AcidState, acid_state
 from acidsql.metastore.model import CompactionCandidate, CompactionRequest, CompactionType, Table, is_marked
@@ -19,17 +20,12 @@ from acidsql.settings import (
     DELTA_PCT_THRESHOLD,
     FAILED_COMPACTS_RETRY,
     FAILED_COMPACTS_THRESHOLD,
-    Setting,
     Settings,
 )
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 NO_AUTO_COMPACTION = "no_auto_compaction"
-THRESHOLD_PREFIX = "compactorthreshold."
-"""What a table's property begins with that says otherwise than the session's setting."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +42,14 @@ class Thresholds:
 
     @classmethod
     def of(cls, table: Table, settings: Settings) -> Thresholds:
-        """Those of a table: its own properties go before the settings."""
-        return cls(_value(table, settings, DELTA_NUM_THRESHOLD), _value(table, settings, DELTA_PCT_THRESHOLD))
+        """Those of a table: its own properties go before the settings.
 
-
-def _value(table: Table, settings: Settings, setting: Setting[T]) -> T:
-    own = {k.lower(): v for k, v in table.parameters.items()}.get(f"{THRESHOLD_PREFIX}{setting.name}")
-    return settings.value(setting) if own is None else setting.parse(own)
+        Raises:
+            InvalidValue: When one of its properties is none of the setting.
+        """
+        return cls(
+            threshold_of(DELTA_NUM_THRESHOLD, table, settings), threshold_of(DELTA_PCT_THRESHOLD, table, settings)
+        )
 
 
 def type_due(state: AcidState, thresholds: Thresholds) -> CompactionType | None:
@@ -112,7 +109,8 @@ class Initiator:
         table = metastore.find_table(candidate.database, candidate.table)
         if table is None or not table.is_transactional or opts_out(table.parameters):
             return False
-        if opts_out(metastore.get_database(candidate.database).parameters):
+        database = metastore.get_database(candidate.database)
+        if opts_out(database.parameters):
             return False
         if table.partition_keys and candidate.partition is None:  # a write whose partitions have other entries
             return False
@@ -125,7 +123,7 @@ class Initiator:
         type = self._due(candidate, table)
         if type is None:
             return False
-        answer = metastore.compact(CompactionRequest(*place, type, context.user, context.host, initiator=self._name))
+        answer = metastore.compact(self._request(candidate, type, pool_of(table, database)))
         if answer.accepted:
             logger.info("compaction %s of %s is due: %s", answer.id, _name(candidate), type.name)
         return answer.accepted
@@ -148,17 +146,22 @@ class Initiator:
         return CompactionType.MINOR if found_type is None and candidate.has_old_abort else found_type
 
     def _did_not_initiate(self, candidate: CompactionCandidate, message: str) -> None:
-        context = self._context
-        request = CompactionRequest(
+        self._context.metastore.mark_did_not_initiate(self._request(candidate, CompactionType.MAJOR), message)
+
+    def _request(
+        self, candidate: CompactionCandidate, type: CompactionType, pool: str | None = None
+    ) -> CompactionRequest:
+        return CompactionRequest(
             candidate.database,
             candidate.table,
             candidate.partition,
-            CompactionType.MAJOR,
-            context.user,
-            context.host,
+            type,
+            self._context.user,
+            self._context.host,
+            pool=pool,
             initiator=self._name,
+            initiator_version=VERSION,
         )
-        context.metastore.mark_did_not_initiate(request, message)
 
 
 def _name(candidate: CompactionCandidate) -> str:

@@ -13,7 +13,7 @@ from enum import Enum
 from acidsql.format.delete_set import reach
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState
 from acidsql.format.inputs import InputFile, Original
-from acidsql.format.names import MIN_LONG, BaseName, DeltaName, original_file
+from acidsql.format.names import MIN_LONG, BaseName, DeltaName, original_file, parse_bucket_file
 from acidsql.format.originals import number_originals
 from acidsql.format.rewrite import Rewrite
 from acidsql.format.tail import OrcFooter
@@ -176,12 +176,17 @@ def _inputs(
             for file in files:
                 yield max(0, file.bucket_id), _input(file, 0)
             continue
-        bare = [f for f in files if directory is None or not subject.footer_of(f).is_acid]
+        bare = [f for f in files if directory is None or _is_bare(subject, f)]
         originals = {o.file.path: o for o in number_originals(bare, name, lambda f: subject.footer_of(f).stripes)}
         for file in files:
             found = originals.get(file.path)
             original = None if found is None else Original(found.write_id, found.bucket, found.first_row_id)
             yield file.bucket_id, _input(file, reach(name), original)
+
+
+def _is_bare(subject: Subject, file: AcidFile) -> bool:
+    """Whether a file in a base or delta has no event columns: LOAD DATA leaves it its own name (``isRawFormat``)."""
+    return parse_bucket_file(file.name) is None and not subject.footer_of(file).is_acid
 
 
 def _input(file: AcidFile, row_reach: int, original: Original | None = None) -> InputFile:

@@ -126,7 +126,7 @@ class Rebalance(Compaction):
         [directory] = directories
         metastore, spark = self._context.metastore, self._spark_for(subject.state)
         metastore.set_job_id(self._entry.id, self._job, worker=self._worker)
-        live = tasks_of(self._converted(subject, directory, staging), fs.join(staging, "live"))
+        live = tasks_of(self._prepared(subject, directory, staging, spark), fs.join(staging, "live"))
         rows = sum(run_tasks(live, spark, self._job), Rewritten())
         path = self._new_directory(subject, directory, staging)
         files = [task.work.target for task in live]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from acidsql import fs
 from acidsql.compactor.plan import NewDirectory
 from acidsql.format.rewrite import Rewrite, Rewritten, rewrite_deletes, rewrite_rows
 from acidsql.format.spread import Share, write_share
+
+logger = logging.getLogger(__name__)
 
 _THREADS = 4
 """Files that one process writes at the same time: most of the work is done outside of Python's lock."""
@@ -73,15 +76,19 @@ def run_tasks(tasks: Sequence[FileTask], spark: SparkSession | None, job_name: s
     Args:
         tasks: The tasks.
         spark: Where they run as the tasks of one job, if every worker can reach the files; None for this process.
-        job_name: What the job is called in Spark's own lists.
+        job_name: What the job is called in Spark's own lists, and in the log, which tells how far it is.
     """
     if spark is not None and len(tasks) > 1:
         with _described(spark, job_name), _this_python(spark):
             return spark.sparkContext.parallelize(tasks, len(tasks)).map(_run).collect()
     if len(tasks) < 2:
         return [task.run() for task in tasks]
+    done = []
     with ThreadPoolExecutor(_THREADS, "compaction") as pool:
-        return list(pool.map(_run, tasks))
+        for result in pool.map(_run, tasks):
+            done.append(result)
+            logger.info("%s: %d of %d files", job_name, len(done), len(tasks))
+    return done
 
 
 def _run(task: FileTask) -> Rewritten:

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from functools import partial
 
 from acidsql.compactor.auto import AutoCompaction
@@ -14,11 +15,11 @@ from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.compactor.housekeeper import Housekeeper
 from acidsql.compactor.initiator import Initiator
+from acidsql.compactor.measure import metrics_of
 from acidsql.compactor.processes import process_name
 from acidsql.compactor.worker import Outcome, Worker
 from acidsql.errors import AcidError
-from acidsql.format.rewrite import Rewritten
-from acidsql.metastore.model import CompactionFilter
+from acidsql.metastore.model import CompactionFilter, CompactionMetrics
 from acidsql.settings import (
     AUTO_COMPACTION,
     CHECK_INTERVAL,
@@ -26,6 +27,7 @@ from acidsql.settings import (
     CLEANER_ON,
     DELTA_NUM_THRESHOLD,
     HOUSEKEEPER_INTERVAL,
+    HOUSEKEEPER_START,
     INITIATOR_ON,
     JOB_QUEUE,
     WORKER_SLEEP,
@@ -65,7 +67,8 @@ class CompactorStatus:
         cleaning: Those whose files wait to be removed.
         failed: Failures that the history remembers.
         oldest_queued_ms: When the oldest waiting request was made, milliseconds since 1970; None where none waits.
-        done: Rows, stripes and bytes that the workers of this session have read and written.
+        compacted: Compactions that the workers of this session have carried out.
+        done: Files, bytes and rows of those: what they have replaced, and by what.
     """
 
     running: bool
@@ -74,7 +77,14 @@ class CompactorStatus:
     cleaning: int
     failed: int
     oldest_queued_ms: int | None
-    done: Rewritten
+    compacted: int
+    done: CompactionMetrics
+
+    @property
+    def oldest_queued(self) -> datetime | None:
+        """:attr:`oldest_queued_ms` as a time, in UTC."""
+        ms = self.oldest_queued_ms
+        return None if ms is None else datetime.fromtimestamp(ms / 1000, timezone.utc)
 
 
 @dataclass
@@ -89,7 +99,8 @@ class Compactor:
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _done: Rewritten = field(default_factory=Rewritten)
+    _compacted: int = 0
+    _done: CompactionMetrics = field(default_factory=CompactionMetrics)
 
     def __post_init__(self) -> None:
         self._id = process_name(self.context.host)
@@ -165,9 +176,10 @@ class Compactor:
 
     def _work(self, worker: Worker) -> Outcome | None:
         outcome = worker.run_one()
-        if outcome is not None:
+        if outcome is not None and outcome.state == "ready for cleaning":
             with self._lock:
-                self._done += outcome.done
+                self._compacted += 1
+                self._done += metrics_of(outcome.done)
         return outcome
 
     # --- in threads --------------------------------------------------------------------------------------------------
@@ -183,7 +195,7 @@ class Compactor:
                 self._run_every("initiator", CHECK_INTERVAL, self._initiator.run)
             if settings.value(CLEANER_ON):
                 self._run_every("cleaner", CLEANER_INTERVAL, self._cleaner.run)
-            self._run_every("housekeeper", HOUSEKEEPER_INTERVAL, self._housekeeper.run)
+            self._run_every("housekeeper", HOUSEKEEPER_INTERVAL, self._housekeeper.run, HOUSEKEEPER_START)
         for number in range(settings.value(WORKER_THREADS)):
             worker = self._worker(number)
             self._run_every(f"worker-{number}", WORKER_SLEEP, partial(self._work_all, worker))
@@ -192,8 +204,12 @@ class Compactor:
         while not self._stop.is_set() and self._work(worker) is not None:
             pass
 
-    def _run_every(self, name: str, pause: Setting[float], run: Callable[[], object]) -> None:
+    def _run_every(
+        self, name: str, pause: Setting[float], run: Callable[[], object], start: Setting[float] | None = None
+    ) -> None:
         def loop() -> None:
+            if start is not None:
+                self._stop.wait(self.context.settings.value(start))
             while not self._stop.is_set():
                 try:
                     run()
@@ -225,7 +241,7 @@ class Compactor:
         states = Counter(entry.state for entry in entries)
         waiting = [e.enqueued_ms for e in entries if e.state == "initiated" and e.enqueued_ms is not None]
         with self._lock:
-            done = self._done
+            compacted, done = self._compacted, self._done
         return CompactorStatus(
             running=bool(self._threads),
             queued=states["initiated"],
@@ -233,5 +249,6 @@ class Compactor:
             cleaning=states["ready for cleaning"],
             failed=states["failed"],
             oldest_queued_ms=min(waiting, default=None),
+            compacted=compacted,
             done=done,
         )

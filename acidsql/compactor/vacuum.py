@@ -3,19 +3,56 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from acidsql import fs
-from acidsql.compactor.cleaner import Cleaner, keeps_all, write_ids_of
+from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, keeps_all, newest_below, write_ids_of
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import SnapshotTooOld
-from acidsql.format.names import parse_directory
+from acidsql.format.directory import AcidState, acid_state, data_format
+from acidsql.format.names import BaseName, parse_directory
 from acidsql.metastore.model import AbortedComponent, CompactionFilter, CompactionInfo, CompactionType, Table
+from acidsql.plan.snapshot import partition_names
 from acidsql.settings import CLEANER_DELAYED, CLEANER_RETENTION, STAGING_RETENTION
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A table without partition keys, or one partition, as it was listed.
+
+    Attributes:
+        partition: Name of the partition.
+        location: Its directory.
+        files: Its file system, which keeps the listing.
+        state: What everybody sees of it, from now on.
+    """
+
+    partition: str | None
+    location: str
+    files: fs.ListedOnce
+    state: AcidState
+
+    @property
+    def chosen(self) -> Iterator[str]:
+        """The directories that are read."""
+        if self.state.base is not None:
+            yield self.state.base.path
+        yield from (delta.path for delta in self.state.deltas)
 
 
 class TableCleaner(Cleaner):
-    """What the cleaner does, for one table: by the same rules, but whoever asks need not wait for its next round.
+    """What the cleaner does, for one table: by the same rules, but whoever asks need not wait for its next round; and
+    what no entry of the queue tells of.
+
+    1. What compactions have replaced that wait to be cleaned.
+    2. What aborted transactions, aborted compactions and writers that died have left.
+    3. What an INSERT OVERWRITE or TRUNCATE has replaced, once everybody sees it: it had ended when the oldest
+       transaction began that is open.
+    4. Where nothing at all is open: whatever else is obsolete. It may be of a compaction that is not in the queue any
+       more, as its cleaning was given up or was not wanted then, or that was made elsewhere.
 
     A longer retention than that of the settings may be asked for, never a shorter one. Of a table that is marked
     ``NO_CLEANUP`` nothing is removed.
@@ -26,7 +63,7 @@ class TableCleaner(Cleaner):
         Args:
             context: What the services share.
             table: The table.
-            retain_ms: How long after a compaction what it has replaced stays, at least.
+            retain_ms: How long what was replaced stays after that, at least.
         """
         super().__init__(context)
         settings = context.settings
@@ -42,7 +79,9 @@ class TableCleaner(Cleaner):
         if keeps_all(self._table):
             return []
         min_open = metastore.min_open_txn()
-        for entry in self._ready(min_open):
+        ready = self._ready(min_open)
+        unlisted = list(self._unlisted(ready))
+        for entry in ready:
             self._clean_entry(entry, min_open)
         for component in self._own(metastore.aborted_components()):
             self._clean_aborted(component, min_open)
@@ -50,6 +89,8 @@ class TableCleaner(Cleaner):
             self._clean_aborted_compaction(component, min_open)
         for location in self._all_locations():
             self._sweep(location, self._oldest_staging)
+        for location, paths in unlisted:
+            self._remove(location, [path for path in paths if path not in self._removed])
         metastore.clean_empty_aborted_txns()
         return sorted(self._removed)
 
@@ -59,8 +100,9 @@ class TableCleaner(Cleaner):
         if keeps_all(self._table):
             return []
         min_open = metastore.min_open_txn()
-        found: set[str] = set()
-        for entry in self._ready(min_open):
+        ready = self._ready(min_open)
+        found = {path for _, paths in self._unlisted(ready) for path in paths}
+        for entry in ready:
             found.update(self._replaced(entry, min_open))
         for component in self._own(metastore.aborted_components()):
             found.update(self._aborted(component, min_open))
@@ -69,6 +111,22 @@ class TableCleaner(Cleaner):
         for location in self._all_locations():
             found.update(self._stale_staging(location, self._oldest_staging))
         return sorted(found)
+
+    def kept(self) -> list[str]:
+        """What stays that was replaced, and why, in a sentence each."""
+        if keeps_all(self._table):
+            return [f"everything: the table is marked {NO_CLEANUP}"]
+        min_open = self._context.metastore.min_open_txn()
+        ready = self._ready(min_open)
+        held = [entry for entry in self._queued() if entry not in ready]
+        return [f"what compaction {entry.id} has replaced: {self._why(entry, min_open)}" for entry in held]
+
+    def _why(self, entry: CompactionInfo, min_open: int) -> str:
+        if entry.next_txn_id is None:
+            return f"its transaction {entry.txn_id} is not committed"
+        if entry.next_txn_id >= min_open:
+            return f"transaction {min_open} is open, which began before it was committed"
+        return "the time for which it is to be kept has not passed"
 
     def _remove(self, location: str, paths: list[str]) -> None:
         super()._remove(location, paths)
@@ -81,16 +139,89 @@ class TableCleaner(Cleaner):
 
         An error of an earlier round puts the cleaner off, not the user who asks.
         """
-        wanted = CompactionFilter(database=self._table.database, table=self._table.name, state="ready for cleaning")
         latest = time.time() * 1000 - self._retain_ms
         ready = [
             entry
-            for entry in self._context.metastore.show_compactions(wanted)
-            if entry.type is not CompactionType.ABORT_TXN_CLEANUP
-            and (entry.txn_id is None if entry.next_txn_id is None else entry.next_txn_id < min_open)
+            for entry in self._queued()
+            if (entry.txn_id is None if entry.next_txn_id is None else entry.next_txn_id < min_open)
             and (entry.committed_ms is None or entry.committed_ms <= latest)
         ]
         return sorted(ready, key=lambda entry: (entry.highest_write_id or 0, entry.id))
+
+    def _queued(self) -> list[CompactionInfo]:
+        """Those that wait to be cleaned, whether they can be or not."""
+        wanted = CompactionFilter(database=self._table.database, table=self._table.name, state="ready for cleaning")
+        found = self._context.metastore.show_compactions(wanted)
+        return [entry for entry in found if entry.type is not CompactionType.ABORT_TXN_CLEANUP]
+
+    def _unlisted(self, ready: Collection[CompactionInfo]) -> Iterator[tuple[str, list[str]]]:
+        """By location, what is obsolete and no entry of the queue tells of: 3 and 4 of the class.
+
+        A base in the layout of Hive 3 is seen by some before others need not have what it replaces any more. So it is
+        judged by what INSERT OVERWRITE has made, whose transaction is known; or when all have ended who may have
+        looked before the directory was listed: therefore first the listing, then the question who is open.
+
+        Args:
+            ready: Those entries of the queue that are cleaned now. What the others wait for is left to them.
+        """
+        metastore = self._context.metastore
+        txns, write_ids = self._seen(self._table, metastore.min_unseen_txn())
+        places = [place for place in self._places(txns, write_ids) if place.state.obsolete]
+        newest = metastore.get_valid_txns().high_watermark
+        is_anybody_there = metastore.min_open_txn() <= newest
+        waiting: dict[str | None, set[int | None]] = defaultdict(set)
+        for entry in self._queued():
+            if entry not in ready:
+                waiting[entry.partition].add(entry.highest_write_id)
+        for place in places:
+            left_to = waiting[place.partition]
+            if is_anybody_there or left_to or not all(self._is_old(place, path) for path in place.chosen):
+                obsolete = self._overwritten(place, txns, write_ids, left_to)
+            else:
+                obsolete = place.state.obsolete
+            yield place.location, list(obsolete)
+
+    def _places(self, txns: ValidTxnList, write_ids: ValidWriteIdList) -> Iterator[_Place]:
+        table, seen = self._table, write_ids.for_cleaning(write_ids.high_watermark)
+        locations: list[tuple[str | None, str]] = [(None, table.location)]
+        if table.partition_keys:
+            found = self._context.metastore.list_partitions(table.database, table.name)
+            locations = [(partition_names(table, one), one.location) for one in found]
+        for partition, location in locations:
+            filesystem, path = fs.resolve(location)
+            files = fs.ListedOnce(filesystem)
+            try:
+                state = acid_state(files, path, seen, txns, any_file_name=table.is_insert_only)
+            except SnapshotTooOld:  # somebody who is open may not see all that is in its only base
+                continue
+            yield _Place(partition, location, files, state)
+
+    def _overwritten(
+        self, place: _Place, txns: ValidTxnList, write_ids: ValidWriteIdList, waiting: Collection[int | None]
+    ) -> Sequence[str]:
+        """What the latest base has replaced that everybody sees and no compaction made."""
+        ids = [
+            name.write_id
+            for entry in place.files.list(place.state.path)
+            if entry.is_dir
+            and isinstance(name := parse_directory(entry.name), BaseName)
+            and not name.visibility_txn
+            and write_ids.is_valid(name.write_id)
+            and name.write_id not in waiting  # a rebalance has made it
+            and self._is_old(place, entry.path)
+            and data_format(place.files, entry.path) != "compacted"
+        ]
+        if not ids:
+            return []
+        seen, any_name = write_ids.for_cleaning(max(ids)), self._table.is_insert_only
+        return acid_state(place.files, place.state.path, seen, txns, any_file_name=any_name).obsolete
+
+    def _is_old(self, place: _Place, path: str) -> bool:
+        """Whether what a directory has replaced need not be kept longer."""
+        if not self._retain_ms:
+            return True
+        written = [newest_below(place.files, entry) for entry in place.files.list(path)]
+        return bool(written) and max(written) <= (time.time() - self._retain_ms / 1000) * 1e9
 
     def _own(self, components: Iterable[AbortedComponent]) -> Iterator[AbortedComponent]:
         place = (self._table.database, self._table.name)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from acidsql.compactor.compaction import RefusedError, WorkerContext, place_of
 from acidsql.compactor.rebalance import check_rebalance, compaction_of
+from acidsql.compactor.version import VERSION
 from acidsql.errors import AcidError, CompactionError
 from acidsql.format.rewrite import Rewritten
 from acidsql.metastore.model import (
@@ -47,12 +48,13 @@ class Outcome:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        """In a line: ``compaction 7 of hr.emp: MAJOR, ready for cleaning, 3 rows, 900 -> 400 bytes, 0.1 s``."""
+        """In a line: ``compaction 7 of hr.emp: MAJOR, ready for cleaning, 3 rows, 5 -> 1 files, 9 -> 4 bytes, 1 s``."""
         head = f"compaction {self.entry.id} of {place_of(self.entry)}: {self.entry.type.name}, {self.state}"
         if self.message is not None:
             return f"{head}, {self.seconds:.1f} s: {self.message}"
         done = self.done
-        return f"{head}, {done.rows} rows, {done.bytes_read} -> {done.bytes_written} bytes, {self.seconds:.1f} s"
+        files = f"{done.files_read} -> {done.files_written} files, {done.bytes_read} -> {done.bytes_written} bytes"
+        return f"{head}, {done.rows} rows, {files}, {self.seconds:.1f} s"
 
 
 class Worker:
@@ -84,7 +86,7 @@ class Worker:
     def run_one(self) -> Outcome | None:
         """Carry out one request; None where none waits."""
         metastore = self._context.metastore
-        entry = metastore.find_next_compact(self._name, pool=self._pool)
+        entry = metastore.find_next_compact(self._name, pool=self._pool, worker_version=VERSION)
         if entry is None:
             return None
         begin = time.monotonic()

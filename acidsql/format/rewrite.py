@@ -71,6 +71,10 @@ class Rewrite:
     is_major: bool = True
     has_events: bool = True
 
+    def new_file(self, fs: FileSystem) -> StripeFile:
+        """The file to be written, without any row yet."""
+        return StripeFile(fs.open_write(self.target), self.file_type, compression=self.compression)
+
     @property
     def file_type(self) -> Struct:
         """Types of the new file."""
@@ -88,6 +92,8 @@ class Rewritten:
         encoded: Stripes that were written anew.
         bytes_read: Size of the files that were read.
         bytes_written: Size of the new file.
+        files_read: Of a compaction as a whole, how many files it replaces; ``bytes_read`` is their size then.
+        files_written: Of a compaction as a whole, how many files it has made.
     """
 
     rows: int = 0
@@ -96,6 +102,8 @@ class Rewritten:
     encoded: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
+    files_read: int = 0
+    files_written: int = 0
 
     def __add__(self, other: Rewritten) -> Rewritten:
         return Rewritten(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -142,7 +150,7 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
     if not len(events):
         return Rewritten(dropped=dropped, bytes_read=size)
     keys = RowKeys.of(events)
-    target = StripeFile(fs.open_write(work.target), event_type(work.row_type), compression=work.compression)
+    target = work.new_file(fs)
     ends = []
     for start in range(0, len(events), GROUP_ROWS):
         part = events.slice(start, GROUP_ROWS).combine_chunks().to_batches()
@@ -219,8 +227,9 @@ class _Concatenation:
         self._fs = fs
         self._work = work
         self._deletes = deletes
-        self._target = StripeFile(fs.open_write(work.target), work.file_type, compression=work.compression)
+        self._target = work.new_file(fs)
         self._pending: list[_Part] = []
+        self._pending_rows = self._pending_bytes = 0
         self._last_keys: list[RecordKey] = []
         self._done = Rewritten()
         self._end: Position = (-(1 << 63), 0, 0)
@@ -273,8 +282,9 @@ class _Concatenation:
             self._copy(part)
             return
         self._pending.append(part)
-        taken = [one.input.source.stripes[one.number] for one in self._pending]
-        if sum(s.rows for s in taken) >= GROUP_ROWS or sum(s.length for s in taken) >= GROUP_BYTES:
+        self._pending_rows += stripe.rows
+        self._pending_bytes += stripe.length
+        if self._pending_rows >= GROUP_ROWS or self._pending_bytes >= GROUP_BYTES:
             self._flush()
 
     def _copy(self, part: _Part) -> None:
@@ -286,6 +296,7 @@ class _Concatenation:
     def _flush(self) -> None:
         """Write what is pending: as it is where it is one whole stripe."""
         parts, self._pending = self._pending, []
+        self._pending_rows = self._pending_bytes = 0
         if not parts:
             return
         [first, *others] = parts
@@ -342,7 +353,7 @@ class _Sorting:
         if work.is_major:
             latest = (next(events) for _, events in groupby(rows, key=_identity))
             rows = [_as_insert(event) for event in latest if event[0] != int(Operation.DELETE)]
-        target = StripeFile(fs.open_write(work.target), event_type(work.row_type), compression=work.compression)
+        target = work.new_file(fs)
         ends = np.cumsum(target.write_rows(rows)) if rows else np.empty(0, np.int64)
         stats = Counter(event[0] for event in rows)
         kinds = AcidStats(stats[Operation.INSERT], stats[Operation.UPDATE], stats[Operation.DELETE])

@@ -11,6 +11,7 @@ import io
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
 from typing import Any, BinaryIO
 
@@ -123,7 +124,7 @@ class StripeSource:
             and number_of(self._tail.footer, 8) == INDEX_STRIDE
             and number_of(self._tail.postscript, 6) >= _OLDEST_WRITER
             and 10 not in self._tail.footer  # encryption
-            and _shape([bytes_of(one) for one in self._tail.footer.get(4, [])]) == _shape(type_messages(types))
+            and _shape([bytes_of(one) for one in self._tail.footer.get(4, [])]) == _shape_of(types)
             and all(stripe.statistics is not None for stripe in self.stripes)
         )
 
@@ -390,6 +391,11 @@ def _add_type(t: HiveType, made: list[bytes]) -> None:
     made[place] = write_message(fields)
 
 
+@lru_cache(maxsize=256)
+def _shape_of(t: HiveType) -> list[tuple[Any, ...]]:
+    return _shape(type_messages(t))
+
+
 def _shape(types: Sequence[bytes]) -> list[tuple[Any, ...]]:
     """What types say but for names and attributes."""
     found = [read_message(one) for one in types]
@@ -398,7 +404,7 @@ def _shape(types: Sequence[bytes]) -> list[tuple[Any, ...]]:
 
 def same_shape(one: HiveType, other: HiveType) -> bool:
     """Whether two types are the same but for the names of fields."""
-    return _shape(type_messages(one)) == _shape(type_messages(other))
+    return _shape_of(one) == _shape_of(other)
 
 
 def arrow_type(t: HiveType) -> pa.DataType:

@@ -19,6 +19,7 @@ from acidsql.metastore.model import (
     CompactionCandidate,
     CompactionFilter,
     CompactionInfo,
+    CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
 )
@@ -114,11 +115,16 @@ class Compactions(Protocol):
         """Name the job that works on an entry. Raises: CompactionError, as above."""
         ...
 
-    def mark_compacted(self, id: int, *, worker: str | None = None) -> None:
+    def mark_compacted(self, id: int, *, worker: str | None = None, metrics: CompactionMetrics | None = None) -> None:
         """``working`` becomes ``ready for cleaning``. Raises: CompactionError, as above.
 
         The entry is cleaned only when its transaction has committed, before or after this call; the commit tells the
         entry which transaction is the newest then.
+
+        Args:
+            worker: As above.
+            metrics: What was replaced, and by what: :attr:`CompactionInfo.metrics` has it from now on, unless the work
+                is undone. A Hive Metastore cannot carry it.
         """
         ...
 
@@ -172,6 +178,14 @@ class Compactions(Protocol):
 
     def min_open_txn(self) -> int:
         """The oldest open transaction, readers included; the next id where none is open."""
+        ...
+
+    def min_unseen_txn(self) -> int:
+        """The oldest transaction that somebody who is open now may not see; the next id where none is open.
+
+        What is older had ended when the oldest of those that are open began: every snapshot of now and later sees it.
+        :meth:`min_open_txn` does not tell that: one that has ended since may have been open when a reader began.
+        """
         ...
 
     def find_ready_to_clean(self, min_open_txn: int, retention_ms: int) -> list[CompactionInfo]:

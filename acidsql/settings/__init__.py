@@ -31,6 +31,7 @@ from acidsql.settings.compactor import (
     HISTORY_TIMEOUT,
     INITIATOR_ON,
     JOB_QUEUE,
+    MAX_NUM_DELTA,
     POOL_TIMEOUT,
     STAGING_RETENTION,
     STAGING_SWEEP,
@@ -48,7 +49,7 @@ from acidsql.settings.connection import (
     METASTORE_SOCKET_TIMEOUT,
     METASTORE_URI_SELECTION,
 )
-from acidsql.settings.setting import REGISTRY, Setting, Settings, parse_bool, parse_seconds, parse_size
+from acidsql.settings.setting import REGISTRY, Setting, Settings, canonical, parse_bool, parse_seconds, parse_size
 from acidsql.settings.statements import (
     DRIVER_WRITE_ROWS,
     DROP_IGNORES,
@@ -60,6 +61,7 @@ from acidsql.settings.statements import (
 )
 from acidsql.settings.transactions import (
     HOUSEKEEPER_INTERVAL,
+    HOUSEKEEPER_START,
     LOCK_PARTITIONS,
     LOCK_RETRIES,
     LOCK_SLEEP,
@@ -73,6 +75,7 @@ from acidsql.settings.transactions import (
     XLOCK_MERGE_INSERT,
     XLOCK_WRITE,
 )
+from acidsql.settings.without_effect import WITHOUT_EFFECT
 
 __all__ = [
     "ABORTED_TXN_AGE",
@@ -106,12 +109,14 @@ __all__ = [
     "HISTORY_SUCCEEDED",
     "HISTORY_TIMEOUT",
     "HOUSEKEEPER_INTERVAL",
+    "HOUSEKEEPER_START",
     "INITIATOR_ON",
     "JOB_QUEUE",
     "LOCK_PARTITIONS",
     "LOCK_RETRIES",
     "LOCK_SLEEP",
     "LOCK_WAIT",
+    "MAX_NUM_DELTA",
     "MAX_OPEN_BATCH",
     "MAX_OPEN_TXNS",
     "MERGE_CARDINALITY",
@@ -130,6 +135,7 @@ __all__ = [
     "STAGING_RETENTION",
     "STAGING_SWEEP",
     "TXN_TIMEOUT",
+    "WITHOUT_EFFECT",
     "WORKER_SLEEP",
     "WORKER_THREADS",
     "WORKER_TIMEOUT",
@@ -138,6 +144,7 @@ __all__ = [
     "XLOCK_WRITE",
     "Setting",
     "Settings",
+    "canonical",
     "parse_bool",
     "parse_seconds",
     "parse_size",

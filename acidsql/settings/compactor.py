@@ -52,11 +52,11 @@ DELTA_PCT_THRESHOLD = define(
     "0.1",
     "Deltas larger than this part of the base: a major compaction is due.",
 )
-define(
+MAX_NUM_DELTA = define(
     "hive.compactor.max.num.delta",
     above_zero,
     "500",
-    "None: a compaction takes on all deltas that there are. Taken for Hive's sake.",
+    "A compaction of more deltas than this puts them together in several passes, so many at a time.",
 )
 ABORTED_TXN_THRESHOLD = define(
     "hive.compactor.abortedtxn.threshold",
@@ -92,16 +92,16 @@ CLEANER_DELAYED = define(
     "hive.compactor.delayed.cleanup.enabled",
     parse_bool,
     "false",
-    "Whether the cleaner waits for hive.compactor.cleaner.retention.time after a compaction.",
+    "Whether the cleaner waits for hive.compactor.cleaner.retention.time.seconds after a compaction.",
 )
 CLEANER_RETENTION = define(
-    "hive.compactor.cleaner.retention.time",
+    "hive.compactor.cleaner.retention.time.seconds",
     parse_seconds,
     "300s",
     "How long obsolete files stay where cleaning is delayed.",
 )
 CLEANER_MAX_RETRIES = define(
-    "hive.compactor.cleaner.max.retry.attempts",
+    "hive.compactor.cleaner.retry.maxattempts",
     whole_number,
     "5",
     "How often cleaning is tried again before it counts as failed.",
@@ -161,9 +161,9 @@ STAGING_SWEEP = define(
     "acidsql.staging.sweep.interval", parse_seconds, "1h", "Pause between two searches for such directories."
 )
 COMPACTION_WAIT = define(
-    "acidsql.compaction.wait.timeout",
+    "hive.compactor.wait.timeout",
     parse_seconds,
-    "1h",
+    "300000ms",
     "How long ALTER TABLE … COMPACT … AND WAIT waits for the worker; the compaction itself goes on afterwards.",
 )
 COMPACTION_LAYOUT = define(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from acidsql.errors import InvalidValue
+from acidsql.settings.without_effect import WITHOUT_EFFECT
 
 T = TypeVar("T")
 
@@ -73,8 +74,16 @@ def share(text: str) -> float:
     return value
 
 
+def txn_manager(text: str) -> str:
+    """The class ``DbTxnManager``."""
+    if text.rpartition(".")[2].strip() != "DbTxnManager":
+        raise ValueError("…DbTxnManager: there is no other manager of transactions here")
+    return text
+
+
 def choice(*allowed: str) -> Callable[[str], str]:
     """A reader of one of these words, in any letter case."""
+
     def parse(text: str) -> str:
         if text.lower() not in allowed:
             raise ValueError(" or ".join(allowed))
@@ -104,8 +113,26 @@ def define(name: str, parse: Callable[[str], T], default: str, doc: str) -> Sett
     return made
 
 
+_OLD_NAMES = {"hive.compactor.history.retention.attempted": "hive.compactor.history.retention.did.not.initiate"}
+"""Names of Hive 3 and their present ones."""
+
+
+def canonical(name: str) -> str:
+    """The name by which a setting is known here; names that are not known come back in lower case.
+
+    A metastore's own configuration calls ``hive.compactor.…`` and ``hive.txn.…`` ``metastore.…`` (``MetastoreConf``).
+    """
+    name = name.lower()
+    own = f"hive.{name.partition('.')[2]}" if name.startswith("metastore.") else name
+    own = _OLD_NAMES.get(own, own)
+    return own if own in REGISTRY or own in WITHOUT_EFFECT else name
+
+
 class Settings(Mapping[str, str]):
-    """The settings of one session: texts by name, typed values by :class:`Setting`."""
+    """The settings of one session: texts by name, typed values by :class:`Setting`.
+
+    Those of Hive that have no effect here can be set, too, and keep their text.
+    """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._texts: dict[str, str] = {}
@@ -119,7 +146,11 @@ class Settings(Mapping[str, str]):
         Raises:
             InvalidValue: When nobody knows the name, or the text is not of its type.
         """
-        setting = REGISTRY.get(name.lower())
+        own = canonical(name)
+        if own in WITHOUT_EFFECT:
+            self._texts[own] = text
+            return
+        setting = REGISTRY.get(own)
         if setting is None:
             near = difflib.get_close_matches(name.lower(), REGISTRY, n=1, cutoff=0.5)
             raise InvalidValue(f"Unknown setting {name!r}", hint=f"Did you mean {near[0]}?" if near else None)
@@ -129,11 +160,17 @@ class Settings(Mapping[str, str]):
             raise InvalidValue(f"Setting {setting.name} takes {e}, not {text!r}") from e
         self._texts[setting.name] = text
 
+    def but(self, values: Mapping[str, str]) -> Settings:
+        """These settings, with other values for some. Raises: InvalidValue as :meth:`set` does."""
+        return Settings({**self._texts, **values}) if values else self
+
     def value(self, setting: Setting[T]) -> T:
         """The typed value of a setting."""
         return cast(T, self._values[setting.name])
 
     def __getitem__(self, name: str) -> str:
+        if name in WITHOUT_EFFECT:
+            return self._texts.get(name, "")
         return self._texts.get(name) or REGISTRY[name].default
 
     def __iter__(self) -> Iterator[str]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from acidsql.settings.setting import above_zero, define, parse_bool, parse_seconds, whole_number
+from acidsql.settings.setting import above_zero, define, parse_bool, parse_seconds, txn_manager, whole_number
 
+define(
+    "hive.txn.manager",
+    txn_manager,
+    "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+    "None: there is no other. Scripts of Hive's set it.",
+)
 TXN_TIMEOUT = define(
     "hive.txn.timeout", parse_seconds, "300s", "A transaction or lock without a heartbeat for this long is timed out."
 )
@@ -19,11 +25,11 @@ define(
     "5",
     "None: a session sends all its heartbeats from one thread, in one call. Taken for Hive's sake.",
 )
-define(
+HOUSEKEEPER_START = define(
     "hive.timedout.txn.reaper.start",
     parse_seconds,
     "100s",
-    "None: the compactor's first round of hive.timedout.txn.reaper.interval comes at once. Taken for Hive's sake.",
+    "When the first round of hive.timedout.txn.reaper.interval comes, after the compactor was started.",
 )
 MAX_OPEN_TXNS = define(
     "hive.max.open.txns", whole_number, "100000", "Opening a transaction beyond this many open ones is refused."

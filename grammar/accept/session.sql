@@ -30,3 +30,12 @@ EXPLAIN EXTENDED FROM src INSERT INTO a SELECT 1 INSERT INTO b SELECT 2;
 
 --> Explain covers: explain
 EXPLAIN TRUNCATE TABLE emp;
+
+--> Explain covers: explain
+EXPLAIN ALTER TABLE emp PARTITION (p = 1) COMPACT 'major' AND WAIT;
+
+--> Explain covers: explain
+EXPLAIN FORMATTED OPTIMIZE emp WHERE p = 1;
+
+--> Explain covers: explain
+EXPLAIN VACUUM emp RETAIN 24 HOURS;

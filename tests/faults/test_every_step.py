@@ -15,9 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.errors import StorageError
-from acidsql.fs.local import LocalFileSystem
+from acidsql.fs import LocalFileSystem
+from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.session import AcidSession
+from tests.injection import Injector
 from tests.spark.tree import tree
 
 FS_STEPS = ("list", "exists", "mkdirs", "rename", "write_bytes", "open_write")
@@ -35,40 +36,7 @@ METASTORE_STEPS = (
 )
 
 
-class Injected(StorageError):
-    """The error that is injected."""
-
-
-class Injector:
-    """Counts steps and fails the Nth."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, acid: AcidSession) -> None:
-        self.countdown = 0
-        self.after = False
-        self.fired: str | None = None
-        for name in FS_STEPS:
-            self._wrap(monkeypatch, LocalFileSystem, name)
-        for name in METASTORE_STEPS:
-            self._wrap(monkeypatch, type(acid.metastore), name)
-
-    def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
-        original = getattr(owner, name)
-
-        def step(*args: Any, **kwargs: Any) -> Any:
-            if self.countdown:
-                self.countdown -= 1
-                if not self.countdown:
-                    self.fired = name
-                    if self.after:
-                        original(*args, **kwargs)
-                    raise Injected(f"injected at {name}")
-            return original(*args, **kwargs)
-
-        monkeypatch.setattr(owner, name, step)
-
-    def arm(self, number: int, after: bool) -> None:
-        self.countdown, self.after, self.fired = number, after, None
-
+STEPS = {LocalFileSystem: FS_STEPS, EmbeddedMetastore: METASTORE_STEPS}
 
 STATEMENTS = {
     "insert": "INSERT INTO t VALUES (9, 'new', 1)",
@@ -105,20 +73,17 @@ def test_an_error_at_any_step_leaves_all_or_nothing(
 ) -> None:
     run: Callable[[AcidSession], object] = lambda acid: acid.sql(STATEMENTS[name])  # noqa: E731
     acid = prepared(spark, tmp_path / "w")
-    injector = Injector(monkeypatch, acid)
+    injector = Injector(monkeypatch, STEPS)
     before = rows(acid)
     files = [f for f in tree(tmp_path / "w") if not f.startswith("acidsql.db")]
     fired: list[str] = []
     for number in itertools.count(1):
         injector.arm(number, after)
-        try:
+        with injector.on():
             run(acid)
-        except Injected:
-            assert injector.fired is not None
-            fired.append(injector.fired)
-        injector.countdown = 0
         if injector.fired is None:
             break
+        fired.append(injector.fired)
         now = rows(acid)
         if injector.fired == "commit_txn" and after:
             assert now != before  # it was committed, whatever the caller saw

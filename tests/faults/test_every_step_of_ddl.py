@@ -14,14 +14,27 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.fs.local import LocalFileSystem
+from acidsql.fs import LocalFileSystem
+from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.session import AcidSession
-from tests.faults.test_every_step import Injected, Injector
+from tests.faults.test_every_step import FS_STEPS, METASTORE_STEPS
+from tests.injection import Injector
 from tests.spark.tree import tree
 
 pytestmark = pytest.mark.long
 
-MORE_STEPS = ("alter_table", "rename_table", "rename_partition", "alter_partition", "list_partitions", "get_table")
+STEPS = {
+    LocalFileSystem: (*FS_STEPS, "delete", "delete_if_empty"),
+    EmbeddedMetastore: (
+        *METASTORE_STEPS,
+        "alter_table",
+        "rename_table",
+        "rename_partition",
+        "alter_partition",
+        "list_partitions",
+        "get_table",
+    ),
+}
 
 STATEMENTS = {
     "rename": "ALTER TABLE t RENAME TO u",
@@ -77,20 +90,13 @@ def test_an_error_at_any_step_leaves_all_or_nothing(
     wanted = done.seen()
     assert wanted != before
     now = Situation(spark, tmp_path / str(next(numbers)))
-    injector = Injector(monkeypatch, now.acid)
-    for step in MORE_STEPS:
-        injector._wrap(monkeypatch, type(now.acid.metastore), step)
-    for step in ("delete", "delete_if_empty"):
-        injector._wrap(monkeypatch, LocalFileSystem, step)
+    injector = Injector(monkeypatch, STEPS)
     fired: list[str] = []
     for number in itertools.count(1):
         files, text = now.files, now.statement(name)
         injector.arm(number, after)
-        try:
+        with injector.on():
             now.acid.sql(text)
-        except Injected:
-            assert injector.fired is not None
-        injector.countdown = 0
         if injector.fired is None:
             break
         fired.append(injector.fired)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from acidsql.metastore.model import (
     CompactionFilter,
     CompactionInfo,
+    CompactionMetrics,
     CompactionRequest,
     CompactionType,
     Operation,
@@ -43,14 +44,20 @@ def taken(
 
 
 def compacted(
-    store: Metastore, name: str = "t", part: str | None = None, type: CompactionType = MAJOR, *, commits: bool = True
+    store: Metastore,
+    name: str = "t",
+    part: str | None = None,
+    type: CompactionType = MAJOR,
+    *,
+    commits: bool = True,
+    metrics: CompactionMetrics | None = None,
 ) -> int:
     """A compaction of all that can be compacted, up to the worker's word that it is done, and the commit; its id."""
     id = taken(store, name, part, type)
     txn_id = begin(store, TxnType.COMPACTION)
     highest = read_write_ids(store, f"default.{name}", txn_id).for_compaction().high_watermark
     store.update_compactor_state(id, txn_id, highest)
-    store.mark_compacted(id)
+    store.mark_compacted(id, metrics=metrics)
     if commits:
         store.commit_txn(txn_id)
     return id

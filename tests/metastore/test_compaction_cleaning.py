@@ -587,6 +587,32 @@ class TestTheOldestOpenTransaction:
         assert tables.min_open_txn() == reader
 
 
+class TestTheOldestTransactionThatSomebodyMayNotSee:
+    """What an INSERT OVERWRITE has replaced may go once its transaction is older."""
+
+    def test_is_the_next_one_where_none_is_open(self, tables: Metastore) -> None:
+        assert tables.min_unseen_txn() == 1
+        committed(tables)
+        aborted(tables)
+        assert tables.min_unseen_txn() == 3
+
+    def test_is_the_oldest_one_that_is_open(self, tables: Metastore) -> None:
+        committed(tables)
+        reader = begin(tables, TxnType.READ_ONLY)
+        committed(tables)
+        assert tables.min_unseen_txn() == reader
+
+    def test_may_have_ended_since_somebody_began_who_is_still_there(self, tables: Metastore) -> None:
+        writer, reader = begin(tables), begin(tables, TxnType.READ_ONLY)
+        tables.commit_txn(writer)
+        assert (tables.min_open_txn(), tables.min_unseen_txn()) == (reader, writer)
+        later = begin(tables, TxnType.READ_ONLY)
+        tables.commit_txn(reader)
+        assert tables.min_unseen_txn() == reader, "the later one began before this one's end"
+        tables.commit_txn(later)
+        assert tables.min_unseen_txn() == later + 1
+
+
 class TestWriteIdsThatEverybodySees:
     """``cleanTxnToWriteIdTable``."""
 

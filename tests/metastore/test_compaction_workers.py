@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from acidsql.errors import CompactionError
-from acidsql.metastore.model import CompactionFilter, CompactionType
+from acidsql.metastore.model import CompactionFilter, CompactionMetrics, CompactionType
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.compacting import MAJOR, MINOR, asked, committed, compacted, entry, request, states, taken
 from tests.metastore.conftest import OpenStore
@@ -202,6 +202,40 @@ class TestAnEntryThatIsGivenBack:
         assert queue.revoke_timed_out_workers(1000) == 1
         after = entry(queue, id)
         assert (after.state, after.txn_id, after.highest_write_id) == ("initiated", None, None)
+
+
+@OURS
+class TestWhatWasReplaced:
+    """The metrics of a worker: in the queue, and in the history."""
+
+    METRICS = CompactionMetrics(files_before=12, bytes_before=5_000_000_000, files_after=2, bytes_after=70, rows=3)
+
+    def test_is_not_known_before_the_worker_is_done(self, queue: Metastore) -> None:
+        id = taken(queue)
+        assert entry(queue, id).metrics is None
+
+    def test_is_known_from_then_on(self, queue: Metastore) -> None:
+        id = compacted(queue, metrics=self.METRICS)
+        assert (entry(queue, id).state, entry(queue, id).metrics) == ("ready for cleaning", self.METRICS)
+        queue.mark_cleaned(id)
+        assert (entry(queue, id).state, entry(queue, id).metrics) == ("succeeded", self.METRICS)
+
+    def test_is_kept_when_its_files_are_not_removed(self, queue: Metastore) -> None:
+        first, second = compacted(queue, metrics=self.METRICS), compacted(queue, "p", "p=1", metrics=self.METRICS)
+        queue.mark_refused(first, "marked no_cleanup")
+        queue.mark_failed(second, "no permission")
+        assert [entry(queue, id).metrics for id in (first, second)] == [self.METRICS] * 2
+
+    def test_is_forgotten_when_it_is_undone(self, queue: Metastore) -> None:
+        first = compacted(queue, metrics=self.METRICS, commits=False)
+        second = compacted(queue, "p", "p=1", metrics=self.METRICS, commits=False)
+        queue.abort_txns([txn for id in (first, second) if (txn := entry(queue, id).txn_id) is not None])
+        queue.mark_failed(first, "the disk is full")
+        assert queue.revoke_timed_out_workers(1000) == 1
+        assert [(entry(queue, id).state, entry(queue, id).metrics) for id in (first, second)] == [
+            ("failed", None),
+            ("initiated", None),
+        ]
 
 
 @OURS

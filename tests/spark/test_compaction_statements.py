@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import acidsql
 from acidsql.commands import compaction
 from acidsql.errors import (
     AcidError,
     AnalysisError,
     CompactionError,
+    InvalidValue,
     NoSuchTransaction,
     TableNotFound,
     TransactionAborted,
@@ -27,6 +29,7 @@ from acidsql.errors import (
 from acidsql.metastore.model import (
     CompactionFilter,
     CompactionInfo,
+    CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
     CompactionType,
@@ -87,9 +90,8 @@ def answer(acid: AcidSession, text: str) -> str:
 def test_a_request_is_enqueued_and_answered_as_in_hive(acid: AcidSession, queue: Queue) -> None:
     assert answer(acid, "ALTER TABLE emp COMPACT 'Minor'") == "Compaction enqueued with id 7"
     [request] = queue.requests
-    assert request == CompactionRequest(
-        "default", "emp", None, CompactionType.MINOR, request.user, request.host, {}, None, None, None
-    )
+    expected = CompactionRequest("default", "emp", None, CompactionType.MINOR, request.user, request.host)
+    assert request == replace(expected, initiator_version=f"acidsql {acidsql.__version__}")
     assert request.user
     assert request.host
     nothing_is_open(acid)
@@ -128,7 +130,7 @@ def test_waiting_ends_where_the_entry_is_gone(acid: AcidSession, queue: Queue) -
 
 def test_waiting_is_bounded_by_a_setting(acid: AcidSession, queue: Queue) -> None:
     queue.states = iter(["working"] * 1_000_000)
-    acid.sql("SET acidsql.compaction.wait.timeout = 20ms")
+    acid.sql("SET hive.compactor.wait.timeout = 20ms")
     with pytest.raises(CompactionError, match=r"still working after 0\.02 seconds; it goes on") as caught:
         acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
     assert "COMPACTIONID = 7" in str(caught.value)
@@ -170,6 +172,22 @@ def test_a_whole_table_is_compacted_partition_by_partition(acid: AcidSession, qu
     said = [tuple(r) for r in acid.sql("ALTER TABLE part COMPACT 'major'").collect()]
     assert len(said) == 2
     assert all("is refused, details: it is already scheduled" in text for (text,) in said)
+
+
+def test_a_condition_chooses_partitions(acid: AcidSession, queue: Queue) -> None:
+    acid.sql("INSERT INTO part VALUES (2, 2, NULL), (3, 3, 'x')")
+    acid.sql("ALTER TABLE part COMPACT 'major' WHERE p > 1 AND q IS NOT NULL")
+    acid.sql("ALTER TABLE part COMPACT 'minor' WHERE p = :p", p=1)
+    acid.sql("ALTER TABLE part COMPACT 'minor' WHERE p = 7")
+    assert [(r.partition, r.type.name) for r in queue.requests] == [("p=3/q=x", "MAJOR"), ("p=1/q=x", "MINOR")]
+
+
+def test_a_request_is_of_the_pool_of_its_table(acid: AcidSession, queue: Queue) -> None:
+    acid.sql("ALTER TABLE emp SET TBLPROPERTIES ('hive.compactor.worker.pool'='slow')")
+    acid.sql("ALTER TABLE emp COMPACT 'major'")
+    acid.sql("ALTER TABLE emp COMPACT 'major' POOL 'fast'")
+    acid.sql("ALTER TABLE part COMPACT 'major'")
+    assert [r.pool for r in queue.requests] == ["slow", "fast", None]
 
 
 def test_a_metastore_3_wants_a_partition_named(
@@ -220,6 +238,28 @@ REFUSED = [
         "not partitioned but partition spec exists: {p=1}",
     ),
     ("emp COMPACT 'major' WHERE id > 1", UnsupportedError, 10440, "1:39", "filter is not allowed on non-Iceberg table"),
+    ("part COMPACT 'major' WHERE id > 1", AnalysisError, 40000, "1:40", "condition is not one over partition keys"),
+    (
+        "part PARTITION (p = 1, q = 'x') COMPACT 'major' WHERE p = 1",
+        AnalysisError,
+        40000,
+        "1:67",
+        "nothing to choose from",
+    ),
+    (
+        "emp COMPACT 'major' WITH OVERWRITE TBLPROPERTIES ('compactor.hive.compactor.max.num.delta'='x')",
+        InvalidValue,
+        40000,
+        "1:13",
+        "hive.compactor.max.num.delta takes a whole number",
+    ),
+    (
+        "emp COMPACT 'major' WITH OVERWRITE TBLPROPERTIES ('tblprops.orc.compress'='LZO')",
+        UnsupportedError,
+        None,
+        "1:13",
+        "orc.compress=LZO",
+    ),
     ("emp COMPACT 'major' ORDER BY id", AnalysisError, 40000, "1:33", "ORDER BY belongs to a 'rebalance' compaction"),
     ("emp COMPACT 'minor' CLUSTERED INTO 2 BUCKETS", AnalysisError, 40000, "1:48", "CLUSTERED INTO belongs to"),
 ]
@@ -232,7 +272,7 @@ def test_a_wrong_request_does_not_reach_the_queue(
     spark: SparkSession,
     text: str,
     kind: type[AcidError],
-    code: int,
+    code: int | None,
     place: str,
     piece: str,
 ) -> None:
@@ -274,6 +314,7 @@ SUCCEEDED = CompactionInfo(
     txn_id=3120,
     next_txn_id=3121,
     committed_ms=1795235828429,
+    metrics=CompactionMetrics(files_before=12, bytes_before=34567, files_after=2, bytes_after=8901, rows=3),
 )
 REFUSED_ONE = CompactionInfo(
     10,
@@ -304,24 +345,26 @@ def test_the_columns_and_values_are_those_of_hive(acid: AcidSession, queue: Queu
     assert " ".join(frame.columns) == (
         "compactionid dbname tabname partname type state workerhost workerid enqueuetime starttime duration"
         " hadoopjobid errormessage initiatorhost initiatorid poolname txnid nexttxnid committime hightestwriteid"
+        " filesbefore filesafter bytesbefore bytesafter"
     )
     assert {t for _, t in frame.dtypes} == {"string"}
     refused, waiting, succeeded, aborted = [tuple(r) for r in frame.collect()]
     assert aborted == (
         *("3", "rt", "part", "p=2/q=z", "REBALANCE", "aborted", NONE, NONE, "1795257896321", "0", "1795258284908"),
-        *("None", "Compaction Aborted", "vm", "manual", "x", "0", "0", "0", NONE),
+        *("None", "Compaction Aborted", "vm", "manual", "x", "0", "0", "0", NONE, *[NONE] * 4),
     )
     assert succeeded == (
         *("4", "gold", "emp_mr", NONE, "MINOR", "succeeded", NONE, NONE, "1795235821125", "1795235821672", "43418"),
         *("job_local698203688_0001", NONE, "vm", "manual", "default", "3120", "3121", "1795235828429", NONE),
+        *("12", "2", "34567", "8901"),
     )
     assert refused == (
         *("10", "gold", "mm_mr", NONE, "MAJOR", "refused", "far-host", "35", "1795235886124", "1795235886173", "58"),
-        *("None", REFUSED_ONE.error, "vm", "manual", "default", "3224", "0", "0", NONE),
+        *("None", REFUSED_ONE.error, "vm", "manual", "default", "3224", "0", "0", NONE, *[NONE] * 4),
     )
     assert waiting == (
         *("9", "rt", "part", "p=2/q=z", "REBALANCE", "initiated", NONE, NONE, "1795257896321", NONE, NONE),
-        *("None", NONE, "vm", "manual", "default", "0", "0", "0", NONE),
+        *("None", NONE, "vm", "manual", "default", "0", "0", "0", NONE, *[NONE] * 4),
     )
 
 
@@ -365,6 +408,7 @@ def test_what_is_asked_of_the_store(acid: AcidSession, queue: Queue, text: str, 
         ("starttime DESC", ["10", "4", "9"]),
         ("duration DESC LIMIT 2", ["4", "10"]),
         ("`type` ASC LIMIT 1", ["10"]),
+        ("bytesBefore DESC LIMIT 1", ["4"]),
     ],
 )
 def test_order_and_limit(acid: AcidSession, queue: Queue, order: str, ids: list[str]) -> None:

@@ -383,11 +383,13 @@ def test_the_status_tells_what_was_done(busy: AcidSession) -> None:
     busy.sql("ALTER TABLE t COMPACT 'major'")
     waiting = busy.compactor.status()
     assert (waiting.queued, waiting.running) == (1, False)
-    assert waiting.oldest_queued_ms is not None
+    assert waiting.oldest_queued is not None
+    assert waiting.oldest_queued.timestamp() * 1000 == waiting.oldest_queued_ms
     busy.compactor.run_once()
     status = busy.compactor.status()
-    assert (status.queued, status.failed, status.done.rows) == (0, 0, 4)
-    assert status.done.bytes_read > status.done.bytes_written > 0
+    assert (status.queued, status.failed, status.compacted, status.done.rows) == (0, 0, 1, 4)
+    assert status.done.bytes_before > status.done.bytes_after > 0
+    assert status.done.files_before > status.done.files_after == 1
 
 
 def test_a_context_without_spark_compacts_small_tables(busy: AcidSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -161,8 +162,67 @@ def test_a_compaction_is_a_request(acid: AcidSession) -> None:
     assert found[0].startswith("== ALTER TABLE")
     assert section(found, "Locks:") == ["nothing"]
     assert section(found, "Writes:") == ["a request for a MINOR compaction of p=3"]
-    assert "    p=3: delta_0000001_0000001_0000, delete_delta_0000002_0000002_0000" in found
+    nothing = "None of the compaction thresholds met, compaction request is refused!"
+    assert section(found, "Compacts:") == [f"p=3: MINOR would be refused: {nothing}"]
+    assert found[-1] == "(none: the compactor works by itself)"
     assert acid.sql("SHOW COMPACTIONS").collect() == []
+
+
+def test_a_compaction_of_all_partitions_tells_what_becomes_of_each(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("UPDATE emp SET salary = 0 WHERE id = 1")
+    acid.sql("ALTER TABLE emp PARTITION (p = 1) COMPACT 'minor'")
+    size = sum(p.stat().st_size for p in (warehouse / "emp" / "p=3").rglob("bucket_*"))
+    before = tree(warehouse)
+    found = plan(acid, "EXPLAIN FORMATTED ALTER TABLE emp COMPACT 'major'")
+    assert section(found, "Writes:") == [f"a request for a MAJOR compaction of p={p}" for p in (2, 3)]
+    assert section(found, "Compacts:") == [
+        f"1 of 3 partitions, 2 files, {size} bytes",
+        "p=1: not accepted: Compaction is already scheduled with state='initiated' and id=1",
+        "p=2: MAJOR would be refused: None of the compaction thresholds met, compaction request is refused!",
+        "p=3: MAJOR of delta_0000001_0000001_0000, delete_delta_0000002_0000002_0000"
+        f" (2 files, {size} bytes) makes base_0000003 (1 file at most)",
+    ]
+    assert tree(warehouse) == before
+    assert len(acid.sql("SHOW COMPACTIONS").collect()) == 1
+
+
+def test_optimize_asks_only_where_there_is_something_to_do(acid: AcidSession, warehouse: Path) -> None:
+    before = tree(warehouse)
+    found = plan(acid, "EXPLAIN OPTIMIZE emp WHERE p > 1")
+    assert found[0] == "== OPTIMIZE =="
+    assert section(found, "Writes:") == ["a request for a MAJOR compaction of p=3"]
+    assert [line.partition(" of ")[0] for line in section(found, "Compacts:")][:2] == [
+        "1",
+        "p=2: MAJOR would be refused: None",
+    ]
+    assert (tree(warehouse), acid.sql("SHOW COMPACTIONS").collect()) == (before, [])
+    acid.sql("OPTIMIZE emp PARTITION (p = 3)")
+    assert section(plan(acid, "EXPLAIN OPTIMIZE emp PARTITION (p = 3)"), "Compacts:") == [
+        "p=3: not accepted: Compaction is already scheduled with state='ready for cleaning' and id=1"
+    ]
+
+
+def test_vacuum_tells_what_it_would_remove_and_what_it_would_keep(acid: AcidSession, warehouse: Path) -> None:
+    frame = acid.table("dept")
+    acid.sql("INSERT INTO dept VALUES (2)")
+    acid.sql("OPTIMIZE dept")
+    before = tree(warehouse)
+    found = plan(acid, "EXPLAIN VACUUM dept")
+    assert (found[0], section(found, "Removes:")) == ("== VACUUM ==", ["nothing"])
+    [kept] = section(found, "Keeps:")
+    assert kept.startswith("what compaction 1 has replaced: transaction ")
+    assert frame.count() == 1
+    del frame
+    gc.collect()
+    found = plan(acid, "EXPLAIN VACUUM dept")
+    listed = [row.path for row in acid.sql("VACUUM dept DRY RUN").collect()]
+    assert section(found, "Removes:") == listed == [f"{warehouse}/dept/delta_000000{n}_000000{n}_0000" for n in (1, 2)]
+    assert (section(found, "Keeps:"), tree(warehouse)) == (["nothing"], before)
+    acid.sql("INSERT OVERWRITE TABLE emp PARTITION (p = 3) VALUES (9, 9)")
+    replaced = [f"{warehouse}/emp/p=3/{n}" for n in ("delete_delta_0000002_0000002_0000", "delta_0000001_0000001_0000")]
+    assert section(plan(acid, "EXPLAIN VACUUM emp"), "Removes:") == replaced
+    assert [row.path for row in acid.sql("VACUUM emp").collect()] == replaced
+    assert sorted(map(tuple, acid.table("emp").collect())) == [(1, 10, 1), (2, 20, 2), (9, 9, 3)]
 
 
 def test_analyze_has_the_plan_of_its_aggregate(acid: AcidSession) -> None:

@@ -182,7 +182,7 @@ def test_retain_lengthens_the_retention_and_never_shortens_it(busy: AcidSession,
     assert paths(busy, "VACUUM t RETAIN 1 HOURS", warehouse / "t") == []
     busy.sql("SET hive.compactor.delayed.cleanup.enabled = true")
     assert paths(busy, "VACUUM t RETAIN 0 HOURS", warehouse / "t") == []
-    busy.sql("SET hive.compactor.cleaner.retention.time = 0s")
+    busy.sql("SET hive.compactor.cleaner.retention.time.seconds = 0s")
     assert len(paths(busy, "VACUUM t RETAIN 0 HOURS", warehouse / "t")) == 6
 
 
@@ -247,6 +247,12 @@ def test_detail_after_a_compaction_names_the_base_and_what_it_replaces(busy: Aci
     assert (found.bases, found.obsolete, found.numFiles) == (["base_0000005"], old, 1)
     last = found.lastCompaction
     assert (last.id, last.partition, last.type, last.state) == (1, None, "MAJOR", "ready for cleaning")
+    sizes = [
+        sum(p.stat().st_size for name in n for p in (warehouse / "t" / name).glob("bucket_*"))
+        for n in (old, found.bases)
+    ]
+    assert (last.filesBefore, last.filesAfter, last.rowsWritten) == (6, 1, 4)
+    assert [last.bytesBefore, last.bytesAfter] == sizes
     assert found.compactionsByState == {"ready for cleaning": 1}
     nothing_is_open(busy)
 

@@ -8,7 +8,7 @@ import pytest
 
 from acidsql.errors import InvalidValue
 from acidsql.metastore import open_metastore
-from acidsql.settings import REGISTRY, Settings
+from acidsql.settings import REGISTRY, WITHOUT_EFFECT, Settings
 from docs import settings_table
 
 HIVE = {
@@ -24,6 +24,9 @@ HIVE = {
     "hive.compactor.aborted.txn.time.threshold": "12h",
     "hive.compactor.max.num.delta": "500",
     "hive.compactor.job.queue": "",
+    "hive.compactor.wait.timeout": "300000ms",
+    "hive.compactor.cleaner.retention.time.seconds": "300s",
+    "hive.compactor.cleaner.retry.maxattempts": "5",
     "hive.compactor.initiator.failed.compacts.threshold": "2",
     "hive.compactor.history.retention.succeeded": "3",
     "hive.compactor.history.retention.failed": "3",
@@ -53,8 +56,7 @@ def test_a_setting_of_hives_has_its_name_its_default_and_an_effect_that_is_told(
     ("name", "nearest"),
     [
         ("hive.compactor.worker.thread", "hive.compactor.worker.threads"),
-        ("hive.compactor.history.retention.attempted", "hive.compactor.history.retention.failed"),
-        ("metastore.compactor.initiator.on", "hive.compactor.initiator.on"),
+        ("metastore.compactor.initiator.off", "hive.compactor.initiator.on"),
         ("hive.txn.heartbeat.threadpool", "hive.txn.heartbeat.threadpool.size"),
         ("acidsql.layout", "acidsql.compactor.layout"),
     ],
@@ -63,6 +65,28 @@ def test_a_name_that_nobody_knows_is_answered_with_the_nearest_one(name: str, ne
     with pytest.raises(InvalidValue) as caught:
         Settings().set(name, "1")
     assert caught.value.hint == f"Did you mean {nearest}?"
+
+
+def test_a_setting_answers_to_its_names_in_a_metastores_configuration_and_in_hive_3() -> None:
+    settings = Settings({"metastore.compactor.initiator.on": "false"})
+    settings.set("hive.compactor.history.retention.attempted", "7")
+    assert settings["hive.compactor.initiator.on"] == "false"
+    assert settings["hive.compactor.history.retention.did.not.initiate"] == "7"
+
+
+def test_what_has_no_effect_here_is_taken_and_kept() -> None:
+    settings = Settings({"hive.compactor.crud.query.based": "true"})
+    settings.set("metastore.compactor.run.as.user", "hive")
+    assert settings["hive.compactor.crud.query.based"] == "true"
+    assert settings["hive.compactor.run.as.user"] == "hive"
+    assert settings["hive.txn.strict.locking.mode"] == ""
+    assert not WITHOUT_EFFECT.keys() & REGISTRY.keys()
+
+
+def test_there_is_one_manager_of_transactions() -> None:
+    Settings().set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
+    with pytest.raises(InvalidValue, match="there is no other manager"):
+        Settings().set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager")
 
 
 def test_every_default_is_a_value_that_its_setting_takes() -> None:

@@ -61,6 +61,15 @@ def min_open_txn(db: Connection) -> int:
     return txns.newest_txn(db) + 1 if oldest is None else int(oldest)
 
 
+def min_unseen_txn(db: Connection) -> int:
+    """The oldest transaction that was open when one began that is open now, or is it; the next id where none is open.
+
+    Transactions of an older store, which did not note what was open, see nothing for certain until they end.
+    """
+    oldest = db.execute(_MIN_SEEN_OPEN).scalar()
+    return txns.newest_txn(db) + 1 if oldest is None else int(oldest)
+
+
 def find_ready(db: Connection, min_open: int, *, retention: int, now: int, limit: int) -> list[CompactionInfo]:
     """Entries that can be cleaned now, by id (Hive: ``ReadyToCleanHandler``).
 

@@ -12,6 +12,7 @@ from acidsql.metastore.model import (
     CompactionCandidate,
     CompactionFilter,
     CompactionInfo,
+    CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
 )
@@ -75,9 +76,9 @@ class EmbeddedCompactions:
         with self._store.write(durable=False) as db:
             queue.set_job(db, id, job, worker)
 
-    def mark_compacted(self, id: int, *, worker: str | None = None) -> None:
+    def mark_compacted(self, id: int, *, worker: str | None = None, metrics: CompactionMetrics | None = None) -> None:
         with self._store.write() as db:
-            queue.mark_compacted(db, id, worker)
+            queue.mark_compacted(db, id, worker, metrics)
 
     def mark_failed(self, id: int, message: str, *, worker: str | None = None) -> None:
         with self._store.write() as db:
@@ -122,6 +123,10 @@ class EmbeddedCompactions:
     def min_open_txn(self) -> int:
         with self._store.read() as db:
             return cleaning.min_open_txn(db)
+
+    def min_unseen_txn(self) -> int:
+        with self._store.read() as db:
+            return cleaning.min_unseen_txn(db)
 
     def find_ready_to_clean(self, min_open_txn: int, retention_ms: int) -> list[CompactionInfo]:
         limit = self._settings.value(FETCH_SIZE)

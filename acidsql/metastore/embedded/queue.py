@@ -30,7 +30,7 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from acidsql.errors import CompactionError
 from acidsql.metastore import stringable_map
-from acidsql.metastore.embedded import catalog, txns, write_ids
+from acidsql.metastore.embedded import catalog, meta_info, txns, write_ids
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     COMPACTION_QUEUE,
@@ -43,6 +43,7 @@ from acidsql.metastore.model import (
     DEFAULT_POOL,
     CompactionFilter,
     CompactionInfo,
+    CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
     CompactionType,
@@ -85,10 +86,12 @@ _TAKE = _TAKE.values(
 _BACK = {
     "CQ_STATE": INITIATED,
     "CQ_WORKER_ID": None,
+    "CQ_WORKER_VERSION": None,
     "CQ_START": None,
     "CQ_HADOOP_JOB_ID": None,
     "CQ_TXN_ID": None,
     "CQ_HIGHEST_WRITE_ID": None,
+    "CQ_META_INFO": None,
 }
 """An entry as if nobody had taken it. Without its transaction: that one's end must not count as the next one's."""
 
@@ -243,6 +246,9 @@ def info(row: Row[Any]) -> CompactionInfo:
         buckets=values["NUMBER_OF_BUCKETS"],
         order_by=values["ORDER_BY"],
         retries=values.get("RETRIES", 0),
+        worker_version=values["WORKER_VERSION"],
+        initiator_version=values["INITIATOR_VERSION"],
+        metrics=meta_info.from_bytes(values["META_INFO"]),
     )
 
 
@@ -309,10 +315,10 @@ def set_job(db: Connection, id: int, job: str, worker: str | None) -> None:
     _set(db, id, CQ_HADOOP_JOB_ID=job)
 
 
-def mark_compacted(db: Connection, id: int, worker: str | None) -> None:
+def mark_compacted(db: Connection, id: int, worker: str | None, metrics: CompactionMetrics | None) -> None:
     """Raises: CompactionError."""
     require(db, id, WORKING, worker)
-    _set(db, id, CQ_STATE=READY, CQ_WORKER_ID=None)
+    _set(db, id, CQ_STATE=READY, CQ_WORKER_ID=None, CQ_META_INFO=meta_info.to_bytes(metrics))
 
 
 def mark_ended(db: Connection, id: int, state: str, message: str, now: int, worker: str | None) -> None:
@@ -375,6 +381,8 @@ def end(db: Connection, id: int, state: str, now: int, message: str | None = Non
     row = db.execute(_BY_ID, {"id": id}).one()._mapping
     ended = {f"CC_{name}": row[f"CQ_{name}"] for name in _KEPT}
     ended |= {"CC_STATE": state, "CC_END": now}
+    if state != SUCCEEDED and row["CQ_NEXT_TXN_ID"] is None:  # what its worker has done was not committed
+        ended["CC_META_INFO"] = None
     if message is not None:
         ended["CC_ERROR_MESSAGE"] = message
     db.execute(insert(COMPLETED_COMPACTIONS), ended)

@@ -18,6 +18,7 @@ from acidsql.metastore.model import (
     CompactionCandidate,
     CompactionFilter,
     CompactionInfo,
+    CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
 )
@@ -100,7 +101,8 @@ class HiveCompactions(HiveClient):
         self._require_open_queue()
         self._call(lambda c: c.set_hadoop_jobid(job[:JOB_ID_LENGTH], id))
 
-    def mark_compacted(self, id: int, *, worker: str | None = None) -> None:
+    def mark_compacted(self, id: int, *, worker: str | None = None, metrics: CompactionMetrics | None = None) -> None:
+        """As the protocol says, but for the metrics: the metastore's API has no place for them."""
         struct = _struct(self._entry(id))
         self._call(lambda c: c.mark_compacted(struct))
 
@@ -156,6 +158,9 @@ class HiveCompactions(HiveClient):
         txns = self._call(lambda c: c.get_open_txns_info())
         open_ids = [int(t.id) for t in txns.open_txns if t.state == ttypes.TxnState.OPEN]
         return min([*open_ids, int(txns.txn_high_water_mark) + 1])
+
+    def min_unseen_txn(self) -> int:
+        raise _own_service("cleaner removes what is obsolete")
 
     def revoke_timed_out_workers(self, timeout_ms: int) -> int:
         raise _own_service("initiator gives entries of dead workers back")

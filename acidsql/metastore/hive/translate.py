@@ -329,6 +329,8 @@ def compaction_from_thrift(found: Any) -> CompactionInfo:
         next_txn_id=found.nextTxnId or None,
         committed_ms=found.commitTime or None,
         highest_write_id=found.hightestWriteId or found.hightestTxnId or None,  # Hive 4.0 tells it under the latter
+        worker_version=found.workerVersion or None,
+        initiator_version=found.initiatorVersion or None,
     )
 
 

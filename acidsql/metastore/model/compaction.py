@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from enum import Enum
 
 DEFAULT_POOL = "default"
@@ -37,6 +37,7 @@ class CompactionRequest:
     initiator: str | None = None
     """``host-id`` of the initiator that asks; None for a request of a user."""
     initiator_version: str | None = None
+    """Which software it is, for the record."""
 
     @property
     def initiator_id(self) -> str:
@@ -70,6 +71,28 @@ class CompactionFilter:
     state: str | None = None
     """One of the words of :class:`CompactionInfo`."""
     limit: int | None = None
+
+
+@dataclass(frozen=True)
+class CompactionMetrics:
+    """What a compaction has replaced, and by what.
+
+    Attributes:
+        files_before: Files with rows or delete events that the new directories replace, original files among them.
+        bytes_before: Their size.
+        files_after: Files with rows or delete events in the new directories.
+        bytes_after: Their size.
+        rows: Rows, or events, in the new files.
+    """
+
+    files_before: int = 0
+    bytes_before: int = 0
+    files_after: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+
+    def __add__(self, other: CompactionMetrics) -> CompactionMetrics:
+        return CompactionMetrics(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -110,6 +133,11 @@ class CompactionInfo:
     """The whole clause, ``ORDER BY a DESC``."""
     retries: int = 0
     """How often cleaning was put off after an error."""
+    worker_version: str | None = None
+    """Which software the worker is, or was."""
+    initiator_version: str | None = None
+    metrics: CompactionMetrics | None = None
+    """None where it is not known: before the worker is done, and of compactions that Hive carried out."""
 
 
 @dataclass(frozen=True)

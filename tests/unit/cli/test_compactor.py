@@ -23,7 +23,8 @@ def run(*arguments: str) -> Result:
 
 def outcome(state: str, message: str | None = None) -> Outcome:
     entry = CompactionInfo(7, "hr", "emp", "p=1", CompactionType.MINOR, "working")
-    return Outcome(entry, state, Rewritten(rows=3, bytes_read=900, bytes_written=400), message, 0.25)
+    done = Rewritten(rows=3, bytes_read=900, bytes_written=400, files_read=5, files_written=1)
+    return Outcome(entry, state, done, message, 0.25)
 
 
 def test_a_round_on_a_new_warehouse_finds_nothing_to_do(tmp_path: Path) -> None:
@@ -84,7 +85,8 @@ def test_nothing_of_it_is_left_in_the_process(tmp_path: Path) -> None:
 
 def test_a_compaction_is_told_in_one_line() -> None:
     head = "compaction 7 of hr.emp.p=1: MINOR"
-    assert str(outcome("ready for cleaning")) == f"{head}, ready for cleaning, 3 rows, 900 -> 400 bytes, 0.2 s"
+    done = f"{head}, ready for cleaning, 3 rows, 5 -> 1 files, 900 -> 400 bytes, 0.2 s"
+    assert str(outcome("ready for cleaning")) == done
     assert str(outcome("refused", "no need")) == f"{head}, refused, 0.2 s: no need"
 
 

@@ -288,7 +288,7 @@ class TestWithRetention:
     @pytest.fixture(autouse=True)
     def delayed(self, world: World) -> None:
         world.settings.set("hive.compactor.delayed.cleanup.enabled", "true")
-        world.settings.set("hive.compactor.cleaner.retention.time", "5s")
+        world.settings.set("hive.compactor.cleaner.retention.time.seconds", "5s")
 
     @pytest.mark.parametrize(("type", "left"), [(MAJOR, 1), (MINOR, 2)])
     def test_the_files_stay_for_its_time(self, world: World, type: object, left: int) -> None:
@@ -327,8 +327,8 @@ class TestAfterAnError:
         self, based: World, monkeypatch: pytest.MonkeyPatch, delayed: str
     ) -> None:
         based.settings.set("hive.compactor.delayed.cleanup.enabled", delayed)
-        based.settings.set("hive.compactor.cleaner.retention.time", "2s")
-        based.settings.set("hive.compactor.cleaner.max.retry.attempts", "3")
+        based.settings.set("hive.compactor.cleaner.retention.time.seconds", "2s")
+        based.settings.set("hive.compactor.cleaner.retry.maxattempts", "3")
         based.settings.set("hive.compactor.cleaner.retry.retention.time", "10s")
 
         def never(*_: object, **__: object) -> None:

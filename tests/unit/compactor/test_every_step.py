@@ -8,18 +8,15 @@ after it, and one who comes now.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from acidsql.compactor.worker import Worker
-from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import CompactionRequest, CompactionType
+from tests.injection import Injector
 from tests.unit.compactor.world import MAJOR, MINOR, Rows, Snapshot, World, rows_of, unversioned
 
 FS_STEPS = ("list", "exists", "mkdirs", "rename", "write_bytes", "open_write", "open_read", "read_bytes", "delete")
@@ -52,47 +49,7 @@ METASTORE_STEPS = (
 )
 
 
-class Injected(StorageError):
-    """The error that is injected."""
-
-
-class Injector:
-    """Counts steps, and fails the Nth."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.countdown, self.after, self.is_on = 0, False, False
-        self.fired: str | None = None
-        for owner, names in ((LocalFileSystem, FS_STEPS), (EmbeddedMetastore, METASTORE_STEPS)):
-            for name in names:
-                self._wrap(monkeypatch, owner, name)
-
-    def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
-        original = getattr(owner, name)
-
-        def step(*args: Any, **kwargs: Any) -> Any:
-            if self.is_on and self.fired is None:
-                self.countdown -= 1
-                if not self.countdown:
-                    self.fired = name
-                    if self.after:
-                        original(*args, **kwargs)
-                    raise Injected(f"injected at {name}")
-            return original(*args, **kwargs)
-
-        monkeypatch.setattr(owner, name, step)
-
-    def arm(self, number: int, after: bool) -> None:
-        self.countdown, self.after, self.fired = number, after, None
-
-    @contextmanager
-    def on(self) -> Iterator[None]:
-        self.is_on = True
-        try:
-            yield
-        except Injected:
-            assert self.fired is not None
-        finally:
-            self.is_on = False
+STEPS = {LocalFileSystem: FS_STEPS, EmbeddedMetastore: METASTORE_STEPS}
 
 
 class Trial:
@@ -161,7 +118,7 @@ def test_an_error_at_any_step_costs_no_row_and_the_next_round_mends_it(
         },
     )
     monkeypatch.setattr("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000)
-    injector = Injector(monkeypatch)
+    injector = Injector(monkeypatch, STEPS)
     world.table()
     trial = Trial(world, type)
     fired = set()

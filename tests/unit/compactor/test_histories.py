@@ -26,9 +26,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from acidsql.compactor.vacuum import TableCleaner
 from acidsql.compactor.worker import Worker
 from acidsql.format.bucket import encode
-from acidsql.format.names import DeltaName
+from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import write_inserts
 from acidsql.metastore.model import CompactionRequest, CompactionType, Operation
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, Key, Rows, Snapshot, World, rows_of, values
@@ -41,6 +42,7 @@ class Writer:
     txn_id: int
     new: Rows
     gone: list[Key]
+    overwrites: bool = False
 
 
 class Histories(RuleBasedStateMachine):
@@ -82,8 +84,25 @@ class Histories(RuleBasedStateMachine):
             write_inserts(FS, path, ROW_TYPE, values(*new.values()), write_id=write_id, bucket=encode(0))
         return Writer(txn_id, new, keys)
 
+    def begin_overwriter(self, rows: int) -> Writer:
+        world = self.world
+        txn_id = world.begin()
+        write_id = world.write_id(txn_id, operation=Operation.UPDATE)
+        new = {(write_id, encode(0), i): self.next + i for i in range(rows)}
+        self.next += rows
+        path = f"{world.path()}/{BaseName(write_id)}/bucket_00000"
+        write_inserts(FS, path, ROW_TYPE, values(*new.values()), write_id=write_id, bucket=encode(0))
+        return Writer(txn_id, new, [], overwrites=True)
+
+    @property
+    def is_being_overwritten(self) -> bool:
+        """Then nobody else may write: the overwriter's base would hide what has a lower write id."""
+        return any(writer.overwrites for writer in self.writers)
+
     def commit(self, writer: Writer) -> None:
         self.world.end(writer.txn_id)
+        if writer.overwrites:
+            self.live.clear()
         for key in writer.gone:
             del self.live[key]
         self.live |= writer.new
@@ -92,19 +111,29 @@ class Histories(RuleBasedStateMachine):
     def first(self, rows: int) -> None:
         self.commit(self.begin_writer(rows, []))
 
+    @precondition(lambda self: not self.is_being_overwritten)
     @rule(rows=st.integers(1, 3))
     def insert(self, rows: int) -> None:
         self.commit(self.begin_writer(rows, []))
 
-    @precondition(lambda self: not any(writer.gone for writer in self.writers))
+    @precondition(lambda self: not any(writer.gone or writer.overwrites for writer in self.writers))
     @rule(rows=st.integers(0, 2), deletes=st.lists(st.integers(0, 30), min_size=1, max_size=3))
     def change(self, rows: int, deletes: list[int]) -> None:
         self.commit(self.begin_writer(rows, deletes))
 
-    @precondition(lambda self: not any(writer.gone for writer in self.writers) and len(self.writers) < 3)
+    @precondition(lambda self: not any(w.gone or w.overwrites for w in self.writers) and len(self.writers) < 3)
     @rule(rows=st.integers(0, 2), deletes=st.lists(st.integers(0, 30), max_size=2))
     def write_without_end(self, rows: int, deletes: list[int]) -> None:
         self.writers.append(self.begin_writer(rows, deletes))
+
+    @precondition(lambda self: not self.writers)
+    @rule(rows=st.integers(0, 2), ends=st.booleans())
+    def overwrite(self, rows: int, ends: bool) -> None:
+        writer = self.begin_overwriter(rows)
+        if ends:
+            self.commit(writer)
+        else:
+            self.writers.append(writer)
 
     @precondition(lambda self: self.writers)
     @rule(which=st.integers(0, 5), commits=st.booleans())
@@ -136,6 +165,7 @@ class Histories(RuleBasedStateMachine):
         self.world.worker.run_one()
         assert "failed" not in self.world.states()
 
+    @precondition(lambda self: not self.is_being_overwritten)
     @rule(type=st.sampled_from([MAJOR, MINOR]))
     def compact_while_a_reader_begins_and_a_writer_ends(self, type: CompactionType) -> None:
         with self.before_the_commit():
@@ -179,6 +209,18 @@ class Histories(RuleBasedStateMachine):
     def clean(self) -> None:
         self.world.clock.pass_seconds(600)
         self.world.clean()
+
+    @rule()
+    def vacuum(self) -> None:
+        """It removes what it says that it would; and where nobody is there, all that is not read."""
+        world = self.world
+        table = world.store.get_table("default", "t")
+        listed = TableCleaner(world.context, table).removable()
+        assert TableCleaner(world.context, table).remove() == listed
+        if not self.writers and not self.readers:
+            state = world.state(world.snapshot())
+            chosen = [state.base, *state.deltas] if state.base is not None else [*state.deltas]
+            assert world.names() == sorted(str(one.name) for one in chosen)
 
     @rule()
     def keep_house(self) -> None:

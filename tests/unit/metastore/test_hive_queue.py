@@ -11,7 +11,7 @@ from hive_metastore import ttypes
 
 from acidsql.errors import CompactionError, MetastoreError, UnsupportedError
 from acidsql.metastore.hive import HiveMetastore, translate, wire
-from acidsql.metastore.model import CompactionInfo, CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionInfo, CompactionMetrics, CompactionRequest, CompactionType
 from tests.unit.metastore.conftest import Connect, Serve
 from tests.unit.metastore.scripted import Fault
 from tests.unit.metastore.test_hive_wire import Wire, i32, i64
@@ -116,7 +116,7 @@ class TestAWorker:
         self, serve: Serve, connect: Connect, answers: dict[str, Any], calls: list[Any]
     ) -> None:
         session = connect(serve(**answers))
-        session.mark_compacted(7)
+        session.mark_compacted(7, metrics=CompactionMetrics(5, 900, 1, 400, 3))  # which Thrift cannot carry
         session.mark_failed(7, "no more disk")
         session.mark_refused(7, "nothing to do")
         assert [(name, struct.id, struct.errorMessage) for name, struct in calls] == [
@@ -193,6 +193,7 @@ def test_requests_of_an_initiator_carry_its_name() -> None:
 
 
 OWN: dict[str, Callable[[HiveMetastore], object]] = {
+    "min_unseen_txn": lambda s: s.min_unseen_txn(),
     "revoke_timed_out_workers": lambda s: s.revoke_timed_out_workers(1),
     "revoke_from_local_workers": lambda s: s.revoke_from_local_workers("desk"),
     "find_potential_compactions": lambda s: s.find_potential_compactions(aborted_threshold=1, aborted_age_ms=None),

@@ -180,7 +180,9 @@ def test_entries_of_the_queue_are_read_with_all_that_they_tell() -> None:
         13: i64(5),
         14: "no more disk",
         15: i64(10),
+        16: "acidsql 1",
         17: "desk-manual",
+        18: "4.0.1",
         20: "pool",
         21: i64(44),
         22: i64(43),
@@ -208,6 +210,8 @@ def test_entries_of_the_queue_are_read_with_all_that_they_tell() -> None:
         next_txn_id=44,
         committed_ms=29,
         highest_write_id=6,
+        worker_version="acidsql 1",
+        initiator_version="4.0.1",
     )
 
 

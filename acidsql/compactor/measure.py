@@ -1,0 +1,51 @@
+"""What a compaction replaces, and by what: files and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from acidsql import fs
+from acidsql.compactor.plan import NewDirectory
+from acidsql.format.data_files import AcidFile, walk
+from acidsql.format.directory import AcidState
+from acidsql.format.names import BaseName
+from acidsql.format.rewrite import Rewritten
+from acidsql.metastore.model import CompactionMetrics
+
+
+def replaced_files(state: AcidState, *, by_base: bool) -> Iterator[AcidFile]:
+    """The files that are not read any more once there is a new base, or (a minor compaction) new deltas."""
+    for directory in state.deltas:
+        yield from directory.files
+    if by_base:
+        yield from state.base.files if state.base is not None else ()
+        yield from state.originals
+
+
+def measured(
+    filesystem: fs.FileSystem, done: Rewritten, state: AcidState, directories: Sequence[NewDirectory], staging: str
+) -> Rewritten:
+    """What was done, with the files and bytes of the compaction as a whole.
+
+    Args:
+        filesystem: The file system of the table.
+        done: What the tasks have done.
+        state: What there was.
+        directories: What there is now.
+        staging: The directory that the new ones are in.
+    """
+    before = list(replaced_files(state, by_base=any(isinstance(one.name, BaseName) for one in directories)))
+    after = [file for one in directories for file in walk(filesystem, filesystem.list(fs.join(staging, str(one.name))))]
+    return replace(
+        done,
+        files_read=len(before),
+        bytes_read=sum(file.length for file in before),
+        files_written=len(after),
+        bytes_written=sum(file.length for file in after),
+    )
+
+
+def metrics_of(done: Rewritten) -> CompactionMetrics:
+    """As the queue keeps it."""
+    return CompactionMetrics(done.files_read, done.bytes_read, done.files_written, done.bytes_written, done.rows)

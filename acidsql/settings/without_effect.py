@@ -1,0 +1,80 @@
+"""Names of Hive's transactions, locks and compactor that scripts may set and that mean nothing here, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_METRICS = "A threshold or interval of Hive's own metrics; here acid.compactor.status() and DESCRIBE DETAIL tell."
+_WORKER = "How Hive's worker computes; acidsql's puts files together."
+_CACHES = "A cache of Hive's that is not needed here."
+_THREADS = "Hive's threads and connections; here one thread each is enough."
+_LOCKS = "About locks of tables that are not transactional, or of another lock manager."
+_ALWAYS = "Always so here."
+
+WITHOUT_EFFECT: Mapping[str, str] = {
+    "hive.compactor.acid.metrics.logger.frequency": _METRICS,
+    "hive.compactor.active.delta.dir.threshold": _METRICS,
+    "hive.compactor.clean.aborts.using.cleaner": _ALWAYS,
+    "hive.compactor.cleaner.duration.update.interval": _METRICS,
+    "hive.compactor.cleaner.tablecache.on": _CACHES,
+    "hive.compactor.cleaner.threads.num": _THREADS,
+    "hive.compactor.compact.insert.only": _ALWAYS,
+    "hive.compactor.completed.txn.components.record.threshold.error": _METRICS,
+    "hive.compactor.completed.txn.components.record.threshold.warning": _METRICS,
+    "hive.compactor.connection": _THREADS,
+    "hive.compactor.crud.query.based": _WORKER,
+    "hive.compactor.enable.stats.compression": _WORKER,
+    "hive.compactor.failed.compaction.ratio.threshold": _METRICS,
+    "hive.compactor.gather.stats": _WORKER,
+    "hive.compactor.history.reaper.interval": "The housekeeper prunes the history in each of its rounds.",
+    "hive.compactor.initiator.duration.update.interval": _METRICS,
+    "hive.compactor.initiator.tablecache.on": _CACHES,
+    "hive.compactor.long.running.initiator.threshold.error": _METRICS,
+    "hive.compactor.long.running.initiator.threshold.warning": _METRICS,
+    "hive.compactor.number.of.disabled.compaction.tables.threshold": _METRICS,
+    "hive.compactor.obsolete.delta.dir.threshold": _METRICS,
+    "hive.compactor.oldest.initiated.compaction.time.threshold.error": _METRICS,
+    "hive.compactor.oldest.initiated.compaction.time.threshold.warning": _METRICS,
+    "hive.compactor.oldest.open.txn.threshold.error": _METRICS,
+    "hive.compactor.oldest.open.txn.threshold.warning": _METRICS,
+    "hive.compactor.oldest.replication.open.txn.threshold.error": _METRICS,
+    "hive.compactor.oldest.replication.open.txn.threshold.warning": _METRICS,
+    "hive.compactor.oldest.uncleaned.aborted.txn.time.threshold.error": _METRICS,
+    "hive.compactor.oldest.uncleaned.aborted.txn.time.threshold.warning": _METRICS,
+    "hive.compactor.oldest.uncleaned.compaction.time.threshold": _METRICS,
+    "hive.compactor.request.queue": _THREADS,
+    "hive.compactor.run.as.user": "The worker is the user who runs it.",
+    "hive.compactor.small.delta.dir.threshold": _METRICS,
+    "hive.compactor.tables.with.aborted.txn.threshold": _METRICS,
+    "hive.compactor.txn.to.writeid.record.threshold.error": _METRICS,
+    "hive.compactor.txn.to.writeid.record.threshold.warning": _METRICS,
+    "hive.compactor.use.custom.pool": "Pools need no switch.",
+    "hive.compactor.worker.detect.multiple.versions.threshold": _METRICS,
+    "hive.compactor.worker.max.sleep.time": "Always hive.compactor.worker.sleep.time.",
+    "hive.lock.file.move.protect": _LOCKS,
+    "hive.lock.manager": _LOCKS,
+    "hive.lock.mapred.only.operation": _LOCKS,
+    "hive.lock.query.string.max.length": _LOCKS,
+    "hive.lockmgr.zookeeper.default.partition.name": _LOCKS,
+    "hive.txn.acid.dir.cache.duration": _CACHES,
+    "hive.txn.acid.metrics.delta.num.threshold": _METRICS,
+    "hive.txn.acid.metrics.delta.pct.threshold": _METRICS,
+    "hive.txn.acid.metrics.max.cache.size": _METRICS,
+    "hive.txn.acid.metrics.obsolete.delta.num.threshold": _METRICS,
+    "hive.txn.acid.metrics.reporting.interval": _METRICS,
+    "hive.txn.ext.locking.enabled": _LOCKS,
+    "hive.txn.filter.delete.events": _ALWAYS,
+    "hive.txn.manager.dump.lock.state.on.acquire.timeout": "SHOW LOCKS, and the error of a wait, tell it.",
+    "hive.txn.nonacid.read.locks": _LOCKS,
+    "hive.txn.opentxn.timeout": "Transactions are opened in one step: none can be half open.",
+    "hive.txn.operational.properties": "How a table keeps its rows is the table's to say, by transactional_properties.",
+    "hive.txn.read.locks": "Queries take no locks: they read a snapshot.",
+    "hive.txn.readonly.enabled": _ALWAYS,
+    "hive.txn.retryable.sqlex.regex": "The embedded store knows its own errors.",
+    "hive.txn.stats.enabled": _ALWAYS,
+    "hive.txn.strict.locking.mode": _LOCKS,
+    "hive.txn.use.minhistorylevel": "How a Hive Metastore keeps its books.",
+    "hive.txn.use.minhistorywriteid": "How a Hive Metastore keeps its books.",
+    "hive.txn.write.acid.version.file": _ALWAYS,
+    "hive.txn.xlock.ctas": "CREATE TABLE … AS always keeps others from making the same table.",
+}
