@@ -46,10 +46,11 @@ class Pin:
 
 @contextmanager
 def pinned(env: Environment) -> Iterator[Pin]:
-    """A pin that ends at once if the block fails."""
+    """A pin that ends at once if the block fails; in it, it is kept alive, however long the planning takes."""
     pin = Pin(env)
     try:
-        yield pin
+        with env.heartbeats.keep_alive(pin.id):
+            yield pin
     except BaseException:
         pin.end()
         raise

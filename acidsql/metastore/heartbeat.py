@@ -34,13 +34,14 @@ class Heartbeats:
 
     @contextmanager
     def keep_alive(self, txn_id: int) -> Iterator[None]:
-        """Send heartbeats for a transaction while the block runs."""
+        """Send heartbeats for a transaction while the block runs; on from there, if it was pinned in it."""
         self._add(txn_id, None)
         try:
             yield
         finally:
             with self._lock:
-                self._alive.pop(txn_id, None)
+                if self._alive.get(txn_id, 0.0) is None:
+                    del self._alive[txn_id]
 
     def pin(self, txn_id: int, lease: float) -> None:
         """Send heartbeats for a reader's transaction until it is released, for ``lease`` seconds at most."""

@@ -36,7 +36,7 @@ LEAST = {
 """A run goes on until so much of everything was done."""
 PATIENCE = 300.0
 """Seconds that it goes on at most for that."""
-DEAD_AFTER = 10
+DEAD_AFTER = 20
 """Seconds without a heartbeat after which a transaction is aborted."""
 SETTINGS = {
     "hive.txn.timeout": f"{DEAD_AFTER}s",

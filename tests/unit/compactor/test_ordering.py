@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def comparable(value: Any, item: SortItem) -> tuple[Any, ...]:
         return 1, math.isnan(value), 0.0 if math.isnan(value) else value
     if isinstance(value, str) and item.column == 1:
         return 1, value.rstrip(" ").encode()
-    return 1, float(value) if isinstance(value, str) else value
+    return 1, Decimal(value) if isinstance(value, str) else value
 
 
 @settings(deadline=None, max_examples=40)
