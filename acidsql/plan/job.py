@@ -25,12 +25,10 @@ from acidsql.plan.failures import failing_with, failure_of
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, Target, Written
-from acidsql.plan.text import literal, quote
+from acidsql.plan.text import TASK_SHIFT, literal, quote, row_number_of
 from acidsql.plan.values import to_orc_job, zones_of
 from acidsql.types import to_spark
 
-_ROW_NUMBER = (1 << 33) - 1
-"""``monotonically_increasing_id`` keeps the task's number above these bits, and a row number in the task in them."""
 _WRITER = (
     f"CASE WHEN shiftright(bucketId, {VERSION_SHIFT}) = 0 THEN bucketId"
     f" ELSE (bucketId & {WRITER_MASK}) >> {WRITER_SHIFT} END"
@@ -104,8 +102,8 @@ def _task_events(spark: SparkSession, target: Target, changes: DataFrame, keys: 
     events = numbered.selectExpr(
         "0 AS operation",
         f"{target.write_id}L AS originalTransaction",
-        f"{encode(0, target.statement_id)} | (CAST(id >> 33 AS int) << {WRITER_SHIFT}) AS bucket",
-        f"id & {_ROW_NUMBER}L AS rowId",
+        f"{encode(0, target.statement_id)} | (CAST(id >> {TASK_SHIFT} AS int) << {WRITER_SHIFT}) AS bucket",
+        f"{row_number_of('id')} AS rowId",
         f"{target.write_id}L AS currentTransaction",
         f"{_row(spark, target)} AS row",
         *above,
@@ -155,7 +153,7 @@ def _placed(spark: SparkSession, changes: DataFrame, keys: list[str], change: Ch
 
 def _numbered(placed: DataFrame, keys: list[str], change: Change | None) -> DataFrame:
     """The changes with a number that is unique in their task; where they are of several kinds, each row only once."""
-    numbered = placed.selectExpr("*", f"monotonically_increasing_id() & {_ROW_NUMBER}L AS number")
+    numbered = placed.selectExpr("*", f"{row_number_of()} AS number")
     if change is not None:
         return numbered
     # rows that are inserted have no identity: each one is a group of its own

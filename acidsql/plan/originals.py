@@ -22,10 +22,9 @@ from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
 from acidsql.plan.files import AT, LISTING_THRESHOLD, MOST_PATHS, PATH, plain_options, spellings, with_values
 from acidsql.plan.layout import OriginalFiles
+from acidsql.plan.text import row_number_of
 
 _START = "_metadata.file_block_start"
-_NUMBER = (1 << 33) - 1
-"""The bits of ``monotonically_increasing_id`` that count the rows of a task."""
 _MOST_TASKS = (1 << 31) - 1
 
 
@@ -47,7 +46,7 @@ def original_frame(
     part_bytes = int(spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     scanned, urls = _one_part_a_task(spark, table, originals, part_bytes)
     values = [f"c{i}" for i in range(len(table.columns))]
-    number = f"monotonically_increasing_id() & {_NUMBER}L AS __acid_number"
+    number = f"{row_number_of()} AS __acid_number"
     found = [f"{AT}{i} AS {c}" for i, c in enumerate(values)]
     counted = scanned.selectExpr(*found, f"{PATH} AS __acid_path", f"{_START} AS __acid_start", number)
     types = {"originalTransaction": pa.int64(), "bucket": pa.int32(), "__acid_first": pa.int64(), **place_columns}

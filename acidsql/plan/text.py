@@ -1,6 +1,14 @@
-"""Names and texts as Spark SQL takes them."""
+"""Names, texts and row numbers as Spark SQL takes them."""
 
 from __future__ import annotations
+
+TASK_SHIFT = 33
+"""``monotonically_increasing_id`` keeps the task's number above these bits, and a row number in the task in them."""
+
+
+def row_number_of(id: str = "monotonically_increasing_id()") -> str:
+    """The number of a row in its task, from 0, of such an id."""
+    return f"{id} & {(1 << TASK_SHIFT) - 1}L"
 
 
 def quote(name: str) -> str:
