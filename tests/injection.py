@@ -13,7 +13,6 @@ import pytest
 
 from acidsql.errors import StorageError
 
-
 READS = frozenset(
     (
         *("list", "exists", "open_read", "read_bytes"),

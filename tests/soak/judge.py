@@ -49,7 +49,7 @@ class Judge:
         """Whatever is raised in the block is a failure of the run."""
         try:
             yield
-        except Exception as e:
+        except Exception as e:  # whatever it is: the thread must end, and the others with it
             self.fail(f"{who}: {type(e).__name__}: {e}\n{''.join(traceback.format_tb(e.__traceback__)[-6:])}")
 
     @property

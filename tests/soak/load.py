@@ -11,7 +11,7 @@ from typing import Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from acidsql.errors import CompactionError, WriteConflict
 from acidsql.format.names import STAGING_PREFIX, parse_directory
@@ -21,7 +21,7 @@ from tests.soak.fates import Fate, Fates, Interrupted
 from tests.soak.judge import Broken, Judge
 from tests.soak.watch import Watch
 
-HOLD = 40
+HOLD = 30
 """A reader keeps a DataFrame for so many statements of others, then reads it a last time."""
 SAMPLES = 0.2
 """Seconds between two counts of directories."""
@@ -29,6 +29,14 @@ SAMPLES = 0.2
 
 class Unanswered(Exception):
     """It is not known whether the statement was done."""
+
+
+class Worker(Protocol):
+    """What a thread of the run does."""
+
+    def work(self) -> None:
+        """Go on until the judge says stop."""
+        ...
 
 
 class Hands(Protocol):
@@ -122,7 +130,7 @@ class Kept:
     """A DataFrame that a reader has read, and will read again."""
 
     frame: DataFrame
-    rows: list[Line]
+    rows: list[Row]
     since: int
     txn_id: int
     """The transaction that holds its files."""
@@ -146,30 +154,34 @@ class Reader:
             taken = self._read(chance.sample(self.books, chance.randint(1, len(self.books))))
             if len(kept) < 2:
                 kept.append(taken)
-            again = chance.choice(kept)
+            old = [one for one in kept if self.judge.statements - one.since >= HOLD]
+            again = chance.choice(old or kept)
             self._read_again(again)
-            if self.judge.statements - again.since >= HOLD or chance.random() < 0.1:
+            if old or chance.random() < 0.1:
                 kept.remove(again)
-            del taken, again  # or its snapshot is held on to while this one sleeps
+            del taken, again, old  # or its snapshot is held on to while this one sleeps
 
     def _read(self, books: Sequence[Book]) -> Kept:
         since = self.judge.statements
         before = [book.known() for book in books]
         frame = self.acid.sql(" UNION ALL ".join(book.select for book in books))
         txn_id, after = self.watch.opened(), [book.known() for book in books]
-        found = frame.collect()
+        found = self._collected(frame, txn_id)
         for book, then, now in zip(books, before, after, strict=True):
             lines = [Line(r.a, r.b, r.c, r.text) for r in found if r.book == book.name]
             book.check(lines, then, now)
         self.judge.count("snapshots read")
-        return Kept(frame, sorted(found), since, txn_id)
+        return Kept(frame, found, since, txn_id)
+
+    def _collected(self, frame: DataFrame, txn_id: int) -> list[Row]:
+        try:
+            return sorted(frame.collect())
+        except (PySparkException, Py4JError) as e:
+            end = self.watch.end_of(txn_id)
+            raise Broken(f"a snapshot cannot be read, its transaction {txn_id} was {end}: {e}") from e
 
     def _read_again(self, kept: Kept) -> None:
-        try:
-            now = sorted(kept.frame.collect())
-        except (PySparkException, Py4JError) as e:
-            end = self.watch.end_of(kept.txn_id)
-            raise Broken(f"a snapshot cannot be read, its transaction {kept.txn_id} was {end}: {e}") from e
+        now = self._collected(kept.frame, kept.txn_id)
         if now != kept.rows:
             raise Broken(f"a snapshot has changed: {set(now) ^ set(kept.rows)}")
         self.judge.count("snapshots read again")
@@ -184,7 +196,8 @@ class Operator:
     acid: AcidSession
     judge: Judge
     seed: str
-    pause: float = 2.0
+    pause: float
+    """Seconds between two requests, on average."""
 
     def work(self) -> None:
         chance = random.Random(f"{self.seed} operator")

@@ -18,14 +18,14 @@ from tests.soak.judge import Judge
 from tests.soak.load import Unanswered
 from tests.spark.processes import environment
 
-KILLED_AT_ONCE = 0.03
+KILLED_AT_ONCE = 0.06
 """How likely it is that a writer is killed some time after it was told what to write, and"""
-KILLED_BEFORE_COMMIT = 0.03
+KILLED_BEFORE_COMMIT = 0.06
 """that it kills itself when all is published and nothing committed."""
 
 
 class OtherHands:
-    """Statements are carried out by a process of its own; when it was killed, the next one is started."""
+    """Statements of a process of its own, one at a time; when it was killed, the next one is started."""
 
     def __init__(self, folder: Path, warehouse: Path, settings: Mapping[str, str], judge: Judge) -> None:
         self._command = [sys.executable, "-m", "tests.soak.writer", str(warehouse), json.dumps(dict(settings))]
@@ -33,10 +33,6 @@ class OtherHands:
         self._judge = judge
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
-
-    def sharing(self) -> OtherHands:
-        """The same process serves another writer, too: one statement at a time."""
-        return self
 
     def run(self, text: str, chance: random.Random) -> tuple[int, int, int]:
         drawn = chance.random()
@@ -62,12 +58,15 @@ class OtherHands:
         assert process.stdin is not None
         assert process.stdout is not None
         timer = threading.Timer(killed_after or 0, process.kill)
-        print(question, file=process.stdin, flush=True)
-        if killed_after is not None:
-            timer.start()
-        answer = process.stdout.readline()
-        timer.cancel()
-        return answer
+        try:
+            print(question, file=process.stdin, flush=True)
+            if killed_after is not None:
+                timer.start()
+            return process.stdout.readline()
+        except BrokenPipeError:  # it was killed just when it had answered the one before
+            return ""
+        finally:
+            timer.cancel()
 
     def _start(self) -> subprocess.Popen[str]:
         with (self._folder / "writer.log").open("a") as log:

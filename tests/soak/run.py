@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,11 @@ from tests.soak.books import Accounts, Board, Book, Ledger, Tokens
 from tests.soak.end import ENDING, count_compactions, settle
 from tests.soak.fates import Fate, Fates
 from tests.soak.judge import Judge
-from tests.soak.load import Counter, Operator, OwnHands, Reader, Writer
+from tests.soak.load import Counter, Hands, Operator, OwnHands, Reader, Worker, Writer
 from tests.soak.others import Daemon, OtherHands
 from tests.soak.watch import Watch
 
-BOUND = 120
+BOUND = 150
 """More directories than this at one place, at any time, and what is written is not put together fast enough."""
 LEAST = {
     "compactions: MAJOR succeeded": 1,
@@ -34,6 +34,8 @@ LEAST = {
     "statements": 20,
 }
 """A run goes on until so much of everything was done."""
+LEAST_KILLED = {"compactors killed": 1, "writers killed": 1}
+"""And of this, where there are processes."""
 PATIENCE = 300.0
 """Seconds that it goes on at most for that."""
 DEAD_AFTER = 20
@@ -83,13 +85,13 @@ class Plan:
     """What a run is to be.
 
     Attributes:
-        layout: ``acidsql.compactor.layout``.
+        layouts: ``acidsql.compactor.layout``: the first, and those that follow it when their share of the time begins.
         seconds: How long the load lasts.
         seed: Of all that is drawn by chance; the order of the threads is not.
         processes: Whether there are a writer and a compactor in processes of their own, which are killed.
     """
 
-    layout: str
+    layouts: Sequence[str]
     seconds: float
     seed: int
     processes: bool
@@ -105,7 +107,7 @@ class Run:
         self.judge = Judge()
         self.watch = Watch(monkeypatch, self.judge)
         self.fates = Fates(monkeypatch)
-        self.settings = {**SETTINGS, "acidsql.compactor.layout": plan.layout}
+        self.settings = {**SETTINGS, "acidsql.compactor.layout": plan.layouts[0]}
         self.accounts, self.ledger, self.tokens, self.board = Accounts(), Ledger(), Tokens(TOKENS), Board()
         self.books: list[Book] = [self.accounts, self.ledger, self.tokens, self.board]
         self.spark = spark
@@ -125,8 +127,10 @@ class Run:
         with judge.watching("the beginning"):
             for statement in (text for book in self.books for text in book.ddl):
                 self.acid.sql(statement)
+        begin = time.monotonic()
         with _complaints(judge), judge.watching("the load"):
             self._load()
+        judge.count("seconds of load", int(time.monotonic() - begin))
         missing = self._missing()
         self.bold.close()
         self.acid.close()
@@ -145,13 +149,13 @@ class Run:
     def _load(self) -> None:
         plan, judge = self.plan, self.judge
         with ExitStack() as stack:
-            hands = []
+            hands: list[tuple[int, Book, Hands]] = []
             if plan.processes:
                 other = OtherHands(self.folder, self.warehouse, self.settings, judge)
                 daemon = Daemon(self.folder, self.warehouse, self.settings, judge, f"{plan.seed} daemon")
                 stack.callback(other.end)
                 stack.callback(daemon.end)
-                hands = [(20, self.tokens, other), (21, self.ledger, other.sharing())]
+                hands = [(20, self.tokens, other), (21, self.ledger, other)]
             workers = self._workers(hands)
             if plan.processes:
                 workers["the other compactor"] = daemon
@@ -159,7 +163,9 @@ class Run:
             self.acid.compactor.start()
             for thread in threads:
                 thread.start()
-            judge.stop.wait(plan.seconds)
+            for layout in plan.layouts:
+                self.acid.sql(f"SET acidsql.compactor.layout = {layout}")
+                judge.stop.wait(plan.seconds / len(plan.layouts))
             patience = time.monotonic() + PATIENCE
             while self._missing() and time.monotonic() < patience and not judge.stop.wait(0.5):
                 pass
@@ -171,44 +177,45 @@ class Run:
     def _missing(self) -> list[str]:
         """What was not done yet, or not often enough to say that anything was tested."""
         count_compactions(self.acid, self.judge)
-        return [what for what, least in LEAST.items() if self.judge.counts[what] < least]
+        wanted = {**LEAST, **LEAST_KILLED} if self.plan.processes else LEAST
+        return [what for what, least in wanted.items() if self.judge.counts[what] < least]
 
-    def _workers(self, others: list[tuple[int, Book, OtherHands]]) -> Mapping[str, object]:
+    def _workers(self, others: list[tuple[int, Book, Hands]]) -> dict[str, Worker]:
         acid, bold, judge, seed = self.acid, self.bold, self.judge, str(self.plan.seed)
         careful = OwnHands(acid, judge, self.fates, UNLUCKY)
         daring = OwnHands(bold, judge, self.fates, {**UNLUCKY, Fate.DIES: 0.02} if self.plan.processes else UNLUCKY)
         mortal = OwnHands(acid, judge, self.fates, MORTAL)
-        writers = [
+        writers: list[tuple[int, Book, Hands]] = [
             (0, self.accounts, careful),
             (1, self.accounts, daring),
             (2, self.accounts, daring),
             (3, self.ledger, mortal),
             (4, self.tokens, careful),
-            (5, self.tokens, daring),
-            (6, self.ledger, mortal),
             (7, self.board, careful),
             *others,
         ]
-        made: dict[str, object] = {}
+        if self.plan.processes:
+            writers += [(5, self.tokens, daring), (6, self.ledger, mortal)]
+        made: dict[str, Worker] = {}
         for number, book, hands in writers:
             pause = CHEAP if book in (self.ledger, self.board) else 0
             made[f"writer {number} of {book.name}"] = Writer(number, book, hands, acid, judge, seed, pause)
         for number, session in enumerate((acid, bold)):
             made[f"reader {number}"] = Reader(number, self.books, session, judge, seed, self.watch)
-        made["operator"] = Operator(REQUESTS, acid, judge, seed)
+        made["operator"] = Operator(REQUESTS, acid, judge, seed, pause=2.0 if self.plan.processes else 0.5)
         made["counter"] = self.counter
         return made
 
-    def _watched(self, name: str, worker: object) -> None:
+    def _watched(self, name: str, worker: Worker) -> None:
         with self.judge.watching(name):
-            worker.work()  # type: ignore[attr-defined]
+            worker.work()
 
     # --- report ------------------------------------------------------------------------------------------------------
 
     def _report(self, missing: list[str]) -> None:
         plan = self.plan
         again = f"ACIDSQL_TEST_SEED={plan.seed}"
-        head = f"soak, {plan.layout}; again: {again} make test-soak SECONDS={plan.seconds:g}"
+        head = f"soak, {', '.join(plan.layouts)}; again: {again} make test-soak SECONDS={plan.seconds:g}"
         report = f"{head}\n{self.judge.report()}"
         print(report)
         assert not self.judge.failures, report

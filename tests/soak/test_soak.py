@@ -20,11 +20,10 @@ SEED = int(os.environ.get("ACIDSQL_TEST_SEED") or random.SystemRandom().randrang
 SECONDS = float(os.environ.get("ACIDSQL_TEST_SECONDS") or 300)
 
 
-@pytest.mark.parametrize("layout", ["hive3", "hive4"])
 def test_for_some_seconds_every_snapshot_is_right_and_nothing_is_lost(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    soak(Plan(layout, 8, SEED, processes=False), spark, tmp_path, monkeypatch)
+    soak(Plan(("hive3", "hive4"), 12, SEED, processes=False), spark, tmp_path, monkeypatch)
 
 
 @pytest.mark.long
@@ -33,4 +32,4 @@ def test_for_some_seconds_every_snapshot_is_right_and_nothing_is_lost(
 def test_for_minutes_and_with_processes_that_are_killed_every_snapshot_is_right_and_nothing_is_lost(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
-    soak(Plan(layout, SECONDS, SEED, processes=True), spark, tmp_path, monkeypatch)
+    soak(Plan((layout,), SECONDS, SEED, processes=True), spark, tmp_path, monkeypatch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,19 +13,17 @@ from tests.soak.judge import Judge
 
 
 class Watch:
-    """Looks on when this process opens and ends transactions, and sends heartbeats."""
+    """Looks on when this process opens and ends transactions."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, judge: Judge) -> None:
         self._judge = judge
         self._here = threading.local()
         self._ends: dict[int, str] = {}
-        self._heard: dict[int, float] = {}
         for name, noted in (
             ("open_txns", self._opened),
             ("commit_txn", self._committed),
             ("abort_txns", self._aborted),
             ("time_out_txns", self._timed_out),
-            ("heartbeat_txns", self._heartbeat),
         ):
             self._wrap(monkeypatch, name, noted)
 
@@ -59,10 +56,4 @@ class Watch:
 
     def _timed_out(self, ids: Sequence[int], *_: object) -> None:
         self._ends.update(dict.fromkeys(ids, "timed out"))
-        self._judge.count("transactions timed out", len(ids))
-
-    def _heartbeat(self, _: object, *__: object) -> None:
-        now, thread = time.monotonic(), threading.get_ident()
-        before = self._heard.get(thread, now)
-        self._heard[thread] = now
-        self._judge.highest("longest pause between heartbeats, ms", int((now - before) * 1000))
+        self._judge.count("transactions timed out by this process", len(ids))

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import acidsql
-from acidsql.errors import WriteConflict
+from acidsql.errors import AcidError, WriteConflict
 from acidsql.session import AcidSession, start_spark
 
 
@@ -25,7 +25,7 @@ def answer(acid: AcidSession, text: str) -> list[Any]:
         [row] = acid.sql(text).collect()
     except WriteConflict as e:
         return ["conflict", str(e)]
-    except Exception as e:
+    except AcidError as e:
         return ["failed", f"{type(e).__name__}: {e}"]
     return ["done", [row.num_updated_rows, row.num_deleted_rows, row.num_inserted_rows]]
 
