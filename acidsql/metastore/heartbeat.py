@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from acidsql.errors import AcidError
@@ -88,6 +88,17 @@ class Heartbeats:
                 self._thread = threading.Thread(target=self._run, name="acidsql-heartbeat", daemon=True)
                 self._thread.start()
 
+    def _give_up(self, lost: Sequence[int]) -> None:
+        """Tell of readers whose transactions were ended by others. A statement meets the error at its next call."""
+        for txn_id in lost:
+            with self._lock:
+                is_pinned = self._alive.get(txn_id) is not None
+                if is_pinned:
+                    del self._alive[txn_id]
+            if is_pinned:
+                message = "reader's transaction %s was ended by others, or had timed out: its DataFrames may fail"
+                logger.warning(message, txn_id)
+
     def _run(self) -> None:
         while not self._stop.wait(self._pause):
             now = time.monotonic()
@@ -101,7 +112,8 @@ class Heartbeats:
             try:
                 self.end_released()
                 if alive:
-                    self._metastore.heartbeat_txns(alive)
+                    aborted, unknown = self._metastore.heartbeat_txns(alive)
+                    self._give_up([*aborted, *unknown])
                 # housekeeping that Hive leaves to its server; here whoever is there does it
                 self._metastore.time_out_txns()
                 self._metastore.clean_empty_aborted_txns()

@@ -140,6 +140,18 @@ class TestAReader:
         heartbeats.end_released()
         assert open_ids(watched.store) == [txn_id]
 
+    def test_that_was_aborted_meanwhile_is_given_up_with_a_warning(
+        self, watched: Watched, heartbeats: Heartbeats, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        lost, other = begin(watched.store), begin(watched.store)
+        heartbeats.pin(lost, 1000)
+        heartbeats.pin(other, 1000)
+        watched.store.abort_txns([lost])
+        watched.wait(lambda: watched.beats[-1:] == [[other]])
+        assert [r.getMessage() for r in caplog.records if str(lost) in r.getMessage().split()] == [
+            f"reader's transaction {lost} was ended by others, or had timed out: its DataFrames may fail"
+        ]
+
     def test_that_was_aborted_meanwhile_is_no_error(self, watched: Watched, heartbeats: Heartbeats) -> None:
         txn_id = write(watched.store)
         heartbeats.pin(txn_id, lease=3600)
