@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from acidsql import fs
 from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.orc_types import same_shape
 from acidsql.format.schema import event_type
-from acidsql.format.stripes import same_shape
 from acidsql.format.tail import OrcFooter
 from acidsql.types import Struct, to_orc
 

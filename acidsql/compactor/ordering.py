@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidsql.errors import AnalysisError
+from acidsql.format.orc_types import arrow_type
 from acidsql.format.spread import Pieces, row_batches
-from acidsql.format.stripes import arrow_type
 from acidsql.fs import FileSystem
 from acidsql.sql.tokens import Token, tokenize
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, to_hive

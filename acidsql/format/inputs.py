@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.arrow_limits import counts_alike
 from acidsql.format.delete_set import Mask, RowKeys
+from acidsql.format.orc_types import arrow_type, same_shape
 from acidsql.format.schema import EVENT_COLUMNS, Operation
-from acidsql.format.stripes import StripeSource, arrow_type, counts_alike, same_shape
+from acidsql.format.stripes import StripeSource
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 

@@ -18,9 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from acidsql.format.arrow_limits import encodes_exactly
 from acidsql.format.delete_set import DeleteSet, RowKeys
 from acidsql.format.inputs import InputFile, StripeInput
 from acidsql.format.orc import read_keys
+from acidsql.format.orc_types import arrow_type
 from acidsql.format.schema import (
     CURRENT_TRANSACTION,
     EVENT_COLUMNS,
@@ -31,7 +33,7 @@ from acidsql.format.schema import (
     acid_metadata,
     event_type,
 )
-from acidsql.format.stripes import StripeFile, arrow_type, encodes_exactly
+from acidsql.format.stripes import StripeFile
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 from acidsql.valid_ids import ValidWriteIdList

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from acidsql.format.arrow_limits import encodes_exactly
 from acidsql.format.delete_set import Longs
 from acidsql.format.rewrite import GROUP_BYTES, GROUP_ROWS, Rewritten, size_of
 from acidsql.format.schema import (
@@ -27,7 +28,7 @@ from acidsql.format.schema import (
     acid_metadata,
     event_type,
 )
-from acidsql.format.stripes import StripeFile, StripeSource, encodes_exactly
+from acidsql.format.stripes import StripeFile, StripeSource
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 

@@ -11,36 +11,27 @@ import io
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import repeat
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 import pyorc
 from pyarrow import orc
 
 from acidsql.errors import CorruptFile, UnsupportedError
-from acidsql.format.calendar import REFORM_DAY, SECONDS_PER_DAY
 from acidsql.format.orc import COMPRESSIONS, pyorc_type
 from acidsql.format.orc_statistics import merged
+from acidsql.format.orc_types import shape, shape_of, type_messages
 from acidsql.format.tail import (
-    CHAR,
     COMPRESSION_CODES,
-    DECIMAL,
-    LIST,
     MAGIC,
-    MAP,
-    PRIMITIVE_KINDS,
-    STRUCT,
-    VARCHAR,
     OrcFooter,
     footer_of,
     read_tail,
 )
-from acidsql.format.values import CONVERTERS, LEAVES
-from acidsql.protobuf import bytes_of, number_of, numbers_of, read_message, write_message
-from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
+from acidsql.format.values import CONVERTERS
+from acidsql.protobuf import bytes_of, number_of, read_message, write_message
+from acidsql.types import HiveType, Struct
 
 INDEX_STRIDE = 10_000
 """Rows between two entries of an index, as Hive's writers and Spark's have it by default."""
@@ -124,7 +115,7 @@ class StripeSource:
             and number_of(self._tail.footer, 8) == INDEX_STRIDE
             and number_of(self._tail.postscript, 6) >= _OLDEST_WRITER
             and 10 not in self._tail.footer  # encryption
-            and _shape([bytes_of(one) for one in self._tail.footer.get(4, [])]) == _shape_of(types)
+            and shape([bytes_of(one) for one in self._tail.footer.get(4, [])]) == shape_of(types)
             and all(stripe.statistics is not None for stripe in self.stripes)
         )
 
@@ -222,7 +213,7 @@ class StripeFile:
         """Encode rows as one stripe, or as more where they are many; the rows of each.
 
         The batches have the file's columns in its order, char padded, days and seconds as the calendar of the file
-        counts them, and no timestamp that :func:`encodes_exactly` says no to.
+        counts them, and no timestamp that :func:`~acidsql.format.arrow_limits.encodes_exactly` says no to.
         """
         made = io.BytesIO()
         with orc.ORCWriter(
@@ -311,114 +302,3 @@ def _deflated(data: bytes) -> bytes:
 
 def _column(statistics: dict[int, list[int | bytes]], number: int) -> bytes:
     return bytes_of(statistics[1][number])
-
-
-# --- what Arrow cannot carry -----------------------------------------------------------------------------------------
-
-
-def encodes_exactly(array: pa.Array) -> bool:
-    """Whether :meth:`StripeFile.write` keeps each value.
-
-    Arrow's writer stores fractions of seconds before 1970 wrongly, as a negative number of nanoseconds.
-    """
-    kind = array.type
-    if pa.types.is_timestamp(kind):
-        ticks = np.asarray(array.cast(pa.int64()).fill_null(0))
-        per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        return not bool(np.any((ticks < 0) & (ticks % per_second != 0)))
-    return all(encodes_exactly(below) for below in _below(array))
-
-
-def counts_alike(array: pa.Array) -> bool:
-    """Whether no day in a column is before 1582-10-15: the same number then is the same day in both calendars."""
-    kind = array.type
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        per_day = 1 if pa.types.is_date(kind) else SECONDS_PER_DAY * 10**9
-        ticks = np.asarray(array.cast(pa.int32() if per_day == 1 else pa.int64()).fill_null(0))
-        return not bool(np.any(ticks // per_day < REFORM_DAY))
-    return all(counts_alike(below) for below in _below(array))
-
-
-def _below(array: pa.Array) -> list[pa.Array]:
-    """The arrays inside of one."""
-    kind = array.type
-    if pa.types.is_struct(kind):
-        return list(array.flatten())
-    if pa.types.is_list(kind):
-        return [array.flatten()]
-    return [array.keys, array.items] if pa.types.is_map(kind) else []
-
-
-# --- types -----------------------------------------------------------------------------------------------------------
-
-_KIND_NUMBERS = {name: number for number, name in PRIMITIVE_KINDS.items()}
-
-
-def type_messages(root: HiveType) -> list[bytes]:
-    """A type and all below it as the footer of a file lists them."""
-    made: list[bytes] = []
-    _add_type(root, made)
-    return made
-
-
-def _add_type(t: HiveType, made: list[bytes]) -> None:
-    place = len(made)
-    made.append(b"")
-    fields: list[tuple[int, int | bytes]] = []
-    below: list[HiveType] = []
-    if isinstance(t, Primitive):
-        fields.append((1, _KIND_NUMBERS[t.name]))
-    elif isinstance(t, Decimal):
-        fields += [(1, DECIMAL), (5, t.precision), (6, t.scale)]
-    elif isinstance(t, Char | Varchar):
-        fields += [(1, CHAR if isinstance(t, Char) else VARCHAR), (4, t.length)]
-    elif isinstance(t, Array):
-        fields.append((1, LIST))
-        below = [t.element]
-    elif isinstance(t, Map):
-        fields.append((1, MAP))
-        below = [t.key, t.value]
-    else:
-        fields.append((1, STRUCT))
-        below = [child for _, child in t.fields]
-    for child in below:
-        fields.append((2, len(made)))
-        _add_type(child, made)
-    if isinstance(t, Struct):
-        fields += [(3, name.encode()) for name, _ in t.fields]
-    if t == Primitive(LOCAL_TIMESTAMP):  # without it Spark fails at the column (OrcUtils.toCatalystSchema)
-        fields.append((7, write_message([(1, b"spark.sql.catalyst.type"), (2, b"timestamp")])))
-    made[place] = write_message(fields)
-
-
-@lru_cache(maxsize=256)
-def _shape_of(t: HiveType) -> list[tuple[Any, ...]]:
-    return _shape(type_messages(t))
-
-
-def _shape(types: Sequence[bytes]) -> list[tuple[Any, ...]]:
-    """What types say but for names and attributes."""
-    found = [read_message(one) for one in types]
-    return [(*(number_of(one, f) for f in (1, 4, 5, 6)), *numbers_of(one.get(2, []))) for one in found]
-
-
-def same_shape(one: HiveType, other: HiveType) -> bool:
-    """Whether two types are the same but for the names of fields."""
-    return _shape_of(one) == _shape_of(other)
-
-
-def arrow_type(t: HiveType) -> pa.DataType:
-    """The type that Arrow's reader gives to a column."""
-    if isinstance(t, Decimal):
-        return pa.decimal128(t.precision, t.scale)
-    if isinstance(t, Char | Varchar):
-        return pa.string()
-    if isinstance(t, Array):
-        return pa.list_(arrow_type(t.element))
-    if isinstance(t, Map):
-        return pa.map_(arrow_type(t.key), arrow_type(t.value))
-    if isinstance(t, Struct):
-        return pa.struct([pa.field(name, arrow_type(field)) for name, field in t.fields])
-    if t.name == LOCAL_TIMESTAMP:
-        return pa.timestamp("ns", "UTC")
-    return pa.timestamp("ns") if t.name == "timestamp" else LEAVES[t.name]
