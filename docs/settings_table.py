@@ -28,7 +28,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 KINDS: dict[Callable[[str], Any], str] = {
     kinds.parse_bool: "true, false",
-    kinds.parse_seconds: "duration",
+    kinds.parse_seconds: "duration (s)",
     kinds.parse_size: "size",
     kinds.whole_number: "number",
     kinds.above_zero: "number above 0",

@@ -285,8 +285,10 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
     """
     limit = env.settings.value(COMPACTION_WAIT)
     deadline, pause = time.monotonic() + limit, FIRST_PAUSE
-    env.compactor.work_on(id)
+    done_here = env.compactor.work_on(id)
     while True:
+        if not done_here.is_set():
+            done_here.wait(min(pause, max(deadline - time.monotonic(), 0.001)))
         found = env.metastore.show_compactions(CompactionFilter(id=id))
         if not found:
             raise at(span, CompactionError(f"Compaction with id {id} is not listed any more"))
@@ -296,7 +298,8 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
             message = f"Compaction with id {id} is still {found[0].state} after {limit:g} seconds; it goes on"
             hint = f"SHOW COMPACTIONS COMPACTIONID = {id} tells its state; {COMPACTION_WAIT.name} bounds the wait."
             raise at(span, CompactionError(message, hint=hint))
-        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
+        if done_here.is_set():  # another process has it
+            time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
         pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
 
 

@@ -11,10 +11,13 @@ from pyspark.sql import DataFrame
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
 from acidsql.errors import DatabaseNotFound, InvalidValue
-from acidsql.settings import REGISTRY, WITHOUT_EFFECT, canonical
+from acidsql.settings import REGISTRY, canonical, is_known
 from acidsql.sql.statements import Set, Use
 
-_OWN = ("acidsql.", "acid.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.")
+_OWN = (
+    *("acidsql.", "acid.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.", "hive.timedout.txn."),
+    *("hive.transactional.", "metastore.txn.", "metastore.lock", "metastore.compactor.", "metastore.max.open."),
+)
 """Names that begin so are ours: an unknown one is a mistake. Other names of Hive's are Spark's to keep."""
 
 
@@ -38,7 +41,7 @@ def set_value(env: Environment, statement: Set, parameters: Mapping[str, Any]) -
         own = [[n, env.settings[n]] for n in sorted(env.settings)]
         theirs = [[r[0], r[1]] for r in env.spark.sql("SET").collect()]
         return env.strings(["key", "value"], own + theirs)
-    if name not in REGISTRY and name not in WITHOUT_EFFECT:
+    if not is_known(name):
         if name.startswith(_OWN):
             near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.5)
             raise InvalidValue(f"Unknown setting {statement.name!r}", hint=f"Did you mean {near[0]}?" if near else None)

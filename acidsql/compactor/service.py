@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
@@ -98,6 +99,9 @@ class Compactor:
     context: WorkerContext
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _asked: list[threading.Thread] = field(default_factory=list)
+    """Those that work on what a statement waits for."""
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _compacted: int = 0
     _done: CompactionMetrics = field(default_factory=CompactionMetrics)
@@ -135,24 +139,44 @@ class Compactor:
             self._housekeeper.run()
             if settings.value(INITIATOR_ON):
                 initiated = self._initiator.run()
-        worker = self._worker(0)
+        worker = self._worker()
         outcomes = []
         while not (stop is not None and stop.is_set()) and (outcome := self._work(worker)) is not None:
             outcomes.append(outcome)
-        if self.is_own_store:
+        if self.is_own_store and settings.value(CLEANER_ON):
             cleaned = self._cleaner.run()
         return RoundResult(initiated, tuple(outcomes), cleaned)
 
-    def work_on(self, id: int) -> None:
-        """Work off the queue here until a request is done, where the store is ours and no worker of this session runs.
+    def work_on(self, id: int) -> threading.Event:
+        """Work off the queue until a request is done, where the store is ours and no worker of this session runs.
 
-        Another process may have taken the request: then there is nothing to do but to wait.
+        That goes on in a thread, whatever becomes of the caller. Another process may have taken the request: then
+        there is nothing to do but to wait.
+
+        Returns:
+            Set when there is nothing more to do here. It is never set where others do the work.
         """
+        done = threading.Event()
         if not self.is_own_store or self._threads:
-            return
-        worker = self._worker(0)
-        while (outcome := self._work(worker)) is not None and outcome.entry.id != id:
-            pass
+            return done
+
+        def work() -> None:
+            try:
+                worker = self._worker()
+                while not self._stop.is_set():
+                    outcome = self._work(worker)
+                    if outcome is None or outcome.entry.id == id:
+                        return
+            except AcidError as e:
+                logger.error("compaction %s: %s", id, e)
+            finally:
+                done.set()
+
+        self._stop.clear()
+        thread = threading.Thread(target=work, name=f"acidsql-compaction-{id}", daemon=True)
+        self._asked = [*(one for one in self._asked if one.is_alive()), thread]
+        thread.start()
+        return done
 
     def wrote(self, database: str, table: str, partitions: Iterable[str | None]) -> None:
         """Be told of a commit of this session: with ``acidsql.compactor.auto`` it is looked after, in a thread.
@@ -167,12 +191,14 @@ class Compactor:
     def _work_alone(self) -> None:
         """Work off the queue, where no worker of this session does so anyway."""
         if not self._threads:
-            worker = self._worker(0)
+            worker = self._worker()
             while not self._auto.stopping.is_set() and self._work(worker) is not None:
                 pass
 
-    def _worker(self, number: int) -> Worker:
-        return Worker(self.context, f"{self._id}.{number}", self.context.settings.value(JOB_QUEUE) or None)
+    def _worker(self, pool: str | None = None) -> Worker:
+        """A worker of a pool, or of the session's own."""
+        number = next(self._numbers)
+        return Worker(self.context, f"{self._id}.{number}", pool or self.context.settings.value(JOB_QUEUE) or None)
 
     def _work(self, worker: Worker) -> Outcome | None:
         outcome = worker.run_one()
@@ -196,9 +222,10 @@ class Compactor:
             if settings.value(CLEANER_ON):
                 self._run_every("cleaner", CLEANER_INTERVAL, self._cleaner.run)
             self._run_every("housekeeper", HOUSEKEEPER_INTERVAL, self._housekeeper.run, HOUSEKEEPER_START)
-        for number in range(settings.value(WORKER_THREADS)):
-            worker = self._worker(number)
-            self._run_every(f"worker-{number}", WORKER_SLEEP, partial(self._work_all, worker))
+        own = [None] * settings.value(WORKER_THREADS)
+        of_pools = [pool for pool, threads in settings.worker_pools.items() for _ in range(threads)]
+        for number, pool in enumerate([*own, *of_pools]):
+            self._run_every(f"worker-{number}", WORKER_SLEEP, partial(self._work_all, self._worker(pool)))
 
     def _work_all(self, worker: Worker) -> None:
         while not self._stop.is_set() and self._work(worker) is not None:
@@ -231,8 +258,10 @@ class Compactor:
         self._auto.stop(timeout)
         for thread in self._threads:
             thread.join(timeout)
+        for thread in self._asked:
+            thread.join(timeout)
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        for thread in self._threads:
+        for thread in (*self._threads, *(one for one in self._asked if one.is_alive())):
             logger.warning("%s has not stopped yet", thread.name)
 
     def status(self) -> CompactorStatus:

@@ -101,6 +101,9 @@ class Worker:
             outcome = Outcome(entry, "failed", message=message, seconds=time.monotonic() - begin)
             logger.exception("%s", outcome)
             return outcome
+        except (KeyboardInterrupt, SystemExit) as e:
+            self._mark_failed(entry, f"The worker was interrupted: {type(e).__name__}")
+            raise
         else:
             outcome = Outcome(entry, "ready for cleaning", done, seconds=time.monotonic() - begin)
         logger.info("%s", outcome)

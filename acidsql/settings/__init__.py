@@ -49,7 +49,16 @@ from acidsql.settings.connection import (
     METASTORE_SOCKET_TIMEOUT,
     METASTORE_URI_SELECTION,
 )
-from acidsql.settings.setting import REGISTRY, Setting, Settings, canonical, parse_bool, parse_seconds, parse_size
+from acidsql.settings.setting import (
+    REGISTRY,
+    Setting,
+    Settings,
+    canonical,
+    is_known,
+    parse_bool,
+    parse_seconds,
+    parse_size,
+)
 from acidsql.settings.statements import (
     DRIVER_WRITE_ROWS,
     DROP_IGNORES,
@@ -145,6 +154,7 @@ __all__ = [
     "Setting",
     "Settings",
     "canonical",
+    "is_known",
     "parse_bool",
     "parse_seconds",
     "parse_size",

@@ -26,7 +26,7 @@ WORKER_THREADS = define(
     "hive.compactor.worker.threads", whole_number, "1", "Compactions that one process carries out at the same time."
 )
 WORKER_SLEEP = define(
-    "hive.compactor.worker.sleep.time", parse_seconds, "1s", "Pause of a worker that finds no request."
+    "hive.compactor.worker.sleep.time", parse_seconds, "1000ms", "Pause of a worker that finds no request."
 )
 WORKER_TIMEOUT = define(
     "hive.compactor.worker.timeout",
@@ -184,7 +184,8 @@ COMPACTION_SPARK_SIZE = define(
     "acidsql.compactor.spark.size",
     parse_size,
     "256mb",
-    "A compaction of more bytes than this runs as Spark tasks, a task a bucket; others run in the compactor's process.",
+    "A compaction of more bytes than this, of several buckets on a local file system, runs as Spark tasks, a task a"
+    " bucket; others run in the compactor's process.",
 )
 CONCATENATE_NO_WAIT = define(
     "hive.transactional.concatenate.noblock",

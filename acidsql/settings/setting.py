@@ -44,6 +44,17 @@ def parse_seconds(text: str) -> float:
     return float(m[1]) * _UNITS.get(unit, 1.0)
 
 
+def _in_unit_of(default: str) -> Callable[[str], float]:
+    """Durations of Hive's, whose bare numbers are of the unit that its default is written in (``TimeValidator``)."""
+    unit = default.lstrip("0123456789.")
+
+    def parse(text: str) -> float:
+        return parse_seconds(f"{text}{unit}" if text.strip().replace(".", "", 1).isdigit() else text)
+
+    parse.__doc__ = f"duration ({unit})"
+    return parse
+
+
 def parse_size(text: str) -> int:
     """A size in bytes: ``64mb``, ``1g``, or a bare number."""
     m = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text.lower())
@@ -108,11 +119,15 @@ REGISTRY: dict[str, Setting[Any]] = {}
 
 def define(name: str, parse: Callable[[str], T], default: str, doc: str) -> Setting[T]:
     """A setting that everybody finds under its name from now on."""
+    if parse is parse_seconds and name.startswith("hive."):
+        parse = cast(Callable[[str], T], _in_unit_of(default))
     made = Setting(name, parse, default, doc)
     REGISTRY[name] = made
     return made
 
 
+_POOL_THREADS = re.compile(r"hive\.compactor\.worker\.(?!pool\.)([a-z0-9_-]+)\.threads")
+"""Hive's setting of a pool's workers."""
 _OLD_NAMES = {"hive.compactor.history.retention.attempted": "hive.compactor.history.retention.did.not.initiate"}
 """Names of Hive 3 and their present ones."""
 
@@ -125,7 +140,19 @@ def canonical(name: str) -> str:
     name = name.lower()
     own = f"hive.{name.partition('.')[2]}" if name.startswith("metastore.") else name
     own = _OLD_NAMES.get(own, own)
-    return own if own in REGISTRY or own in WITHOUT_EFFECT else name
+    return own if is_known(own) else name
+
+
+def is_known(name: str) -> bool:
+    """Whether a :func:`canonical` name is one of a setting, with or without an effect."""
+    return name in REGISTRY or name in WITHOUT_EFFECT or bool(_POOL_THREADS.fullmatch(name))
+
+
+def _typed(name: str, parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except ValueError as e:
+        raise InvalidValue(f"Setting {name} takes {e}, not {text!r}") from e
 
 
 class Settings(Mapping[str, str]):
@@ -136,6 +163,7 @@ class Settings(Mapping[str, str]):
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._texts: dict[str, str] = {}
+        self._pools: dict[str, int] = {}
         self._values: dict[str, Any] = {name: s.parse(s.default) for name, s in REGISTRY.items()}
         for name, text in (values or {}).items():
             self.set(name, str(text))
@@ -150,15 +178,21 @@ class Settings(Mapping[str, str]):
         if own in WITHOUT_EFFECT:
             self._texts[own] = text
             return
+        if pool := _POOL_THREADS.fullmatch(own):
+            self._pools[pool[1]] = _typed(own, whole_number, text)
+            self._texts[own] = text
+            return
         setting = REGISTRY.get(own)
         if setting is None:
             near = difflib.get_close_matches(name.lower(), REGISTRY, n=1, cutoff=0.5)
             raise InvalidValue(f"Unknown setting {name!r}", hint=f"Did you mean {near[0]}?" if near else None)
-        try:
-            self._values[setting.name] = setting.parse(text)
-        except ValueError as e:
-            raise InvalidValue(f"Setting {setting.name} takes {e}, not {text!r}") from e
+        self._values[setting.name] = _typed(setting.name, setting.parse, text)
         self._texts[setting.name] = text
+
+    @property
+    def worker_pools(self) -> Mapping[str, int]:
+        """The compaction workers of each pool, by ``hive.compactor.worker.<pool>.threads``."""
+        return self._pools
 
     def but(self, values: Mapping[str, str]) -> Settings:
         """These settings, with other values for some. Raises: InvalidValue as :meth:`set` does."""
@@ -169,9 +203,11 @@ class Settings(Mapping[str, str]):
         return cast(T, self._values[setting.name])
 
     def __getitem__(self, name: str) -> str:
-        if name in WITHOUT_EFFECT:
-            return self._texts.get(name, "")
-        return self._texts.get(name) or REGISTRY[name].default
+        if name in REGISTRY:
+            return self._texts.get(name) or REGISTRY[name].default
+        if not is_known(name):
+            raise KeyError(name)
+        return self._texts.get(name, "")
 
     def __iter__(self) -> Iterator[str]:
         return iter(REGISTRY)

@@ -314,7 +314,7 @@ class TestTheLatestThatIsDone:
         assert queue.latest_compactions("default", "t") == []
         assert queue.latest_compactions("default", "nowhere") == []
 
-    def test_is_told_before_and_after_its_cleaning(self, queue: Metastore) -> None:
+    def test_is_told_before_its_cleaning(self, queue: Metastore) -> None:
         id = compacted(queue)
         assert [one.id for one in queue.latest_compactions("default", "t")] == [id]
 

@@ -98,7 +98,9 @@ def test_it_compacts_and_cleans_what_is_due_and_leaves_when_it_is_told_to(
     until(lambda: compactions(due) == [("t", "succeeded")])
     code, said = told(process, number)
     assert code == 0, said
-    line = r"INFO compaction 1 of default\.t: MAJOR, ready for cleaning, 4 rows, \d+ -> \d+ bytes, \d+\.\d s"
+    line = (
+        r"INFO compaction 1 of default\.t: MAJOR, ready for cleaning, 4 rows, 4 -> 1 files, \d+ -> \d+ bytes, \d+\.\d s"
+    )
     assert len(re.findall(line, said)) == 1, said
     assert "compaction 1 of default.t is cleaned" in said
     assert "starting Spark" not in said

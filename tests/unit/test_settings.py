@@ -83,6 +83,31 @@ def test_what_has_no_effect_here_is_taken_and_kept() -> None:
     assert not WITHOUT_EFFECT.keys() & REGISTRY.keys()
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "seconds"),
+    [
+        ("hive.compactor.wait.timeout", "300000", 300.0),
+        ("hive.compactor.cleaner.run.interval", "5000", 5.0),
+        ("hive.compactor.worker.sleep.time", "250", 0.25),
+        ("hive.compactor.aborted.txn.time.threshold", "2", 7200.0),
+        ("hive.compactor.history.retention.timeout", "1", 86400.0),
+        ("hive.txn.timeout", "30", 30.0),
+        ("hive.txn.timeout", " 1min ", 60.0),
+        ("acidsql.read.lease", "30", 30.0),
+    ],
+)
+def test_a_bare_number_is_of_the_unit_that_hive_means(name: str, text: str, seconds: float) -> None:
+    assert Settings({name: text}).value(REGISTRY[name]) == seconds
+
+
+def test_workers_of_a_pool_have_a_setting_of_hives() -> None:
+    settings = Settings({"hive.compactor.worker.Slow.threads": "2"})
+    assert settings.worker_pools == {"slow": 2}
+    assert settings["hive.compactor.worker.slow.threads"] == "2"
+    with pytest.raises(InvalidValue, match="takes a whole number, not 'many'"):
+        settings.set("hive.compactor.worker.slow.threads", "many")
+
+
 def test_there_is_one_manager_of_transactions() -> None:
     Settings().set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
     with pytest.raises(InvalidValue, match="there is no other manager"):
