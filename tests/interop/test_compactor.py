@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+
 import pytest
 
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
+from tests.interop.conftest import OpenAcid, OpenHive
+from tests.interop.waiting import PATIENCE
 
 COLUMNS = "id int, v string, t timestamp, d decimal(20,4), c char(5), a array<int>, s struct<x:int,y:string>"
 
@@ -53,6 +59,39 @@ def test_what_acidsql_compacts_is_read_and_changed_by_both(both: Both, kind: str
     assert t.differences(before, t.read(HIVE)) == [], "compaction keeps rows and row ids"
     t.agree()
     t.hive("UPDATE {t} SET v = 'again' WHERE id = 1").acid("DELETE FROM {t} WHERE id = 2")
+    t.agree()
+
+
+def test_statements_of_hives_while_acidsql_compacts(both: Both, open_acid: OpenAcid, open_hive: OpenHive) -> None:
+    t = _written(both, keys=False)
+    writer, reader, worker = open_hive(), open_hive(), open_acid()
+    stop, states = threading.Event(), []
+
+    def compact() -> None:
+        for kind in cycle(("minor", "major")):
+            if stop.is_set():
+                return
+            worker.sql(t.text(f"ALTER TABLE {{t}} COMPACT '{kind}'"))
+            states.extend(o.state for o in worker.compactor.run_once().outcomes)
+
+    with ThreadPoolExecutor(1) as pool:
+        compacting = pool.submit(compact)
+        try:
+            for i in range(8):
+                writer.run(t.text(f"UPDATE {{t}} SET v = 'w{i}' WHERE id IN (0, 3)"))
+                writer.run(t.text(f"INSERT INTO {{t}} VALUES ({100 + i}, 'new')"))
+                rows = reader.run(t.text("SELECT id, v FROM {t} WHERE id IN (0, 3) OR id >= 100")) or []
+                assert sorted(map(tuple, rows)) == [
+                    (0, f"w{i}"),
+                    (3, f"w{i}"),
+                    *((100 + n, "new") for n in range(i + 1)),
+                ]
+        finally:
+            stop.set()
+        compacting.result(PATIENCE)
+    both.wrote(HIVE, 16)
+    assert states.count("ready for cleaning") >= 2
+    assert set(states) <= {"ready for cleaning", "refused"}
     t.agree()
 
 
