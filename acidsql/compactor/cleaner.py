@@ -23,7 +23,10 @@ NO_CLEANUP = "no_cleanup"
 
 
 class Cleaner:
-    """Removes files; nothing else in the product does so but DROP.
+    """Removes what was replaced, or aborted, once nobody can need it.
+
+    Others in the product remove files, too: DROP, VACUUM and LOAD DATA … OVERWRITE what they are about, and a statement
+    or a compaction that failed what it has written itself.
 
     After a compaction:
 

@@ -65,7 +65,8 @@ def test_what_acidsql_compacts_is_read_and_changed_by_both(both: Both, kind: str
 def test_statements_of_hives_while_acidsql_compacts(both: Both, open_acid: OpenAcid, open_hive: OpenHive) -> None:
     t = _written(both, keys=False)
     writer, reader, worker = open_hive(), open_hive(), open_acid()
-    stop, states = threading.Event(), []
+    stop = threading.Event()
+    states: list[str] = []
 
     def compact() -> None:
         for kind in cycle(("minor", "major")):
