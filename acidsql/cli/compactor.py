@@ -154,8 +154,9 @@ def _require_queue(store: Metastore) -> None:
 def _until_signal() -> Iterator[threading.Event]:
     """An event that SIGTERM and SIGINT set; a second one of them ends the process at once.
 
-    What a compaction has written by then is invisible, and its entry is given back: to the next compactor of this host,
-    or after ``hive.compactor.worker.timeout``.
+    What a compaction has written by then is invisible, or, in the layout of Hive 3 after the rename, whole and the same
+    rows for every reader. Its entry is given back: to the next compactor of this host, or after
+    ``hive.compactor.worker.timeout``.
     """
     stop = threading.Event()
 

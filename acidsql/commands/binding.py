@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.places import at
-from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, UnsupportedError
+from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, TransactionError, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.history import require_history
 from acidsql.plan.prune import prune
@@ -61,9 +61,18 @@ class Snapshot:
         return seen
 
     def write_ids(self, table: Table) -> ValidWriteIdList:
-        """The write ids of a table that this snapshot sees."""
+        """The write ids of a table that this snapshot sees.
+
+        Raises:
+            TransactionError: When the table has another name or place since it was looked up: they are not its own.
+        """
         if table.full_name not in self._write_ids:
-            [valid] = self._env.metastore.get_valid_write_ids([table.full_name], self.txns)
+            metastore = self._env.metastore
+            [valid] = metastore.get_valid_write_ids([table.full_name], self.txns)
+            now = metastore.find_table(table.database, table.name)
+            if now is None or now.location != table.location:
+                message = f"Table {table.full_name} was renamed, moved or dropped while the statement began"
+                raise TransactionError(message, hint="Run the statement again.")
             self._write_ids[table.full_name] = valid
         return self._write_ids[table.full_name]
 

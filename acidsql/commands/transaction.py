@@ -119,6 +119,7 @@ class WriteTransaction:
         places = {partition_names(table, p): p.location for p in known}
         metastore.heartbeat(txn_id=self.id)  # whoever was taken for dead must not publish: the cleaner may have been
         staging.publish(places)
+        metastore.heartbeat(txn_id=self.id)  # nor who slept in between: the cleaner looked before there was anything
         if not names:
             return
         self._written.append((table, tuple(names) if table.partition_keys else (None,)))
@@ -155,12 +156,14 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
     """
     txn_id = _open_and_lock(env, components)
     txn = WriteTransaction(env, txn_id)
+    is_unclear = False
     try:
         with env.heartbeats.keep_alive(txn_id), own_failures():
             yield txn
+            is_unclear = True
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
-        if _aborted(env, txn_id, error):
+        if _aborted(env, txn_id, error, is_unclear=is_unclear):
             gone = [staging.discard() for staging in txn.stagings]
             if all(gone):
                 _forget(env, txn_id)
@@ -176,15 +179,24 @@ def _forget(env: Environment, txn_id: int) -> None:
         logger.warning("aborted transaction %s stays listed: %s", txn_id, e)
 
 
-def _aborted(env: Environment, txn_id: int, error: BaseException) -> bool:
-    """Make sure that a transaction is aborted; False where that cannot be told."""
+def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear: bool = False) -> bool:
+    """Make sure that a transaction is aborted; False where that cannot be told.
+
+    Args:
+        env: The session.
+        txn_id: The transaction.
+        error: What went wrong.
+        is_unclear: Whether it may have been committed: then one that is forgotten may be the truth.
+    """
     try:
         done = txn_id in env.metastore.abort_txns([txn_id], reason=str(error)[:200])
         if not done:
             env.metastore.heartbeat(txn_id=txn_id)
     except TransactionAborted:
         done = True
-    except (NoSuchTransaction, AcidError) as e:
+    except NoSuchTransaction:
+        done = not is_unclear
+    except AcidError as e:
         logger.warning("transaction %s could not be aborted: %s", txn_id, e)
         return False
     return done

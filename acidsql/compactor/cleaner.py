@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from acidsql import fs
+from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory
-from acidsql.metastore.model import AbortedComponent, CompactionInfo, Table, is_marked
+from acidsql.metastore.model import AbortedComponent, CompactionFilter, CompactionInfo, Table, is_marked
 from acidsql.partition_names import escape_path_name
+from acidsql.plan.snapshot import new_partition
 from acidsql.settings import CLEANER_DELAYED, CLEANER_MAX_RETRIES, CLEANER_RETENTION, CLEANER_RETRY, STAGING_RETENTION
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -23,10 +25,10 @@ NO_CLEANUP = "no_cleanup"
 
 
 class Cleaner:
-    """Removes what was replaced, or aborted, once nobody can need it.
+    """Removes files that are obsolete or were aborted, once nobody can need them.
 
-    Others in the product remove files, too: DROP, VACUUM and LOAD DATA … OVERWRITE what they are about, and a statement
-    or a compaction that failed what it has written itself.
+    VACUUM is one for a single table. Besides, DROP removes a table or partition, LOAD DATA the files that it has taken
+    in, and a statement or compaction that fails what it has written itself; nothing else removes files.
 
     After a compaction:
 
@@ -36,6 +38,9 @@ class Cleaner:
     4. Look again; then, and only then, forget in the store what those write ids were.
 
     After an aborted transaction 2 to 4 for its write ids alone.
+
+    From 2 on the table or partition is locked as by a reader (:class:`CleanerLock`), and looked up anew: who drops or
+    renames it waits. Where it is locked by others it is left for the next round.
     """
 
     def __init__(self, context: WorkerContext) -> None:
@@ -48,41 +53,55 @@ class Cleaner:
         retention = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
         done = 0
         for entry in metastore.find_ready_to_clean(min_open, int(retention * 1000)):
-            done += self._clean_entry(entry, min_open)
+            try:
+                with CleanerLock(self._context, entry.database, entry.table, entry.partition) as lock:
+                    done += lock.is_free() and self._clean_entry(entry, min_open, lock)
+            except AcidError as e:
+                self._retry_later(entry, e.message)
         for component in metastore.aborted_components():
-            try:
-                done += self._clean_aborted(component, min_open)
-            except SnapshotTooOld:  # a later compaction has made the first base, but not for who reads since before it
-                logger.info("what was aborted in %s.%s waits for readers", component.database, component.table)
-            except AcidError as e:
-                logger.warning("what was aborted in %s.%s stays for now: %s", component.database, component.table, e)
+            done += self._clean_component(component, min_open, self._clean_aborted)
         for component in metastore.aborted_compactions():
-            try:
-                done += self._clean_aborted_compaction(component, min_open)
-            except AcidError as e:
-                logger.warning("an aborted compaction of %s stays for now: %s", component.table, e)
+            done += self._clean_component(component, min_open, self._clean_aborted_compaction)
         metastore.clean_empty_aborted_txns()
         return done
 
+    def _clean_component(
+        self,
+        component: AbortedComponent,
+        min_open: int,
+        clean: Callable[[AbortedComponent, int, CleanerLock], bool],
+    ) -> bool:
+        place = (component.database, component.table, component.partition)
+        if component.min_txn >= min_open:  # all of it is younger than somebody who may not know that it is aborted
+            return False
+        try:
+            with CleanerLock(self._context, *place) as lock:
+                return lock.is_free() and clean(component, min_open, lock)
+        except SnapshotTooOld:  # a later compaction has made the first base, but not for who reads since before it
+            logger.info("what was aborted in %s.%s waits for readers", component.database, component.table)
+        except AcidError as e:
+            logger.warning("what was aborted in %s.%s stays for now: %s", component.database, component.table, e)
+        return False
+
     # --- after a compaction ------------------------------------------------------------------------------------------
 
-    def _clean_entry(self, entry: CompactionInfo, min_open: int) -> bool:
+    def _clean_entry(self, entry: CompactionInfo, min_open: int, lock: CleanerLock) -> bool:
+        wanted = CompactionFilter(entry.id, entry.database, entry.table, entry.partition, state="ready for cleaning")
+        if not self._context.metastore.show_compactions(wanted):  # cleaned, dropped or renamed before the lock
+            return False
         try:
-            return self._clean_compacted(entry, min_open)
+            return self._clean_compacted(entry, min_open, lock)
         except SnapshotTooOld:  # a later compaction has made the first base: all is for its cleaning to remove
             logger.info("what compaction %s of %s left goes with that of a later one", entry.id, place_of(entry))
             self._context.metastore.mark_cleaned(entry.id, keep_aborted=True)
             return True
-        except AcidError as e:
-            self._retry_later(entry, e.message)
-            return False
 
-    def _clean_compacted(self, entry: CompactionInfo, min_open: int) -> bool:
+    def _clean_compacted(self, entry: CompactionInfo, min_open: int, lock: CleanerLock) -> bool:
         metastore = self._context.metastore
-        table = metastore.find_table(entry.database, entry.table)
+        table = self._found(entry.database, entry.table)
         locations = [] if table is None else list(self._locations(table, entry.partition))
         if table is None or not locations:
-            metastore.mark_cleaned(entry.id)
+            metastore.mark_cleaned(entry.id, keep_aborted=True)  # of a partition its directory may still be there
             return True
         if keeps_all(table):
             metastore.mark_refused(entry.id, f"Table {table.full_name} is marked {NO_CLEANUP}: its files stay")
@@ -90,15 +109,16 @@ class Cleaner:
         txns, write_ids = self._seen(table, min_open)
         if entry.highest_write_id is not None:
             write_ids = write_ids.for_cleaning(entry.highest_write_id)
-        partial = False
+        partial = self._places_of(table, entry.partition) > set(locations)  # what was aborted is forgotten for all
         for location in locations:
             state = self._state(table, location, write_ids, txns)
-            self._remove(location, [*state.obsolete, *state.aborted])
+            self._remove(location, [*state.obsolete, *state.aborted], lock)
             left = self._state(table, location, write_ids, txns)
             if left.obsolete or left.aborted:
                 self._retry_later(entry, f"some files of {place_of(entry)} could not be removed")
                 return False
             partial |= left.has_partial_aborts
+        lock.confirm()
         metastore.mark_cleaned(entry.id, keep_aborted=partial)
         logger.info("compaction %s of %s is cleaned", entry.id, place_of(entry))
         return True
@@ -120,10 +140,10 @@ class Cleaner:
 
     # --- after an aborted transaction --------------------------------------------------------------------------------
 
-    def _clean_aborted(self, component: AbortedComponent, min_open: int) -> bool:
+    def _clean_aborted(self, component: AbortedComponent, min_open: int, lock: CleanerLock) -> bool:
         metastore = self._context.metastore
         place = (component.database, component.table, component.partition)
-        table = metastore.find_table(component.database, component.table)
+        table = self._found(component.database, component.table)
         if table is None:
             metastore.forget_aborted(*place, component.write_ids)
             return True
@@ -132,31 +152,38 @@ class Cleaner:
         txns, write_ids = self._seen(table, min_open)
         known = component.write_ids.intersection(write_ids.aborted_ids)
         kept = False
-        for location in {*self._locations(table, component.partition), *self._unregistered(table, component.partition)}:
+        for location in self._places_of(table, component.partition):
             state = self._state(table, location, write_ids, txns)
-            self._remove(location, [path for path in state.aborted if write_ids_of(path) <= known])
+            self._remove(location, [path for path in state.aborted if write_ids_of(path) <= known], lock)
             left = self._state(table, location, write_ids, txns)
             kept |= left.has_partial_aborts or any(write_ids_of(path) & component.write_ids for path in left.aborted)
         if not kept and known == component.write_ids:
+            lock.confirm()
             metastore.forget_aborted(*place, component.write_ids)
         return not kept
 
-    def _clean_aborted_compaction(self, component: AbortedComponent, min_open: int) -> bool:
+    def _clean_aborted_compaction(self, component: AbortedComponent, min_open: int, lock: CleanerLock) -> bool:
         """Its directories carry the id of its transaction, which nobody sees."""
         metastore = self._context.metastore
         gone = [txn for txn in component.txn_ids if txn < min_open]
-        table = metastore.find_table(component.database, component.table)
-        for location in self._locations(table, component.partition) if table is not None else ():
+        table = self._found(component.database, component.table)
+        for location in self._places_of(table, component.partition) if table is not None else ():
             filesystem, path = fs.resolve(location)
             for entry in filesystem.list(path):
                 name = parse_directory(entry.name) if entry.is_dir else None
                 if name is not None and name.visibility_txn in gone:
-                    self._remove(location, [entry.path])
+                    self._remove(location, [entry.path], lock)
+        lock.confirm()
         for txn in gone:
             metastore.forget_txn_components(txn)
         return bool(gone)
 
     # --- files -------------------------------------------------------------------------------------------------------
+
+    def _found(self, database: str, name: str) -> Table | None:
+        """The table that has this name now."""
+        table = self._context.metastore.find_table(database, name)
+        return table if table is not None and table.is_transactional else None
 
     def _seen(self, table: Table, min_open: int) -> tuple[ValidTxnList, ValidWriteIdList]:
         """What every reader sees from now on: all but the transactions that are not older than every open one."""
@@ -173,10 +200,16 @@ class Cleaner:
         names = None if partition is None else [partition]
         yield from (p.location for p in self._context.metastore.list_partitions(table.database, table.name, names))
 
-    def _unregistered(self, table: Table, partition: str | None) -> Iterator[str]:
-        """Directories of partitions below the table, which a write that was aborted may have left unregistered."""
-        if not table.partition_keys or partition is not None:
-            return
+    def _places_of(self, table: Table, partition: str | None) -> set[str]:
+        """Wherever something of a table or partition may be, registered or not: an INSERT or DROP PARTITION that was
+        killed leaves a directory, which may be registered (again) at any time."""
+        places = set(self._locations(table, partition))
+        if not table.partition_keys:
+            return places
+        return places.union(self._below(table) if partition is None else [new_partition(table, partition).location])
+
+    def _below(self, table: Table) -> Iterator[str]:
+        """The directories below a table that are called like partitions."""
         filesystem, path = fs.resolve(table.location)
         level = [path]
         for key in table.partition_keys:
@@ -188,9 +221,10 @@ class Cleaner:
         filesystem, path = fs.resolve(location)
         return acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
 
-    def _remove(self, location: str, paths: list[str]) -> None:
+    def _remove(self, location: str, paths: list[str], lock: CleanerLock) -> None:
         filesystem, _ = fs.resolve(location)
         for path in paths:
+            lock.confirm()
             logger.debug("removing %s", path)
             filesystem.delete(path)
 
@@ -200,20 +234,29 @@ class Cleaner:
         oldest = time.time() - self._context.settings.value(STAGING_RETENTION)
         for database in metastore.list_databases():
             for name in metastore.list_tables(database):
-                table = metastore.find_table(database, name)
-                if table is None or not table.is_transactional:
-                    continue
                 try:
-                    removed += sum(
-                        self._sweep(place, oldest) for place in {table.location, *self._locations(table, None)}
-                    )
+                    removed += self._sweep_table(database, name, oldest)
                 except AcidError as e:
-                    logger.warning("staging directories of %s stay for now: %s", table.full_name, e)
+                    logger.warning("staging directories of %s.%s stay for now: %s", database, name, e)
         return removed
 
-    def _sweep(self, location: str, oldest: float) -> int:
+    def _sweep_table(self, database: str, name: str, oldest: float) -> int:
+        """The table is locked only where there is something to remove: few have any."""
+        table = self._found(database, name)
+        if table is None or not any(self._stale_staging(place, oldest) for place in self._all_locations(table)):
+            return 0
+        with CleanerLock(self._context, database, name) as lock:
+            table = self._found(database, name) if lock.is_free() else None
+            if table is None:
+                return 0
+            return sum(self._sweep(place, oldest, lock) for place in self._all_locations(table))
+
+    def _all_locations(self, table: Table) -> set[str]:
+        return {table.location, *self._locations(table, None)}
+
+    def _sweep(self, location: str, oldest: float, lock: CleanerLock) -> int:
         stale = self._stale_staging(location, oldest)
-        self._remove(location, stale)
+        self._remove(location, stale, lock)
         return len(stale)
 
     def _stale_staging(self, location: str, oldest: float) -> list[str]:

@@ -16,7 +16,7 @@ from acidsql.compactor.convert import convert, needs_conversion
 from acidsql.compactor.measure import measured, metrics_of
 from acidsql.compactor.overrides import settings_of, table_of
 from acidsql.compactor.passes import Passes
-from acidsql.compactor.plan import Layout, NewDirectory, Subject, is_enough, needs_one_rename, plan
+from acidsql.compactor.plan import Layout, NewDirectory, Subject, is_enough, needs_one_rename, plan, to_compact
 from acidsql.compactor.run import Task, run_tasks, tasks_of
 from acidsql.errors import AcidError, CompactionError
 from acidsql.format.directory import AcidFile, AcidState, acid_state
@@ -132,7 +132,7 @@ class Compaction:
         """
         metastore = self._context.metastore
         txns, found = self._snapshot()
-        write_ids = found.for_compaction()
+        write_ids = to_compact(self._fs, self._path, found)
         top = self._highest(write_ids)
         metastore.update_compactor_state(self._entry.id, self._txn_id, top, worker=self._worker)
         state = acid_state(self._fs, self._path, write_ids, txns, any_file_name=self._table.is_insert_only)
@@ -198,6 +198,8 @@ class Compaction:
             self._context.metastore.heartbeat(txn_id=self._txn_id)  # who was taken for dead must not publish
             for directory in directories:
                 self._publish(staging, str(directory.name), published)
+            # nor have published, if it slept in between: the cleaner looked before there was anything to see
+            self._context.metastore.heartbeat(txn_id=self._txn_id)
         except BaseException:
             # What is seen from the rename on may have been chosen by a reader, or be another worker's: it is whole.
             self._remove(*([] if self._is_seen_at_once else published), staging)
@@ -277,7 +279,7 @@ class Compaction:
                 footer = self._footer_at(file.path, file.length)
                 if needs_conversion(footer, subject.row_type):
                     target = fs.join(staging, "converted", uuid.uuid4().hex)
-                    convert(self._context.needed_spark(), file.path, footer, subject.row_type, target)
+                    convert(self._context.needed_spark(), file.path, footer, subject.row_type, target, file.length)
                     file = replace(file, path=target, length=None)
                 inputs.append(file)
             rewrites.append(replace(work, inputs=tuple(inputs)))

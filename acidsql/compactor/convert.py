@@ -28,7 +28,9 @@ def needs_conversion(footer: OrcFooter, row_type: Struct) -> bool:
     return len(footer.row_type.fields) > len(row_type.fields) or not same_shape(footer.row_type, present)
 
 
-def convert(spark: SparkSession | None, path: str, footer: OrcFooter, row_type: Struct, target: str) -> None:
+def convert(
+    spark: SparkSession | None, path: str, footer: OrcFooter, row_type: Struct, target: str, length: int | None = None
+) -> None:
     """Copy a file into one with the table's types; rows and their order stay.
 
     Args:
@@ -37,6 +39,7 @@ def convert(spark: SparkSession | None, path: str, footer: OrcFooter, row_type: 
         footer: Its footer.
         row_type: The table's data columns.
         target: The new file.
+        length: Where the file ends, None for its physical end.
 
     Raises:
         UnsupportedError: When there is no JVM.
@@ -53,15 +56,16 @@ def convert(spark: SparkSession | None, path: str, footer: OrcFooter, row_type: 
         configuration.set(name, value)
     wanted = event_type(row_type) if footer.is_acid else row_type
     try:
-        _copy(jvm.org.apache, configuration, fs.spark_path(path), fs.spark_path(target), to_orc(wanted))
+        _copy(jvm.org.apache, configuration, fs.spark_path(path), fs.spark_path(target), to_orc(wanted), length)
     except Py4JJavaError as e:
         raise CorruptFile(f"{path} cannot be converted to the table's types: {e.java_exception.getMessage()}") from e
 
 
-def _copy(apache: Any, configuration: Any, path: str, target: str, schema_text: str) -> None:
+def _copy(apache: Any, configuration: Any, path: str, target: str, schema_text: str, length: int | None = None) -> None:
     schema = apache.orc.TypeDescription.fromString(schema_text)
     orc, place = apache.orc.OrcFile, apache.hadoop.fs.Path
-    reader = orc.createReader(place(path), orc.readerOptions(configuration).useUTCTimestamp(True))
+    how = orc.readerOptions(configuration).useUTCTimestamp(True)
+    reader = orc.createReader(place(path), how if length is None else how.maxLength(length))
     try:
         rows = reader.rows(reader.options().schema(schema))
         options = orc.writerOptions(configuration).setSchema(schema).overwrite(True).useUTCTimestamp(True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from acidsql import fs
 from acidsql.compactor.compaction import RefusedError, WorkerContext
 from acidsql.compactor.measure import replaced_files
-from acidsql.compactor.plan import Layout, NewDirectory
+from acidsql.compactor.plan import Layout, NewDirectory, to_compact
 from acidsql.compactor.rebalance import Rebalance, check_rebalance, compaction_of
 from acidsql.errors import AcidError
 from acidsql.format.directory import AcidState, acid_state
@@ -83,7 +83,7 @@ def forecast(
     )
     location = table.location if partition is None else partition.location
     filesystem, path = fs.resolve(location)
-    seen = write_ids.for_compaction()
+    seen = to_compact(filesystem, path, write_ids)
     try:
         state = acid_state(filesystem, path, seen, txns, any_file_name=table.is_insert_only)
         check_rebalance(entry, table)

@@ -33,8 +33,9 @@ def settings_of(settings: Settings, table: Table, request: Mapping[str, str]) ->
 
 
 def table_of(table: Table, request: Mapping[str, str]) -> Table:
-    """The table with the properties that it has for one compaction."""
-    return replace(table, parameters={**table.parameters, **_below(PROPERTY_PREFIX, request)})
+    """The table with the properties that it has for one compaction: only those of its files may be others."""
+    of_files = {k: v for k, v in _below(PROPERTY_PREFIX, request).items() if k.startswith("orc.")}
+    return replace(table, parameters={**table.parameters, **of_files})
 
 
 def threshold_of(setting: Setting[T], table: Table, settings: Settings) -> T:

@@ -13,11 +13,11 @@ from enum import Enum
 from acidsql.format.delete_set import reach
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState
 from acidsql.format.inputs import InputFile, Original
-from acidsql.format.names import MIN_LONG, BaseName, DeltaName, original_file, parse_bucket_file
+from acidsql.format.names import MIN_LONG, BaseName, DeltaName, original_file, parse_bucket_file, parse_directory
 from acidsql.format.originals import number_originals
 from acidsql.format.rewrite import Rewrite
 from acidsql.format.tail import OrcFooter
-from acidsql.fs import join
+from acidsql.fs import FileSystem, join
 from acidsql.metastore.model import CompactionType
 from acidsql.types import Struct
 from acidsql.valid_ids import ValidWriteIdList
@@ -66,6 +66,20 @@ class Subject:
     compression: str
     is_full_acid: bool
     footer_of: Callable[[AcidFile], OrcFooter]
+
+
+def to_compact(fs: FileSystem, path: str, write_ids: ValidWriteIdList) -> ValidWriteIdList:
+    """What a compaction of a directory sees: nothing at or above the smallest open write id, and no part of a delta.
+
+    A delta that is still streamed to may begin below that id. What the compaction is called by must end before such a
+    delta, or readers would take it for a part of what was compacted.
+    """
+    names = [parse_directory(entry.name) for entry in fs.list(path) if entry.is_dir]
+    deltas = [name for name in names if isinstance(name, DeltaName) and not name.visibility_txn]
+    seen = write_ids.for_compaction()
+    while cut := [d.min_write_id for d in deltas if d.min_write_id <= seen.high_watermark < d.max_write_id]:
+        seen = write_ids.as_of(min(cut) - 1).for_compaction()
+    return seen
 
 
 def is_enough(state: AcidState, type: CompactionType) -> bool:

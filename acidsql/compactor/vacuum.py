@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from acidsql import fs
 from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, keeps_all, newest_below, write_ids_of
+from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext
-from acidsql.errors import SnapshotTooOld
+from acidsql.errors import AcidError, NoSuchLock, SnapshotTooOld, TableNotFound
 from acidsql.format.directory import AcidState, acid_state, data_format
 from acidsql.format.names import BaseName, parse_directory
 from acidsql.metastore.model import AbortedComponent, CompactionFilter, CompactionInfo, CompactionType, Table
@@ -74,25 +75,44 @@ class TableCleaner(Cleaner):
         self._removed: list[str] = []
 
     def remove(self) -> list[str]:
-        """Remove what nobody can need any more; the paths that are gone."""
+        """Remove what nobody can need any more; the paths that are gone.
+
+        Raises:
+            LockTimeout: When others have the table for too long.
+            TableNotFound: When it was dropped or renamed.
+            NoSuchLock: When its lock was lost: the rest stays.
+        """
+        with CleanerLock(self._context, self._table.database, self._table.name, owner="vacuum") as lock:
+            lock.wait()
+            found = self._found(self._table.database, self._table.name)
+            if found is None:
+                raise TableNotFound(f"Table not found {self._table.full_name}")
+            self._table = found
+            if not keeps_all(found):
+                self._remove_all(lock)
+        return sorted(self._removed)
+
+    def _remove_all(self, lock: CleanerLock) -> None:
         metastore = self._context.metastore
-        if keeps_all(self._table):
-            return []
         min_open = metastore.min_open_txn()
         ready = self._ready(min_open)
         unlisted = list(self._unlisted(ready))
         for entry in ready:
-            self._clean_entry(entry, min_open)
+            try:
+                self._clean_entry(entry, min_open, lock)
+            except NoSuchLock:
+                raise
+            except AcidError as e:
+                self._retry_later(entry, e.message)
         for component in self._own(metastore.aborted_components()):
-            self._clean_aborted(component, min_open)
+            self._clean_aborted(component, min_open, lock)
         for component in self._own(metastore.aborted_compactions()):
-            self._clean_aborted_compaction(component, min_open)
-        for location in self._all_locations():
-            self._sweep(location, self._oldest_staging)
+            self._clean_aborted_compaction(component, min_open, lock)
+        for location in self._all_locations(self._table):
+            self._sweep(location, self._oldest_staging, lock)
         for location, paths in unlisted:
-            self._remove(location, [path for path in paths if path not in self._removed])
+            self._remove(location, [path for path in paths if path not in self._removed], lock)
         metastore.clean_empty_aborted_txns()
-        return sorted(self._removed)
 
     def removable(self) -> list[str]:
         """The paths that :meth:`remove` would remove now."""
@@ -108,7 +128,7 @@ class TableCleaner(Cleaner):
             found.update(self._aborted(component, min_open))
         for component in self._own(metastore.aborted_compactions()):
             found.update(self._unseen(component, min_open))
-        for location in self._all_locations():
+        for location in self._all_locations(self._table):
             found.update(self._stale_staging(location, self._oldest_staging))
         return sorted(found)
 
@@ -128,8 +148,8 @@ class TableCleaner(Cleaner):
             return f"transaction {min_open} is open, which began before it was committed"
         return "the time for which it is to be kept has not passed"
 
-    def _remove(self, location: str, paths: list[str]) -> None:
-        super()._remove(location, paths)
+    def _remove(self, location: str, paths: list[str], lock: CleanerLock) -> None:
+        super()._remove(location, paths, lock)
         self._removed += paths
 
     # --- what there is -----------------------------------------------------------------------------------------------
@@ -227,9 +247,6 @@ class TableCleaner(Cleaner):
         place = (self._table.database, self._table.name)
         return (one for one in components if (one.database, one.table) == place)
 
-    def _all_locations(self) -> set[str]:
-        return {self._table.location, *self._locations(self._table, None)}
-
     def _replaced(self, entry: CompactionInfo, min_open: int) -> Iterator[str]:
         txns, write_ids = self._seen(self._table, min_open)
         if entry.highest_write_id is not None:
@@ -245,13 +262,13 @@ class TableCleaner(Cleaner):
         table, place = self._table, component.partition
         txns, write_ids = self._seen(table, min_open)
         known = component.write_ids.intersection(write_ids.aborted_ids)
-        for location in {*self._locations(table, place), *self._unregistered(table, place)}:
+        for location in self._places_of(table, place):
             state = self._state(table, location, write_ids, txns)
             yield from (path for path in state.aborted if write_ids_of(path) <= known)
 
     def _unseen(self, component: AbortedComponent, min_open: int) -> Iterator[str]:
         gone = {txn for txn in component.txn_ids if txn < min_open}
-        for location in self._locations(self._table, component.partition):
+        for location in self._places_of(self._table, component.partition):
             filesystem, path = fs.resolve(location)
             for entry in filesystem.list(path):
                 name = parse_directory(entry.name) if entry.is_dir else None

@@ -14,6 +14,7 @@ from acidsql.compactor.version import VERSION
 from acidsql.errors import AcidError, CompactionError
 from acidsql.format.rewrite import Rewritten
 from acidsql.metastore.model import (
+    CompactionFilter,
     CompactionInfo,
     CompactionType,
     LockComponent,
@@ -116,16 +117,29 @@ class Worker:
             logger.warning("compaction %s is not this worker's any more: %s", entry.id, e.message)
 
     def _compact(self, entry: CompactionInfo) -> Rewritten:
-        table, partition = self._resolved(entry)
+        self._resolved(entry)
         with self._transaction(entry) as txn_id:
-            compaction = compaction_of(self._context, entry, self._name, table, partition, txn_id)
+            compaction = None
             try:
+                table, partition = self._confirmed(entry)
+                compaction = compaction_of(self._context, entry, self._name, table, partition, txn_id)
                 return compaction.run()
             except BaseException:
-                if compaction.leaves_nothing:
+                if compaction is None or compaction.leaves_nothing:
                     self._context.metastore.abort_txns([txn_id], reason=f"compaction {entry.id} did not succeed")
                     self._context.metastore.forget_txn_components(txn_id)
                 raise
+
+    def _confirmed(self, entry: CompactionInfo) -> tuple[Table, Partition | None]:
+        """What is compacted, as it is now that it is locked: while the worker waited it may have been changed.
+
+        Raises:
+            RefusedError: When it is not there any more, or has another name.
+        """
+        found = self._context.metastore.show_compactions(CompactionFilter(id=entry.id))
+        if [place_of(one) for one in found] != [place_of(entry)]:
+            raise RefusedError(f"{place_of(entry)} was renamed or dropped while the worker waited for it")
+        return self._resolved(entry)
 
     def _resolved(self, entry: CompactionInfo) -> tuple[Table, Partition | None]:
         metastore = self._context.metastore

@@ -7,7 +7,7 @@ are looked at only once it is chosen.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -195,6 +195,7 @@ class _Selection:
         self._aborted: list[str] = []
         self._aborted_write_ids: set[int] = set()
         self._has_partial_aborts = False
+        self._unusable: list[_Delta] = []
 
     def state(self) -> AcidState:
         bases: list[_Base] = []
@@ -215,7 +216,10 @@ class _Selection:
         else:
             originals = []
             self._obsolete.extend(entry.path for entry in others)
-        kept = self._choose_deltas(self._with_valid_ids(deltas), base)
+        usable = list(self._with_valid_ids(deltas))
+        if not self._is_pinned:
+            self._check_unusable(usable, base)
+        kept = self._choose_deltas(usable, base)
         return AcidState(
             path=self._path,
             base=None if base is None else self._directory(base),
@@ -277,11 +281,11 @@ class _Selection:
         """Whether a compactor made the base, not INSERT OVERWRITE or TRUNCATE (``isCompactedBase``)."""
         return base.name.visibility_txn > 0 or data_format(self._fs, base.path) == "compacted"
 
-    def _too_old(self, oldest: _Base) -> SnapshotTooOld:
+    def _too_old(self, oldest: _Base | _Delta) -> SnapshotTooOld:
         open_ids = ", ".join(map(str, self._write_ids.open_ids)) or "none"
         return SnapshotTooOld(
             f"Not enough history for {self._path}: the snapshot sees write ids up to {self._write_ids.high_watermark} "
-            f"(open: {open_ids}), but the oldest base is {oldest.path}",
+            f"(open: {open_ids}), but the oldest that is left is {oldest.path}",
             hint="Run the statement again on a new snapshot.",
         )
 
@@ -296,8 +300,29 @@ class _Selection:
                 self._aborted_write_ids.update(range(first, last + 1))
                 continue
             self._has_partial_aborts |= aborted is RangeResponse.SOME
-            if self._write_ids.range_valid(first, last) is not RangeResponse.NONE:
-                yield delta
+            if self._write_ids.range_valid(first, last) is RangeResponse.NONE:
+                continue
+            if self._any_file_name and not self._is_resolved(first, last):
+                self._unusable.append(delta)
+                continue
+            yield delta
+
+    def _is_resolved(self, first: int, last: int) -> bool:
+        """Whether none of some write ids is open or yet to come.
+
+        The rows of an insert-only table do not tell whose they are: a compacted delta holds those of all its write ids.
+        """
+        ids = self._write_ids
+        return last <= ids.high_watermark and not any(first <= one <= last for one in ids.open_ids)
+
+    def _check_unusable(self, usable: Sequence[_Delta], base: _Base | None) -> None:
+        """The deltas that a compaction has put together must still be there for a snapshot from before it."""
+        for wide in self._unusable:
+            first = max(wide.name.min_write_id, base.name.write_id + 1 if base is not None else 0)
+            last = wide.name.max_write_id
+            is_there = any(first <= d.name.min_write_id and d.name.max_write_id <= last for d in usable)
+            if not is_there and self._write_ids.range_valid(first, last) is not RangeResponse.NONE:
+                raise self._too_old(wide)
 
     def _choose_deltas(self, deltas: Iterable[_Delta], base: _Base | None) -> list[_Delta]:
         """Walk the deltas from wide to narrow and keep what brings write ids that are not covered yet."""

@@ -144,6 +144,8 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
         keys = read_keys(fs, file.path)
         size += size_of(fs, file.path)
         tables.append(keys.filter(pa.array(RowKeys.of(keys).seen_by(work.write_ids))))
+    if not tables:
+        return Rewritten()
     columns = [*KEY_COLUMNS, CURRENT_TRANSACTION]
     merged = pa.concat_tables(tables).group_by(columns, use_threads=False).aggregate([])
     order = [*((name, "ascending") for name in KEY_COLUMNS), (CURRENT_TRANSACTION, "descending")]

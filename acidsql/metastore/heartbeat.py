@@ -1,4 +1,5 @@
-"""One thread per session: it keeps transactions alive, and ends those of readers that are gone and of the dead."""
+"""One thread per session: it keeps transactions and locks alive, and ends those of readers that are gone and of the
+dead."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from acidsql.errors import AcidError
+from acidsql.errors import AcidError, NoSuchLock
 from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
 
 
 class Heartbeats:
-    """Heartbeats for the open transactions of a session.
+    """Heartbeats for the open transactions of a session, and for its locks of no transaction.
 
     Args:
         metastore: Where the transactions live.
@@ -28,6 +29,7 @@ class Heartbeats:
         self._pause = max(timeout / 2, 0.05)
         self._lock = threading.Lock()
         self._alive: dict[int, float | None] = {}
+        self._held: set[int] = set()
         self._released: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,6 +52,17 @@ class Heartbeats:
     def release(self, txn_id: int) -> None:
         """Mark a pinned transaction as no longer needed. Takes no lock: it is called by the garbage collector."""
         self._released.put(txn_id)
+
+    def hold_lock(self, lock_id: int) -> None:
+        """Send heartbeats for a lock of no transaction until it is let go. Its owner meets it where it was lost."""
+        with self._lock:
+            self._held.add(lock_id)
+            self._start()
+
+    def let_lock_go(self, lock_id: int) -> None:
+        """Send none any more: the lock is given back."""
+        with self._lock:
+            self._held.discard(lock_id)
 
     def end_released(self) -> None:
         """Commit the transactions of readers that are gone."""
@@ -84,9 +97,21 @@ class Heartbeats:
     def _add(self, txn_id: int, lease: float | None) -> None:
         with self._lock:
             self._alive[txn_id] = lease
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="acidsql-heartbeat", daemon=True)
-                self._thread.start()
+            self._start()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="acidsql-heartbeat", daemon=True)
+            self._thread.start()
+
+    def _keep_locks(self) -> None:
+        with self._lock:
+            held = list(self._held)
+        for lock_id in held:
+            try:
+                self._metastore.heartbeat(lock_id=lock_id)
+            except NoSuchLock as e:
+                logger.debug("given back meanwhile, or lost: %s", e)
 
     def _give_up(self, lost: Sequence[int]) -> None:
         """Tell of readers whose transactions were ended by others. A statement meets the error at its next call."""
@@ -114,6 +139,7 @@ class Heartbeats:
                 if alive:
                     aborted, unknown = self._metastore.heartbeat_txns(alive)
                     self._give_up([*aborted, *unknown])
+                self._keep_locks()
                 # housekeeping that Hive leaves to its server; here whoever is there does it
                 self._metastore.time_out_txns()
                 self._metastore.clean_empty_aborted_txns()

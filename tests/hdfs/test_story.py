@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,35 @@ def test_partitions_with_odd_values(
     acid.sql("INSERT OVERWRITE t PARTITION (p = '%41', n) SELECT id, v, n FROM t WHERE p = 'sp ace'")
     assert rows(acid, "SELECT id, v FROM t WHERE p = '%41'") == [(2, "%41"), (4, "sp ace")]
     assert not [name for name in directory.names("t") if name.startswith(("_", "."))]
+
+
+def test_a_table_is_compacted_and_cleaned(acid: AcidSession, directory: Directory, tmp_path: Path) -> None:
+    def all_rows() -> object:
+        return rows(acid, "SELECT *, ROW__ID.writeId, ROW__ID.bucketId, ROW__ID.rowId FROM t")
+
+    def compact(type: str) -> list[str]:
+        """The directories after a compaction and its cleaning, without the transactions of compactors."""
+        acid.sql(f"ALTER TABLE t PARTITION (p = 'a b') COMPACT '{type}' AND WAIT")
+        assert all_rows() == before
+        gc.collect()  # readers' transactions end, and the cleaner need not wait for them
+        assert acid.compactor.run_once().cleaned == 1
+        assert all_rows() == before
+        return [name.partition("_v")[0] for name in directory.names("t", "p=a b")]
+
+    acid.sql("SET hive.compactor.initiator.on = false")
+    acid.sql("SET acidsql.compactor.layout = hive4")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string)")
+    acid.sql("INSERT INTO t VALUES (1, 'x', 'a b'), (2, 'x', 'a b'), (3, 'x', 'a b')")
+    acid.sql("UPDATE t SET v = 'new' WHERE id = 1")
+    acid.sql("DELETE FROM t WHERE id = 2")
+    before = all_rows()
+    assert len(directory.names("t", "p=a b")) == 4
+    assert compact("minor") == ["delete_delta_0000001_0000003", "delta_0000001_0000003"]
+    acid.sql("SET acidsql.compactor.layout = hive3")
+    assert compact("major") == ["base_0000003"]
+    assert rows(acid, "SELECT * FROM t") == [(1, "new", "a b"), (3, "x", "a b")]
+    assert [row.state for row in acid.sql("SHOW COMPACTIONS").collect()] == ["succeeded", "succeeded"]
+    assert check_table(directory.download(tmp_path / "copy", "t")) == 2
 
 
 def test_a_search_reads_less_and_finds_the_same(

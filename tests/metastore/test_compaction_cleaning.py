@@ -499,6 +499,27 @@ class TestTheHistory:
         assert states(session) == ["succeeded"] * 4
         assert [one.id for one in session.latest_compactions("default", "t")] == latest
 
+    def test_keeps_as_many_that_did_not_initiate_as_it_is_told(self, tables: Metastore, open_store: OpenStore) -> None:
+        session = open_store({"hive.compactor.history.retention.did.not.initiate": "4"})
+        for number in range(6):
+            session.mark_did_not_initiate(request(), f"why {number}")
+        session.purge_compaction_history()
+        kept = session.show_compactions(CompactionFilter())
+        assert [one.error for one in kept] == ["why 5", "why 4", "why 3", "why 2"]
+
+    def test_forgets_what_was_made_good_after_the_time_that_it_is_told(
+        self, tables: Metastore, open_store: OpenStore, clock: Clock
+    ) -> None:
+        session = open_store({"hive.compactor.history.retention.timeout": "10s"})
+        session.mark_failed(taken(session), "why")
+        session.mark_cleaned(compacted(session))
+        clock.pass_seconds(9)
+        session.purge_compaction_history()
+        assert states(session) == ["succeeded", "failed"]
+        clock.pass_seconds(2)
+        session.purge_compaction_history()
+        assert states(session) == ["succeeded"]
+
     def test_keeps_what_the_initiator_counts(self, tables: Metastore, open_store: OpenStore) -> None:
         session = open_store(
             {

@@ -6,12 +6,16 @@ Stands in for Hive 3.1, which runs nowhere near the tests; nothing of acidsql is
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyorc
 
 _BASE = re.compile(r"base_(\d{7,})")
-_DELTA = re.compile(r"(delete_delta|delta)_(\d{7,})_(\d{7,})_(\d{4,})")
+_DELTA = re.compile(r"(delete_delta|delta)_(\d{7,})_(\d{7,})(?:_(\d{4,}))?")
+"""One without a statement is a compactor's, and may hold what several write ids have written."""
+_COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
+"""``_metadata_acid`` of a base that a compactor made: any other is INSERT OVERWRITE's, of one write id."""
 _BUCKET = re.compile(r"bucket_(\d{5})")
 _ORIGINAL = re.compile(r"\d{6}_\d+(_copy_\d+)?")
 """A file without events: of an insert-only table, of LOAD DATA, of before a table was transactional."""
@@ -19,10 +23,25 @@ _UNION = re.compile(r"HIVE_UNION_SUBDIR_\d+")
 _FIELDS = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
 V1 = 1 << 29
 
+Identity = tuple[str, str, int, int, int]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Whose events a directory holds: of write ids from the first to the last, of a statement or of many."""
+
+    first: int
+    last: int
+    statement: int | None
+
+    @property
+    def is_compacted(self) -> bool:
+        return self.statement is None
+
 
 def check_table(root: Path, *, insert_only: bool = False) -> int:
     """Check every directory below a table or partition; the number of events seen."""
-    deleted: set[tuple[str, int, int, int]] = set()
+    deleted: set[Identity] = set()
     events = 0
     for directory in sorted(p for p in root.rglob("*") if p.is_dir()):
         if "=" in directory.name or _UNION.fullmatch(directory.name):
@@ -43,15 +62,25 @@ def check_table(root: Path, *, insert_only: bool = False) -> int:
             bucket = _BUCKET.fullmatch(file.name)
             assert bucket, f"{file.name} is no name that Hive 3.1 parses"
             is_delete = bool(delta and delta[1] == "delete_delta")
-            write_id = int(delta[2] if delta else base[1])  # type: ignore[index]
-            statement = int(delta[4]) if delta else 0
-            events += _check_file(file, int(bucket[1]), write_id, statement, is_delete, deleted)
+            events += _check_file(file, int(bucket[1]), _source(directory, base, delta), is_delete, deleted)
     return events
 
 
-def _check_file(
-    file: Path, writer: int, write_id: int, statement: int, is_delete: bool, deleted: set[tuple[str, int, int, int]]
-) -> int:
+def _source(directory: Path, base: re.Match[str] | None, delta: re.Match[str] | None) -> Source:
+    if delta:
+        first, last = int(delta[2]), int(delta[3])
+        assert first == last or delta[4] is None, f"{directory}: one statement writes under one write id"
+        assert first <= last
+        return Source(first, last, int(delta[4]) if delta[4] else None)
+    assert base
+    metadata = directory / "_metadata_acid"
+    if not metadata.exists():
+        return Source(int(base[1]), int(base[1]), 0)
+    assert metadata.read_bytes() == _COMPACTED
+    return Source(0, int(base[1]), None)
+
+
+def _check_file(file: Path, writer: int, source: Source, is_delete: bool, deleted: set[Identity]) -> int:
     with file.open("rb") as f:
         reader = pyorc.Reader(f, struct_repr=pyorc.StructRepr.TUPLE, column_indices=list(range(5)))
         names = list(pyorc.Reader(file.open("rb")).schema.fields)
@@ -63,19 +92,20 @@ def _check_file(
     assert len(set(keys)) == len(keys), f"{file} holds an identity twice"
     partition = str(file.parent.parent)
     for operation, original, bucket, row_id, current in rows:
-        assert current == write_id
+        assert source.first <= current <= source.last
         assert (bucket & 0x0FFF0000) >> 16 == writer, f"{file}: event of another writer"
         assert bucket & V1
         if is_delete:
             assert operation == 2
-            assert original <= write_id
-            identity = (partition, original, bucket, row_id)
+            assert original <= current
+            copied = file.parent.name if source.is_compacted else ""  # what it replaces may still be there
+            identity = (partition, copied, original, bucket, row_id)
             assert identity not in deleted, f"{identity} is deleted twice"
             deleted.add(identity)
         else:
             assert operation == 0
-            assert original == write_id
-            assert bucket & 0xFFF == statement
+            assert original == current
+            assert source.is_compacted or bucket & 0xFFF == source.statement
     return len(rows)
 
 

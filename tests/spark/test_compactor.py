@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,22 @@ from acidsql.errors import CompactionError, StorageError
 from acidsql.fs import LocalFileSystem
 from acidsql.session import AcidSession
 from tests.spark.answers import Rows, nothing_is_open, rows
+from tests.spark.hive_rules import check_table
 from tests.spark.hive_tables import GOLDEN, register_golden
 
 IDENTITY = "ROW__ID.writeId w, ROW__ID.bucketId b, ROW__ID.rowId r"
 
 
 @pytest.fixture(params=["hive3", "hive4"])
-def layout(request: pytest.FixtureRequest, acid: AcidSession) -> str:
+def layout(request: pytest.FixtureRequest, acid: AcidSession) -> Iterator[str]:
+    """Both layouts; what a test leaves in that of Hive 3 is looked at by Hive 3's rules."""
     acid.sql(f"SET acidsql.compactor.layout = {request.param}")
-    return str(request.param)
+    yield str(request.param)
+    if request.param == "hive3":
+        tables = [acid.metastore.get_table("default", name) for name in acid.metastore.list_tables("default")]
+        assert tables
+        for table in tables:
+            check_table(Path(table.location), insert_only=table.is_insert_only)
 
 
 @pytest.fixture
@@ -98,6 +106,7 @@ def test_in_the_layout_of_hive_3_two_deltas_cannot_appear_at_once_so_a_base_does
     clean(busy)
     assert names(warehouse / "t") == ["base_0000005"]
     assert all_of(busy) == before
+    assert check_table(warehouse / "t") == 4
 
 
 @pytest.mark.usefixtures("layout")
@@ -363,20 +372,49 @@ def _until(done: Any, seconds: float = 30) -> Iterator[None]:
         yield
 
 
+def compactor_jobs(acid: AcidSession) -> dict[int, tuple[str, int, int]]:
+    """Those of Spark's last twenty jobs that a compactor has described: how, how many tasks they had, and completed."""
+    context = acid.spark._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    jobs = context.statusStore().jobsList(None)  # the latest first
+    found = {}
+    for job in (jobs.apply(i) for i in range(min(20, jobs.size()))):
+        if "-compactor-" in job.description().toString():
+            found[job.jobId()] = (job.description().get(), job.numTasks(), job.numCompletedTasks())
+    return found
+
+
 def test_large_compactions_run_as_spark_tasks_of_this_python(
-    busy: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    monkeypatch.setattr(busy.spark.sparkContext, "pythonExec", "/bin/false")
-    busy.sql("CREATE TRANSACTIONAL TABLE big (id int, v string) CLUSTERED BY (id) INTO 2 BUCKETS")
-    busy.sql("INSERT INTO big SELECT id, 'x' FROM range(100)")
-    busy.sql("DELETE FROM big WHERE id < 10")
-    before = all_of(busy, "big")
-    busy.sql("SET acidsql.compactor.spark.size = 0")
-    compact(busy, "major", "big")
-    clean(busy)
-    assert all_of(busy, "big") == before
-    assert names(warehouse / "big") == ["base_0000002"]
+    monkeypatch.setattr(acid.spark.sparkContext, "pythonExec", "/bin/false")
+    acid.sql("CREATE TRANSACTIONAL TABLE big (id int, v string) CLUSTERED BY (id) INTO 2 BUCKETS")
+    acid.sql("INSERT INTO big SELECT id, 'x' FROM range(100)")
+    acid.sql("DELETE FROM big WHERE id < 10")
+    acid.sql("CREATE TRANSACTIONAL TABLE part (id int) PARTITIONED BY (p string) CLUSTERED BY (id) INTO 2 BUCKETS")
+    for _ in range(2):
+        acid.sql("INSERT INTO part SELECT id, 'a b' FROM range(20)")
+    before = all_of(acid, "big")
+    earlier = compactor_jobs(acid).keys()
+    acid.sql("SET acidsql.compactor.spark.size = 1gb")
+    compact(acid, "major", "big")
+    assert compactor_jobs(acid).keys() <= earlier
+    clean(acid)
+    acid.sql("DELETE FROM big WHERE id < 20")
+    acid.sql("SET acidsql.compactor.spark.size = 0")
+    compact(acid, "major", "big")
+    compact(acid, "major", "part PARTITION (p = 'a b')")
+    name = f"{socket.gethostname()}-compactor-default"
+    made = [job for id, job in sorted(compactor_jobs(acid).items()) if id not in earlier]
+    assert made == [(f"{name}.big", 2, 2), (f"{name}.part.p=a b", 2, 2)]
+    described = {row.tabname: row.hadoopjobid for row in acid.sql("SHOW COMPACTIONS").collect()}
+    assert described == {"big": f"{name}.big", "part": f"{name}.part.p=a b"}
+    assert acid.spark.sparkContext.getLocalProperty("spark.job.description") is None
+    clean(acid)
+    assert all_of(acid, "big") == [row for row in before if row[0] not in range(20)]
+    assert names(warehouse / "big") == ["base_0000003"]
+    assert check_table(warehouse / "big") == 80
 
 
 def test_the_status_tells_what_was_done(busy: AcidSession) -> None:

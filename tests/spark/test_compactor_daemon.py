@@ -49,7 +49,7 @@ class Daemons:
         (self.place / "go").touch()
 
     def until_begun(self) -> None:
-        until((self.place / "begun").exists)
+        until((self.place / "begun").exists, self.started[-1])
 
     def end(self) -> None:
         for one in self.started:
@@ -73,9 +73,10 @@ def due(acid: AcidSession) -> AcidSession:
     return acid
 
 
-def until(condition: Callable[[], object]) -> None:
-    """Wait until it is so; the test's own time limit is the only one."""
+def until(condition: Callable[[], object], alive: subprocess.Popen[str]) -> None:
+    """Wait until it is so, as long as a compactor lives; the test's own time limit is the only one."""
     while not condition():
+        assert alive.poll() is None, alive.communicate()[1]
         time.sleep(0.05)
 
 
@@ -95,7 +96,7 @@ def test_it_compacts_and_cleans_what_is_due_and_leaves_when_it_is_told_to(
     due: AcidSession, daemons: Daemons, warehouse: Path, number: int
 ) -> None:
     process = daemons.start()
-    until(lambda: compactions(due) == [("t", "succeeded")])
+    until(lambda: compactions(due) == [("t", "succeeded")], process)
     code, said = told(process, number)
     assert code == 0, said
     line = (
@@ -137,7 +138,7 @@ def test_a_second_signal_ends_it_at_once_and_the_next_one_on_the_host_takes_over
     assert code == 128 + signal.SIGTERM
     assert compactions(due) == [("t", "working")]
     follower = daemons.start()
-    until(lambda: compactions(due) == [("t", "succeeded")])
+    until(lambda: compactions(due) == [("t", "succeeded")], follower)
     code, said = told(follower, signal.SIGTERM)
     assert code == 0
     assert "is in the queue again: its worker" in said
@@ -150,7 +151,7 @@ def test_what_a_killed_one_of_another_host_was_at_is_done_after_the_worker_timeo
     daemons.until_begun()
     follower = daemons.start("hive.compactor.worker.timeout=1s")
     killed.kill()
-    until(lambda: compactions(due)[0][1] in ("ready for cleaning", "succeeded"))
+    until(lambda: compactions(due)[0][1] in ("ready for cleaning", "succeeded"), follower)
     code, said = told(follower, signal.SIGTERM)
     assert code == 0
     assert "1 compactions were not finished in time" in said
@@ -166,10 +167,10 @@ def test_one_that_begins_leaves_alone_what_a_living_one_of_the_host_is_at(due: A
     due.sql("CREATE TRANSACTIONAL TABLE u (id int)")
     for i in range(4):
         due.sql(f"INSERT INTO u VALUES ({i})")
-    until(lambda: ("u", "ready for cleaning") in compactions(due) or ("u", "succeeded") in compactions(due))
+    until(lambda: ("u", "ready for cleaning") in compactions(due) or ("u", "succeeded") in compactions(due), second)
     assert ("t", "working") in compactions(due)
     daemons.go_on()
-    until(lambda: {state for _, state in compactions(due)} <= {"ready for cleaning", "succeeded"})
+    until(lambda: {state for _, state in compactions(due)} <= {"ready for cleaning", "succeeded"}, first)
     assert len(compactions(due)) == 2
     assert told(first, signal.SIGTERM)[0] == 0
     code, said = told(second, signal.SIGTERM)

@@ -137,6 +137,7 @@ class Run:
         self.acid.sql("SET hive.compactor.initiator.on = false")
         self.acid.compactor.run_once()
         assert self._read(step.shape) == self.rows
+        self._check_files(step.shape)
         self.replaced |= set(self.versions)
 
     def _create_as(self, step: Step) -> None:

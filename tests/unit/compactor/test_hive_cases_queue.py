@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
@@ -105,24 +106,43 @@ class TestFailuresInARow:
         world.insert(1)
         world.insert(2)
         world.delete(1)
-        names, set_job_id = world.names(), type(world.store).set_job_id
+        names, rename = world.names(), LocalFileSystem.rename
+        seen: list[tuple[int, int]] = []
 
-        def fails(*args: object, **kwargs: object) -> None:
-            set_job_id(*args, **kwargs)  # type: ignore[arg-type]
-            raise StorageError("Will cause it to fail after it has made its directories")
+        def left_over() -> list[Path]:
+            return [p for p in world.path().iterdir() if p.name not in names]
 
-        for type_ in (MINOR, MAJOR):
+        for type_, count, is_done in [(MINOR, 2, False), (MINOR, 2, True), (MAJOR, 1, False), (MAJOR, 1, True)]:
+            calls: list[str] = []
+
+            def fails_the_last(
+                fs: LocalFileSystem,
+                source: str,
+                target: str,
+                calls: list[str] = calls,
+                count: int = count,
+                is_done: bool = is_done,
+            ) -> None:
+                calls.append(target)
+                if len(calls) < count or is_done:
+                    rename(fs, source, target)
+                if len(calls) == count:
+                    hidden = [p for p in left_over() if p.name[0] in "._"]
+                    seen.append((len(left_over()) - len(hidden), len(hidden)))
+                    raise StorageError("Will cause it to fail after it has made its directories")
+
             with monkeypatch.context() as patch:
-                patch.setattr(type(world.store), "set_job_id", fails)
+                patch.setattr(LocalFileSystem, "rename", fails_the_last)
                 assert world.compact(type_).state == "failed"
-            assert [p.name for p in world.path().iterdir() if p.name not in names] == []
+            assert left_over() == []
             assert world.store.show_locks() == []
             assert world.store.aborted_compactions() == []
+        assert seen == [(1, 1), (2, 1), (0, 1), (1, 1)], "directories at their places, and hidden ones"
         world.clean()
         assert (world.names(), world.content()) == (names, [2])
         assert world.compact(MINOR).state == "ready for cleaning"
         world.clean()
-        assert world.states() == ["succeeded", "failed", "failed"]
+        assert world.states() == ["succeeded", *["failed"] * 4]
         assert world.content() == [2]
 
 

@@ -1,0 +1,471 @@
+"""The cleaner beside DROP, RENAME and writers that were killed: it removes by path, and forgets for ever."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from acidsql.compactor.vacuum import TableCleaner
+from acidsql.errors import LockTimeout, NoSuchLock, StorageError, TableNotFound
+from acidsql.format.bucket import encode
+from acidsql.format.names import STAGING_PREFIX, DeltaName
+from acidsql.format.orc import write_inserts
+from acidsql.fs import LocalFileSystem
+from acidsql.metastore import waiting
+from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.model import (
+    CompactionRequest,
+    LockComponent,
+    LockRequest,
+    LockResponse,
+    LockState,
+    LockType,
+    Partition,
+    Table,
+    TxnType,
+)
+from tests.unit.compactor.world import FS, MAJOR, ROW_TYPE, World, values
+
+
+def cleaner(world: World, name: str = "t") -> TableCleaner:
+    return TableCleaner(world.context, world.store.get_table("default", name))
+
+
+def forget(world: World) -> None:
+    """What the store forgets of ended transactions when it has waited for long enough."""
+    for _ in range(2):
+        world.end(world.begin())
+        world.clock.pass_seconds(10)
+    world.store.clean_empty_aborted_txns()
+
+
+def exclusive(world: World, txn_id: int) -> LockResponse:
+    """The lock of DROP and RENAME."""
+    lock = LockComponent(LockType.EXCLUSIVE, "default", "t")
+    return world.store.lock(LockRequest((lock,), txn_id, "bob", "desk", "dropper"))
+
+
+@contextmanager
+def before_each_delete(does: Callable[[str], None]) -> Iterator[None]:
+    delete = LocalFileSystem.delete
+
+    def step(fs: LocalFileSystem, path: str) -> None:
+        does(path)
+        delete(fs, path)
+
+    with patch.object(LocalFileSystem, "delete", step):
+        yield
+
+
+# --- what is below the table, and not registered ---------------------------------------------------------------------
+
+
+def clean(world: World) -> None:
+    world.clean()
+
+
+def vacuum(world: World) -> None:
+    listed = cleaner(world).removable()
+    assert cleaner(world).remove() == listed
+
+
+BOTH = pytest.mark.parametrize("cleans", [clean, vacuum])
+
+
+def register(world: World, part: str) -> None:
+    world.store.add_partitions([Partition("default", "t", (part,), str(world.path(part=part)))])
+
+
+@BOTH
+def test_given_an_insert_killed_before_its_new_partition_was_registered_when_cleaned_then_its_rows_never_come_back(
+    world: World, cleans: Callable[[World], None]
+) -> None:
+    world.table("t", "9")
+    txn_id = world.begin()
+    write_id = world.write_id(txn_id, part="1")
+    directory = world.path(part="1") / str(DeltaName(write_id, write_id, 0))
+    write_inserts(FS, f"{directory}/bucket_00000", ROW_TYPE, values(666), write_id=write_id, bucket=encode(0))
+    world.store.abort_txns([txn_id])
+    world.insert(1, part="9")
+    cleans(world)
+    assert (directory.exists(), world.remembered()) == (False, set())
+    forget(world)
+    register(world, "1")
+    world.insert(2, part="1")
+    assert world.content(part="1") == [2]
+
+
+@BOTH
+def test_given_a_drop_partition_that_was_killed_when_the_partition_is_added_again_then_aborted_rows_stay_unseen(
+    world: World, cleans: Callable[[World], None]
+) -> None:
+    world.table("t", "1")
+    world.insert(1, part="1")
+    world.insert(666, part="1", end="abort")
+    world.store.drop_partitions("default", "t", ["p=1"])
+    cleans(world)
+    assert (world.names(part="1"), world.remembered()) == (["delta_0000001_0000001_0000"], set())
+    forget(world)
+    register(world, "1")
+    assert world.content(part="1") == [1]
+
+
+@BOTH
+def test_given_an_aborted_compaction_of_a_partition_that_was_dropped_when_cleaned_then_its_directory_goes(
+    world: World, cleans: Callable[[World], None]
+) -> None:
+    world.table("t", "1")
+    world.insert(1, part="1")
+    world.ask(part="1")
+    txn_id = begin_compaction(world)
+    made = world.path(part="1") / f"base_0000001_v{txn_id:07d}"
+    made.mkdir()
+    world.store.abort_txns([txn_id])
+    world.store.drop_partitions("default", "t", ["p=1"])
+    cleans(world)
+    assert (made.exists(), world.store.aborted_compactions()) == (False, [])
+
+
+def begin_compaction(world: World) -> int:
+    entry = world.store.find_next_compact("desk-9")
+    assert entry is not None
+    txn_id = world.begin(TxnType.COMPACTION)
+    world.store.update_compactor_state(entry.id, txn_id, 1, worker="desk-9")
+    return txn_id
+
+
+@BOTH
+def test_given_a_partition_elsewhere_when_it_was_compacted_there_then_what_is_at_its_usual_place_is_not_forgotten(
+    world: World, cleans: Callable[[World], None]
+) -> None:
+    world.table("t", "1")
+    world.insert(666, part="1", end="abort")
+    other = world.root / "w" / "elsewhere"
+    world.store.alter_partition(Partition("default", "t", ("1",), str(other)))
+    for number in (2, 3):
+        txn_id = world.begin()
+        write_id = world.write_id(txn_id, part="1")
+        path = f"{other}/{DeltaName(write_id, write_id, 0)}/bucket_00000"
+        write_inserts(FS, path, ROW_TYPE, values(number), write_id=write_id, bucket=encode(0))
+        world.end(txn_id)
+    world.compact(part="1")
+    cleans(world)
+    assert world.states() == ["succeeded"]
+    assert (world.names(part="1"), world.remembered()) == ([], set())
+
+
+# --- what the lock keeps away ----------------------------------------------------------------------------------------
+
+
+def compacted(world: World) -> None:
+    world.insert(1)
+    world.insert(2)
+    world.compact()
+
+
+def aborted(world: World) -> None:
+    world.insert(1, end="abort")
+    world.insert(2, end="abort")
+
+
+def aborted_compaction(world: World) -> None:
+    world.insert(1)
+    world.ask()
+    txn_id = begin_compaction(world)
+    for name in ("base_0000001", "delta_0000001_0000001"):
+        (world.path() / f"{name}_v{txn_id:07d}").mkdir()
+    world.store.abort_txns([txn_id])
+    world.store.revoke_timed_out_workers(0)
+
+
+def overwritten(world: World) -> None:
+    world.insert(1)
+    world.insert(2)
+    world.overwrite(3)
+
+
+def staged(world: World) -> None:
+    for number in (1, 2):
+        (world.path() / f"{STAGING_PREFIX}{number}").mkdir()
+        os.utime(world.path() / f"{STAGING_PREFIX}{number}", (0, 0))
+
+
+def sweep(world: World) -> None:
+    world.cleaner.sweep_staging()
+
+
+WORK = pytest.mark.parametrize(
+    ("prepare", "cleans"),
+    [
+        (compacted, clean),
+        (aborted, clean),
+        (aborted_compaction, clean),
+        (staged, sweep),
+        (compacted, vacuum),
+        (aborted, vacuum),
+        (aborted_compaction, vacuum),
+        (overwritten, vacuum),
+        (staged, vacuum),
+    ],
+)
+
+
+@WORK
+def test_while_files_are_removed_a_drop_waits_and_no_transaction_is_open(
+    world: World, prepare: Callable[[World], None], cleans: Callable[[World], None]
+) -> None:
+    world.table()
+    prepare(world)
+    dropper, seen = world.begin(), []
+    min_open = world.store.min_open_txn()
+    world.end(dropper)
+
+    def drop(path: str) -> None:
+        if not seen:
+            txn_id = world.begin()
+            seen.append((exclusive(world, txn_id), world.store.min_open_txn(), txn_id))
+
+    with before_each_delete(drop):
+        cleans(world)
+    [(response, oldest, txn_id)] = seen
+    assert response.state is LockState.WAITING
+    assert response.blocked_by is not None
+    held = response.blocked_by
+    assert (held.type, held.txn_id, held.table, held.user) == (LockType.SHARED_READ, 0, "t", "ann")
+    assert ("vacuum" if cleans is vacuum else "cleaner") in held.agent_info
+    assert oldest == txn_id > min_open
+    assert world.store.check_lock(response.lock_id).state is LockState.ACQUIRED
+    assert [one.txn_id for one in world.store.show_locks()] == [txn_id]
+
+
+@WORK
+def test_a_lock_that_was_lost_ends_the_removing(
+    world: World, prepare: Callable[[World], None], cleans: Callable[[World], None]
+) -> None:
+    world.table()
+    prepare(world)
+    removed: list[str] = []
+
+    def lose(path: str) -> None:
+        removed.append(path)
+        for one in world.store.show_locks():
+            world.store.unlock(one.lock_id)
+
+    before = world.remembered()
+    with before_each_delete(lose):
+        if cleans is vacuum:
+            with pytest.raises(NoSuchLock, match=r"lost its lock on default\.t") as caught:
+                cleaner(world).remove()
+            assert caught.value.hint is not None
+        else:
+            cleans(world)
+    assert len(removed) == 1
+    assert world.remembered() == before
+    assert "succeeded" not in world.states()
+    world.clock.pass_seconds(301)
+    with patch("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000):
+        vacuum(world)
+    assert cleaner(world).removable() == []
+    assert world.store.show_locks() == []
+
+
+@pytest.mark.parametrize("prepare", [compacted, aborted, aborted_compaction])
+def test_a_table_that_others_have_locked_is_left_for_the_next_round(
+    world: World, prepare: Callable[[World], None]
+) -> None:
+    world.table()
+    prepare(world)
+    world.table("u")
+    world.insert(1, name="u", end="abort")
+    staged(world)
+    before, entries = world.names(), world.entries()
+    dropper = world.begin()
+    assert exclusive(world, dropper).state is LockState.ACQUIRED
+    assert (world.clean(), world.names("u")) == (1, [])
+    assert world.cleaner.sweep_staging() == 0
+    assert (world.names(), world.entries()) == (before, entries)
+    assert [one.txn_id for one in world.store.show_locks()] == [dropper]
+    world.end(dropper)
+    assert world.clean() > 0
+    assert world.cleaner.sweep_staging() == 2
+    assert world.names() != before
+
+
+def test_only_the_partition_that_is_cleaned_is_locked(world: World) -> None:
+    world.table("t", "1", "2")
+    world.insert(1, part="1")
+    world.insert(2, part="1")
+    world.compact(part="1")
+    world.insert(3, part="2", end="abort")
+    locked: list[str | None] = []
+    with before_each_delete(lambda _: locked.extend(one.partition for one in world.store.show_locks())):
+        world.clean()
+    assert locked == ["p=1", "p=1", "p=2"]
+
+
+# --- who comes between the question and the lock ---------------------------------------------------------------------
+
+
+def made_anew(world: World) -> None:
+    """DROP, CREATE and INSERT by another session."""
+    world.store.drop_table("default", "t")
+    shutil.rmtree(world.path())
+    world.table()
+    world.insert(77)
+
+
+def renamed(world: World) -> Table:
+    """RENAME TO of a table whose files stay."""
+    table = world.store.get_table("default", "t")
+    made = replace(table, name="u")
+    world.store.rename_table("default", "t", made)
+    return made
+
+
+@contextmanager
+def before_the_lock(world: World, does: Callable[[], object]) -> Iterator[None]:
+    lock, done = EmbeddedMetastore.lock, []
+
+    def step(store: EmbeddedMetastore, request: LockRequest) -> LockResponse:
+        if not request.txn_id and not done:
+            done.append(1)
+            does()
+        return lock(store, request)
+
+    with patch.object(EmbeddedMetastore, "lock", step):
+        yield
+    assert done
+
+
+@pytest.mark.parametrize("prepare", [compacted, aborted, aborted_compaction])
+def test_a_table_that_was_made_anew_before_the_lock_keeps_its_rows(
+    world: World, prepare: Callable[[World], None]
+) -> None:
+    world.table()
+    prepare(world)
+    with before_the_lock(world, lambda: made_anew(world)):
+        world.clean()
+    assert (world.content(), world.store.show_locks()) == ([77], [])
+
+
+def test_a_compaction_of_a_table_that_was_renamed_before_the_lock_is_cleaned_under_the_new_name(world: World) -> None:
+    world.table()
+    world.insert(666, end="abort")
+    compacted(world)
+    with before_the_lock(world, lambda: renamed(world)):
+        world.clean()
+    assert (world.states(), len(world.names())) == (["ready for cleaning"], 3)
+    world.clean()
+    assert (world.states(), len(world.names())) == (["succeeded"], 1)
+    assert world.store.show_locks() == []
+
+
+def test_vacuum_of_a_table_that_was_renamed_meanwhile_removes_nothing(world: World) -> None:
+    """Of a name that the store does not know every write id counts as committed, those of aborted ones too."""
+    world.table()
+    world.insert(1)
+    world.insert(2)
+    world.overwrite(666, end="abort")
+    world.insert(4)
+    found, before = cleaner(world), world.names()
+    renamed(world)
+    with pytest.raises(TableNotFound):
+        found.remove()
+    assert (world.names(), world.store.show_locks()) == (before, [])
+
+
+def test_vacuum_waits_for_who_has_the_table_and_looks_at_it_again_then(world: World) -> None:
+    world.table()
+    overwritten(world)
+    found, dropper = cleaner(world), world.begin()
+    exclusive(world, dropper)
+
+    def drop(_: float) -> None:
+        made_anew(world)
+        world.end(dropper)
+
+    with patch.object(waiting.time, "sleep", drop):
+        assert found.remove() == []
+    assert (world.content(), world.store.show_locks()) == ([77], [])
+
+
+def test_vacuum_that_waits_too_long_names_who_has_the_table_and_leaves_the_queue(world: World) -> None:
+    world.table()
+    overwritten(world)
+    dropper, before = world.begin(), world.names()
+    exclusive(world, dropper)
+    world.settings.set("acidsql.lock.timeout", "0s")
+    with pytest.raises(LockTimeout, match=r"default\.t is locked EXCLUSIVE .*bob@desk \(dropper\)"):
+        cleaner(world).remove()
+    assert world.names() == before
+    assert [one.txn_id for one in world.store.show_locks()] == [dropper]
+
+
+# --- the lock is given back ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["lock", "unlock"])
+@pytest.mark.parametrize("after", [False, True], ids=["before the step", "after the step"])
+@BOTH
+def test_the_lock_is_given_back_though_the_store_was_away_for_a_moment(
+    world: World, monkeypatch: pytest.MonkeyPatch, step: str, after: bool, cleans: Callable[[World], None]
+) -> None:
+    world.table()
+    aborted(world)
+    original, failed = getattr(EmbeddedMetastore, step), []
+
+    def fails_once(*args: object) -> object:
+        if failed:
+            return original(*args)
+        failed.append(step)
+        if after:
+            original(*args)
+        raise StorageError("away")
+
+    monkeypatch.setattr(EmbeddedMetastore, step, fails_once)
+    if step == "lock" and cleans is vacuum:
+        with pytest.raises(StorageError, match="away"):
+            cleaner(world).remove()
+    else:
+        world.clean() if cleans is clean else cleaner(world).remove()
+    assert failed
+    assert world.store.show_locks() == []
+
+
+def test_a_lock_that_cannot_be_given_back_is_told_of_and_times_out(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.table()
+    aborted(world)
+    with patch.object(EmbeddedMetastore, "unlock", side_effect=StorageError("away")):
+        world.clean()
+    assert "the cleaner's lock on default.t stays until it times out: away" in caplog.text
+    assert world.names() == []
+    world.clock.pass_seconds(301)
+    world.store.time_out_txns()
+    assert world.store.show_locks() == []
+
+
+def test_a_request_for_a_compaction_is_not_refused_by_the_lock(world: World, tmp_path: Path) -> None:
+    """The cleaner's lock is that of a reader: writers and workers go on beside it."""
+    world.table()
+    compacted(world)
+    done: list[object] = []
+
+    def work(_: str) -> None:
+        if not done:
+            world.insert(3)
+            world.delete(3)
+            done.append(world.store.compact(CompactionRequest("default", "t", None, MAJOR, "ann", "desk")))
+
+    with before_each_delete(work):
+        world.clean()
+    assert done
+    assert (world.states()[-1], world.content()) == ("succeeded", [1, 2])
