@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
@@ -104,9 +104,9 @@ class TableCleaner(Cleaner):
                 raise
             except AcidError as e:
                 self._retry_later(entry, e.message)
-        for component in self._own(metastore.aborted_components()):
+        for component in metastore.aborted_components(table=self._table.full_name):
             self._clean_aborted(component, min_open, lock)
-        for component in self._own(metastore.aborted_compactions()):
+        for component in metastore.aborted_compactions(table=self._table.full_name):
             self._clean_aborted_compaction(component, min_open, lock)
         for location in self._all_locations(self._table):
             self._sweep(location, self._oldest_staging, lock)
@@ -124,9 +124,9 @@ class TableCleaner(Cleaner):
         found = {path for _, paths in self._unlisted(ready) for path in paths}
         for entry in ready:
             found.update(self._replaced(entry, min_open))
-        for component in self._own(metastore.aborted_components()):
+        for component in metastore.aborted_components(table=self._table.full_name):
             found.update(self._aborted(component, min_open))
-        for component in self._own(metastore.aborted_compactions()):
+        for component in metastore.aborted_compactions(table=self._table.full_name):
             found.update(self._unseen(component, min_open))
         for location in self._all_locations(self._table):
             found.update(self._stale_staging(location, self._oldest_staging))
@@ -242,10 +242,6 @@ class TableCleaner(Cleaner):
             return True
         written = [newest_below(place.files, entry) for entry in place.files.list(path)]
         return bool(written) and max(written) <= (time.time() - self._retain_ms / 1000) * 1e9
-
-    def _own(self, components: Iterable[AbortedComponent]) -> Iterator[AbortedComponent]:
-        place = (self._table.database, self._table.name)
-        return (one for one in components if (one.database, one.table) == place)
 
     def _replaced(self, entry: CompactionInfo, min_open: int) -> Iterator[str]:
         txns, write_ids = self._seen(self._table, min_open)

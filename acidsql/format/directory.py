@@ -282,10 +282,11 @@ class _Selection:
         return base.name.visibility_txn > 0 or data_format(self._fs, base.path) == "compacted"
 
     def _too_old(self, oldest: _Base | _Delta) -> SnapshotTooOld:
+        what = "base" if isinstance(oldest, _Base) else "delta"
         open_ids = ", ".join(map(str, self._write_ids.open_ids)) or "none"
         return SnapshotTooOld(
             f"Not enough history for {self._path}: the snapshot sees write ids up to {self._write_ids.high_watermark} "
-            f"(open: {open_ids}), but the oldest that is left is {oldest.path}",
+            f"(open: {open_ids}), but the oldest {what} is {oldest.path}",
             hint="Run the statement again on a new snapshot.",
         )
 

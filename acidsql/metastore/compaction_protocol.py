@@ -222,12 +222,15 @@ class Compactions(Protocol):
         """
         ...
 
-    def aborted_components(self, *, threshold: int = 0, age_ms: int | None = None) -> list[AbortedComponent]:
+    def aborted_components(
+        self, *, threshold: int = 0, age_ms: int | None = None, table: str | None = None
+    ) -> list[AbortedComponent]:
         """Where aborted transactions may have left files, by table and partition, the oldest first.
 
         Args:
             threshold: Only places with more aborted transactions than this,
             age_ms: or with one that began longer ago than this; None for no matter.
+            table: Only those of this ``database.table``, and then all; otherwise ``hive.compactor.fetch.size`` at most.
         """
         ...
 
@@ -235,7 +238,7 @@ class Compactions(Protocol):
         """Drop components of aborted transactions whose files are gone (rule 5)."""
         ...
 
-    def aborted_compactions(self) -> list[AbortedComponent]:
+    def aborted_compactions(self, *, table: str | None = None) -> list[AbortedComponent]:
         """Where aborted compactions may have left directories, which carry the ids of their transactions.
 
         :meth:`~acidsql.metastore.protocol.Transactions.forget_txn_components` drops one when they are gone.

@@ -10,7 +10,7 @@ import pytest
 
 from acidsql.errors import MetastoreError, TransactionAborted
 from acidsql.metastore.heartbeat import Heartbeats
-from acidsql.metastore.model import TxnState
+from acidsql.metastore.model import LockComponent, LockRequest, LockType, TxnState
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import begin, table, write
 
@@ -25,6 +25,7 @@ class Watched:
         self.store = store
         self._called = threading.Condition()
         self.beats: list[list[int]] = []
+        self.locks_kept: list[int] = []
         self.failures = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -38,6 +39,12 @@ class Watched:
                 self.failures -= 1
                 raise MetastoreError("the disk is gone")
         return self.store.heartbeat_txns(txn_ids)
+
+    def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
+        with self._called:
+            self.locks_kept.append(lock_id)
+            self._called.notify_all()
+        self.store.heartbeat(txn_id=txn_id, lock_id=lock_id)
 
     def commit_txn(self, txn_id: int) -> None:
         self.store.commit_txn(txn_id)
@@ -69,6 +76,30 @@ def heartbeats(watched: Watched) -> Iterator[Heartbeats]:
 
 def open_ids(store: Metastore) -> list[int]:
     return [t.id for t in store.show_txns() if t.state is TxnState.OPEN]
+
+
+def reading() -> LockRequest:
+    return LockRequest((LockComponent(LockType.SHARED_READ, "default", "t"),), 0, "ann", "desk")
+
+
+class TestALockOfNoTransaction:
+    def test_is_kept_alive_until_it_is_let_go_and_one_that_was_lost_stops_nothing(
+        self, watched: Watched, heartbeats: Heartbeats
+    ) -> None:
+        lost, held = (watched.store.lock(reading()).lock_id for _ in range(2))
+        for lock_id in (lost, held):
+            heartbeats.hold_lock(lock_id)
+        watched.store.unlock(lost)
+        watched.wait(lambda: watched.locks_kept.count(held) > 1)
+        assert lost in watched.locks_kept
+        heartbeats.let_lock_go(held)
+        heartbeats.let_lock_go(lost)
+        txn_id = begin(watched.store)
+        with heartbeats.keep_alive(txn_id):
+            watched.wait_for_beats(1)
+            kept = len(watched.locks_kept)
+            watched.wait_for_beats(2)
+        assert len(watched.locks_kept) == kept
 
 
 class TestAStatement:

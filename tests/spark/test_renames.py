@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from acidsql.commands.moves import PREFIX
-from acidsql.errors import AcidError, AlreadyExists, LockTimeout, TableNotFound, TransactionError
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, LockTimeout, TableNotFound, TransactionError
 from acidsql.fs.local import LocalFileSystem
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from acidsql.session import AcidSession
@@ -344,6 +345,35 @@ def test_the_place_of_a_partitioned_table_is_that_of_new_partitions(
     assert {f.split("/delta")[0] for f in tree(tmp_path / "later")} == {"p=9/q=x"}
     shop.sql(f"ALTER TABLE part SET LOCATION '{warehouse}/part'")
     assert rows(shop, "SELECT count(*) FROM part") == [(5,)]
+
+
+def test_what_aborted_writers_have_left_must_go_first_or_it_would_come_back(
+    shop: AcidSession, warehouse: Path, tmp_path: Path
+) -> None:
+    """The cleaner looks at the new place, and forgets what it does not find there."""
+    for name, partition in (("emp", None), ("part", "p=1/q=x")):
+        [txn_id] = shop.metastore.open_txns(user="ann", host="desk")
+        lock = LockComponent(LockType.SHARED_READ, "default", name, partition, Operation.INSERT)
+        shop.metastore.lock(LockRequest((lock,), txn_id, "ann", "desk"))
+        write_id = shop.metastore.allocate_table_write_id(txn_id, "default", name)
+        delta = warehouse / name / (partition or "") / f"delta_{write_id:07d}_{write_id:07d}_0000"
+        committed = next((warehouse / name / (partition or "")).glob("delta_*"))
+        shutil.copytree(committed, delta)
+        shop.metastore.abort_txns([txn_id])
+    for text in ("emp", "part", "part PARTITION (p = 1, q = 'x')"):
+        with pytest.raises(AnalysisError, match="Aborted transactions have left files of default") as caught:
+            shop.sql(f"ALTER TABLE {text} SET LOCATION '{tmp_path}/other'")
+        assert caught.value.column == len("ALTER TABLE ") + 1
+        assert "VACUUM" in (caught.value.hint or "")
+    assert not (tmp_path / "other").exists()
+    assert shop.metastore.show_locks() == []
+    shop.sql(f"ALTER TABLE part PARTITION (p = 2, q = 'x') SET LOCATION '{tmp_path}/p2'")
+    for name in ("emp", "part"):
+        shop.sql(f"VACUUM {name}")
+    for place in (tmp_path / "other", warehouse / "emp"):
+        shop.sql(f"ALTER TABLE emp SET LOCATION '{place}'")
+    shop.sql(f"ALTER TABLE part PARTITION (p = 1, q = 'x') SET LOCATION '{tmp_path}/p1'")
+    assert rows(shop, "SELECT * FROM emp") == [(1, "Ann"), (2, "Bob")]
 
 
 def test_places_that_are_not_free_are_refused(shop: AcidSession, warehouse: Path, tmp_path: Path) -> None:

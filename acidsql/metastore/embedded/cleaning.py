@@ -153,9 +153,9 @@ def mark_cleaned(db: Connection, id: int, *, keep_aborted: bool, now: int) -> No
 
 
 def aborted_components(
-    db: Connection, *, threshold: int, started_before: int | None, limit: int
+    db: Connection, *, threshold: int, started_before: int | None, limit: int, table: str | None = None
 ) -> list[AbortedComponent]:
-    """Places with more aborted transactions than the threshold, or with an old one; the oldest first."""
+    """Places with more aborted transactions than the threshold, or with an old one; the oldest first. Of a table all."""
     is_due = func.count(distinct(_C.TC_TXNID)) > threshold
     if started_before is not None:
         is_due = or_(is_due, func.min(_T.TXN_STARTED) < started_before)
@@ -166,21 +166,29 @@ def aborted_components(
         .group_by(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION)
         .having(is_due)
         .order_by(func.min(_C.TC_TXNID))
-        .limit(limit)
     )
-    return [_component(db, *place, is_compaction=False) for place in db.execute(places).all()]
+    found = db.execute(_limited(places, limit, table)).all()
+    return [_component(db, *place, is_compaction=False) for place in found]
 
 
-def aborted_compactions(db: Connection, limit: int) -> list[AbortedComponent]:
+def aborted_compactions(db: Connection, limit: int, *, table: str | None = None) -> list[AbortedComponent]:
     """The same of compactors' transactions."""
     places = (
         select(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION)
         .where(_OF_ABORTED, _C.TC_OPERATION_TYPE == COMPACTS)
         .group_by(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION)
         .order_by(func.min(_C.TC_TXNID))
-        .limit(limit)
     )
-    return [_component(db, *place, is_compaction=True) for place in db.execute(places).all()]
+    found = db.execute(_limited(places, limit, table)).all()
+    return [_component(db, *place, is_compaction=True) for place in found]
+
+
+def _limited(places: Select[Any], limit: int, table: str | None) -> Select[Any]:
+    """The first places, or all of one ``database.table``."""
+    if table is None:
+        return places.limit(limit)
+    database, _, name = table.partition(".")
+    return places.where(_C.TC_DATABASE == database, _C.TC_TABLE == name)
 
 
 def _component(

@@ -141,19 +141,21 @@ class EmbeddedCompactions:
         with self._store.write() as db:
             cleaning.mark_cleaned(db, id, keep_aborted=keep_aborted, now=self._now())
 
-    def aborted_components(self, *, threshold: int = 0, age_ms: int | None = None) -> list[AbortedComponent]:
+    def aborted_components(
+        self, *, threshold: int = 0, age_ms: int | None = None, table: str | None = None
+    ) -> list[AbortedComponent]:
         before = None if age_ms is None else self._now() - age_ms
         limit = self._settings.value(FETCH_SIZE)
         with self._store.read() as db:
-            return cleaning.aborted_components(db, threshold=threshold, started_before=before, limit=limit)
+            return cleaning.aborted_components(db, threshold=threshold, started_before=before, limit=limit, table=table)
 
     def forget_aborted(self, database: str, table: str, partition: str | None, write_ids: Collection[int]) -> None:
         with self._store.write() as db:
             cleaning.forget_aborted(db, database, table, partition, write_ids)
 
-    def aborted_compactions(self) -> list[AbortedComponent]:
+    def aborted_compactions(self, *, table: str | None = None) -> list[AbortedComponent]:
         with self._store.read() as db:
-            return cleaning.aborted_compactions(db, self._settings.value(FETCH_SIZE))
+            return cleaning.aborted_compactions(db, self._settings.value(FETCH_SIZE), table=table)
 
     # --- housekeeping ------------------------------------------------------------------------------------------------
 

@@ -187,13 +187,15 @@ class HiveCompactions(HiveClient):
     def set_cleaner_retry(self, id: int, *, retry_at_ms: int, message: str) -> None:
         raise _own_service("cleaner removes what is obsolete")
 
-    def aborted_components(self, *, threshold: int = 0, age_ms: int | None = None) -> list[AbortedComponent]:
+    def aborted_components(
+        self, *, threshold: int = 0, age_ms: int | None = None, table: str | None = None
+    ) -> list[AbortedComponent]:
         raise _own_service("cleaner removes what was aborted")
 
     def forget_aborted(self, database: str, table: str, partition: str | None, write_ids: Collection[int]) -> None:
         raise _own_service("cleaner removes what was aborted")
 
-    def aborted_compactions(self) -> list[AbortedComponent]:
+    def aborted_compactions(self, *, table: str | None = None) -> list[AbortedComponent]:
         raise _own_service("cleaner removes what was aborted")
 
     def purge_compaction_history(self) -> None:

@@ -25,6 +25,7 @@ METASTORE_STEPS = (
     "list_partitions",
     "open_txns",
     "lock",
+    "unlock",
     "get_valid_txns",
     "get_valid_write_ids",
     "heartbeat",
@@ -138,6 +139,7 @@ def test_an_error_at_any_step_costs_no_row_and_the_next_round_mends_it(
         was_compacting = injector.fired is not None
         with injector.on():
             world.clean()
+        assert [lock for lock in world.store.show_locks() if not lock.txn_id] == [], injector.fired
         if not was_compacting:
             trial.check(expected, injector.fired)
             trial.recover()
