@@ -320,11 +320,17 @@ class TestWhatWasAborted:
         assert places(threshold=2, age_ms=9_000) == ["p"]
         assert places(threshold=2, age_ms=10_000) == []
 
-    def test_is_told_up_to_the_number_of_one_round(self, tables: Metastore, open_store: OpenStore) -> None:
+    def test_is_told_up_to_the_number_of_one_round_and_of_one_table_all(
+        self, tables: Metastore, open_store: OpenStore
+    ) -> None:
         aborted(tables, "default.p/p=2")
         aborted(tables, "default.p/p=1")
-        [found] = open_store({"hive.compactor.fetch.size": "1"}).aborted_components()
+        aborted(tables, "default.t")
+        one = open_store({"hive.compactor.fetch.size": "1"})
+        [found] = one.aborted_components()
         assert found.partition == "p=2"
+        assert [found.partition for found in one.aborted_components(table="default.p")] == ["p=2", "p=1"]
+        assert one.aborted_components(table="default.nope") == []
 
     def test_is_forgotten_by_its_write_ids(self, tables: Metastore, clock: Clock) -> None:
         txns = [aborted(tables, place) for place in ("default.p/p=1", "default.p/p=1", "default.p/p=2")]

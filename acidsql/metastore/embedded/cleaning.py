@@ -155,7 +155,7 @@ def mark_cleaned(db: Connection, id: int, *, keep_aborted: bool, now: int) -> No
 def aborted_components(
     db: Connection, *, threshold: int, started_before: int | None, limit: int, table: str | None = None
 ) -> list[AbortedComponent]:
-    """Places with more aborted transactions than the threshold, or with an old one; the oldest first. Of a table all."""
+    """Places with more aborted transactions than the threshold, or an old one; the oldest first. Of a table all."""
     is_due = func.count(distinct(_C.TC_TXNID)) > threshold
     if started_before is not None:
         is_due = or_(is_due, func.min(_T.TXN_STARTED) < started_before)
