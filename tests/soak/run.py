@@ -42,6 +42,7 @@ DEAD_AFTER = 20
 """Seconds without a heartbeat after which a transaction is aborted."""
 SETTINGS = {
     "hive.txn.timeout": f"{DEAD_AFTER}s",
+    "hive.timedout.txn.reaper.start": "0s",
     "hive.timedout.txn.reaper.interval": "1s",
     "hive.compactor.check.interval": "1s",
     "hive.compactor.cleaner.run.interval": "1s",

@@ -20,6 +20,7 @@ BUSY = (
     "hive.compactor.check.interval=200ms",
     "hive.compactor.cleaner.run.interval=200ms",
     "hive.compactor.worker.sleep.time=100ms",
+    "hive.timedout.txn.reaper.start=0s",
     "hive.timedout.txn.reaper.interval=200ms",
     "hive.compactor.delta.num.threshold=2",
 )
