@@ -39,8 +39,12 @@ class Source:
         return self.statement is None
 
 
-def check_table(root: Path, *, insert_only: bool = False) -> int:
-    """Check every directory below a table or partition; the number of events seen."""
+def check_table(root: Path, *, insert_only: bool = False, rebalanced: bool = False) -> int:
+    """Check every directory below a table or partition; the number of events seen.
+
+    A base of INSERT OVERWRITE holds rows of its own write id. That of a rebalance, which has one of its own, too, holds
+    older rows: only where the table was ``rebalanced``.
+    """
     deleted: set[Identity] = set()
     events = 0
     for directory in sorted(p for p in root.rglob("*") if p.is_dir()):
@@ -62,11 +66,11 @@ def check_table(root: Path, *, insert_only: bool = False) -> int:
             bucket = _BUCKET.fullmatch(file.name)
             assert bucket, f"{file.name} is no name that Hive 3.1 parses"
             is_delete = bool(delta and delta[1] == "delete_delta")
-            events += _check_file(file, int(bucket[1]), _source(directory, base, delta), is_delete, deleted)
+            events += _check_file(file, int(bucket[1]), _source(directory, base, delta, rebalanced), is_delete, deleted)
     return events
 
 
-def _source(directory: Path, base: re.Match[str] | None, delta: re.Match[str] | None) -> Source:
+def _source(directory: Path, base: re.Match[str] | None, delta: re.Match[str] | None, rebalanced: bool) -> Source:
     if delta:
         first, last = int(delta[2]), int(delta[3])
         assert first == last or delta[4] is None, f"{directory}: one statement writes under one write id"
@@ -75,7 +79,7 @@ def _source(directory: Path, base: re.Match[str] | None, delta: re.Match[str] | 
     assert base
     metadata = directory / "_metadata_acid"
     if not metadata.exists():
-        return Source(int(base[1]), int(base[1]), 0)
+        return Source(0, int(base[1]), None) if rebalanced else Source(int(base[1]), int(base[1]), 0)
     assert metadata.read_bytes() == _COMPACTED
     return Source(0, int(base[1]), None)
 

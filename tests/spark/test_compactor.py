@@ -30,8 +30,9 @@ def layout(request: pytest.FixtureRequest, acid: AcidSession) -> Iterator[str]:
     if request.param == "hive3":
         tables = [acid.metastore.get_table("default", name) for name in acid.metastore.list_tables("default")]
         assert tables
+        rebalanced = "REBALANCE" in {type for type, _ in states(acid)}
         for table in tables:
-            check_table(Path(table.location), insert_only=table.is_insert_only)
+            check_table(Path(table.location), insert_only=table.is_insert_only, rebalanced=rebalanced)
 
 
 @pytest.fixture
