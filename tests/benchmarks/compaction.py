@@ -14,6 +14,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -47,6 +48,19 @@ def run_one(harness: Any, engine: Any, rows: int, reps: int, out: Path) -> None:
             self.step("clean", [lambda: e.clean("t")])
             spark.stop()
 
+        def cpu(self) -> float:
+            """CPU seconds of this process, the JVM, and Spark's Python workers below it, ended ones included."""
+            below = {self.pid}
+            ticks = 0
+            stats = {
+                pid: _stat(pid) for pid in sorted(int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit())
+            }
+            for pid, fields in stats.items():
+                if fields and (pid in below or int(fields[1]) in below):
+                    below.add(pid)
+                    ticks += sum(int(field) for field in fields[11:15])
+            return ticks / os.sysconf("SC_CLK_TCK") + time.process_time()
+
         @staticmethod
         def memory(_: object) -> dict[str, int]:
             """The greatest memory of this process and of one that it started, so far."""
@@ -56,6 +70,14 @@ def run_one(harness: Any, engine: Any, rows: int, reps: int, out: Path) -> None:
             return {"python_mb": own, "children_mb": below}
 
     Compaction(engine, rows, str(out), reps).run()
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of ``/proc/<pid>/stat`` from the state on; none where the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    except OSError:
+        return []
 
 
 def report(lines: Sequence[dict[str, Any]]) -> str:
