@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.commands.moves import finish_moves
-from acidsql.commands.places import at
+from acidsql.commands.ddl.rename_journal import finish_moves
+from acidsql.commands.error_location import with_location
 from acidsql.compactor import Compactor
 from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, TableNotFound
 from acidsql.metastore.heartbeat import Heartbeats
@@ -74,7 +74,7 @@ class Environment:
         if table is not None and table.is_transactional:
             return table
         if table is not None and table.is_view:
-            raise at(name.span, AnalysisError("You cannot update or delete records in a view", code=10402))
+            raise with_location(name.span, AnalysisError("You cannot update or delete records in a view", code=10402))
         if table is not None or self.known_to_spark(name):
             error: TableNotFound | NotTransactional = NotTransactional(
                 f"Attempt to do update or delete on table {name.table} that is not transactional",
@@ -82,7 +82,7 @@ class Environment:
             )
         else:
             error = TableNotFound(f"Table not found {self.database_of(name)}.{name.table.lower()}")
-        raise at(name.span, error)
+        raise with_location(name.span, error)
 
     def changeable_table(self, name: TableName) -> Table:
         """The full-ACID table whose rows a statement changes.
@@ -94,7 +94,7 @@ class Environment:
         table = self.get_table(name)
         if table.is_insert_only:
             problem = f"Attempt to do update or delete on table {name.table} that is insert-only transactional"
-            raise at(name.span, NotTransactional(problem, code=10414))
+            raise with_location(name.span, NotTransactional(problem, code=10414))
         return table
 
     def refuse_view(self, name: TableName) -> None:
@@ -102,7 +102,7 @@ class Environment:
         table = self.registered(name)
         if table is not None and table.is_view:
             error = AnalysisError("A view cannot be used as target table for LOAD or INSERT", code=10090)
-            raise at(name.span, error)
+            raise with_location(name.span, error)
 
     def known_to_spark(self, name: TableName) -> bool:
         """Whether Spark itself has a table or view of that name."""

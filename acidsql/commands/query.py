@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.binding import Snapshot, bind, find_sources
 from acidsql.commands.environment import Environment
-from acidsql.commands.places import at
+from acidsql.commands.error_location import with_location
+from acidsql.commands.resolve.binding import Snapshot, bind, find_sources
 from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import TxnType
 from acidsql.plan.scan import snapshot_frame
@@ -112,7 +112,7 @@ def table_frame(env: Environment, name: TableName, version: int | None = None) -
             env.get_table(name)
         if version is not None:
             problem = f"{name.table} is not an ACID table: it has no versions that are write ids"
-            raise at(name.span, UnsupportedError(problem))
+            raise with_location(name.span, UnsupportedError(problem))
         text = f"SELECT * FROM {name.span.text}"
         return with_sources(env, Span(text, 0, len(text)), {})
     with pinned(env) as pin:

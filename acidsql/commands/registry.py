@@ -7,38 +7,44 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands import (
-    abort,
+from acidsql.commands import query
+from acidsql.commands.ddl import (
     alter,
     alter_columns,
     alter_constraints,
-    analyze,
-    compaction,
     create,
-    describe,
-    detail,
     exchange,
-    explain,
-    history,
+    partitions,
+    renames,
+    views,
+)
+from acidsql.commands.dml import (
     insert,
     load,
     merge,
     multi_insert,
-    optimize,
-    partitions,
-    query,
-    renames,
-    session_state,
+    truncate,
+    update,
+)
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect import (
+    describe,
+    detail,
+    explain,
+    history,
     show,
     show_compactions,
     show_create,
-    truncate,
-    update,
-    vacuum,
-    views,
 )
-from acidsql.commands.environment import Environment
-from acidsql.commands.places import at
+from acidsql.commands.maintenance import (
+    analyze,
+    compaction,
+    optimize,
+    vacuum,
+)
+from acidsql.commands.session import use_and_set
+from acidsql.commands.transaction import abort
 from acidsql.errors import UnsupportedError
 from acidsql.sql import statements as s
 
@@ -52,9 +58,9 @@ def passthrough(env: Environment, statement: s.Passthrough, parameters: Mapping[
             continue
         if statement.later is not None:
             message = f"{statement.later.text} comes in a later version"
-            raise at(statement.later.span, UnsupportedError(message, hint=f"{name.table} is an ACID table."))
+            raise with_location(statement.later.span, UnsupportedError(message, hint=f"{name.table} is an ACID table."))
         message = f"This statement is not carried out on ACID tables by this version: {name.table} is one"
-        raise at(name.span, UnsupportedError(message))
+        raise with_location(name.span, UnsupportedError(message))
     return env.sql(statement.span.text, parameters)
 
 
@@ -95,8 +101,8 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.Optimize: optimize.optimize,
     s.Vacuum: vacuum.vacuum,
     s.Analyze: analyze.analyze,
-    s.Use: session_state.use,
-    s.Set: session_state.set_value,
+    s.Use: use_and_set.use,
+    s.Set: use_and_set.set_value,
     s.ShowDatabases: show.show_databases,
     s.ShowTables: show.show_tables,
     s.ShowViews: show.show_views,

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.commands import compaction
+from acidsql.commands.maintenance import compaction
 from acidsql.errors import (
     AcidError,
     AnalysisError,

@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from acidsql.commands.columns import columns_of
+from acidsql.commands.dml.columns import columns_of
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Table
 from acidsql.session import AcidSession

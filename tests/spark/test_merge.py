@@ -338,7 +338,7 @@ def test_a_partitioned_target(sales: AcidSession, warehouse: Path) -> None:
 
 
 def test_keys_of_the_source_leave_partitions_out(sales: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidsql.commands import merge_run
+    from acidsql.commands.dml import merge_run
 
     seen: list[int] = []
     original = merge_run.snapshot_frame

@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from acidsql.commands.moves import PREFIX
+from acidsql.commands.ddl.rename_journal import PREFIX
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, LockTimeout, TableNotFound, TransactionError
 from acidsql.fs.local import LocalFileSystem
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from acidsql.commands.truncate import TruncateCommand
+from acidsql.commands.dml.truncate import TruncateCommand
 from acidsql.errors import AcidError, LockTimeout
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from acidsql.session import AcidSession

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acidsql.commands.moves import PREFIX, Move, finish_moves, moves_of
+from acidsql.commands.ddl.rename_journal import PREFIX, Move, finish_moves, moves_of
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidsql.commands.type_changes import Verdict, judge, kinds_fit
+from acidsql.commands.ddl.type_changes import Verdict, judge, kinds_fit
 from acidsql.types import Char, Decimal, HiveType, Primitive, Varchar, parse_type
 
 NUMBERS = ["tinyint", "smallint", "int", "bigint", "decimal(38,0)", "float", "double"]

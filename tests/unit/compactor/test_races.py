@@ -12,9 +12,9 @@ from unittest.mock import patch
 import pyorc
 import pytest
 
-from acidsql.commands.binding import Snapshot as Seen
 from acidsql.commands.environment import Environment
-from acidsql.commands.transaction import write_transaction
+from acidsql.commands.resolve.binding import Snapshot as Seen
+from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.compaction import Compaction
 from acidsql.compactor.worker import Worker
 from acidsql.errors import AcidError, SnapshotTooOld, TransactionError

@@ -1,0 +1,1 @@
+"""Statements that define databases, tables, views, columns and partitions."""

@@ -1,0 +1,374 @@
+"""ALTER TABLE: the columns of an ACID table.
+
+Files are not written anew, and a column is found in them by its position. So columns are renamed, retyped, and added at
+the end; none changes its place, and none goes: what is added later would show its values.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, alter_table
+from acidsql.commands.ddl.alter_constraints import with_check
+from acidsql.commands.ddl.partitions import one_partition
+from acidsql.commands.ddl.type_changes import Verdict, judge, kinds_fit
+from acidsql.commands.dml.columns import check_names, declared_columns
+from acidsql.commands.dml.constraints import (
+    INVALID_COLUMN,
+    check_condition,
+    check_constraint_names,
+    check_default,
+    with_declared,
+)
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.transaction.write_transaction import WriteTransaction
+from acidsql.errors import AcidError, AnalysisError, UnsupportedError
+from acidsql.metastore.model import Column, Constraint, ConstraintKind, LockType, Table
+from acidsql.plan.scan import snapshot_frame
+from acidsql.plan.text import quote
+from acidsql.settings import DISALLOW_TYPE_CHANGES
+from acidsql.sql.statements import (
+    AddColumns,
+    ChangeColumn,
+    ColumnDef,
+    DropColumns,
+    Name,
+    ReplaceColumns,
+    Span,
+    TableName,
+)
+from acidsql.sql.tokens import tokenize
+from acidsql.types import HiveType, parse_type, to_hive
+
+CANNOT_REORDER = 10311
+CANNOT_CHANGE_TYPE = 10312
+CANNOT_DROP = 10313
+REPLACE_UNSUPPORTED_TYPE = 10314
+NO_CASCADE_OF_PARTITION = 10300
+NO_CASCADE_WITHOUT_PARTITIONS = 10410
+
+logger = logging.getLogger(__name__)
+
+
+def add_columns(env: Environment, statement: AddColumns, parameters: Mapping[str, Any]) -> DataFrame:
+    """ADD COLUMNS: new columns behind the data columns. Rows of files that were written before have NULL in them.
+
+    1. Check names and types by the rules of CREATE TABLE; a new column is nullable and has no default.
+    2. Lock the table EXCLUSIVE, as Hive does: whoever writes has ended, and whoever waits starts over.
+    3. Take a write id, hand the table to the metastore with it, and commit.
+
+    The columns are those of the table and of all its partitions, as with Hive's CASCADE.
+    """
+    return _alter(env, statement, parameters, lambda t: _with_columns(env, t, statement))
+
+
+def replace_columns(env: Environment, statement: ReplaceColumns, parameters: Mapping[str, Any]) -> DataFrame:
+    """REPLACE COLUMNS: other names and types, by position, and new columns at the end (``AlterTableReplaceColumns…``).
+
+    1. Check that no column goes, and names and types as for :func:`add_columns` and :func:`change_column`. NOT NULL,
+       DEFAULT and CHECK stay with their positions.
+    2. The phases of :func:`add_columns`.
+    """
+    return _alter(env, statement, parameters, lambda t: _replaced(env, t, statement))
+
+
+def change_column(env: Environment, statement: ChangeColumn, parameters: Mapping[str, Any]) -> DataFrame:
+    """CHANGE COLUMN, ALTER COLUMN and RENAME COLUMN (``AlterTableChangeColumnOperation``).
+
+    1. Find the column; it is none of the partition keys, and no bucket column unless only its comment changes.
+    2. Check the new name, and that the values which are there fit the new type. A CHECK condition that names the column
+       names it by its new name then.
+    3. Lock the table EXCLUSIVE; for SET NOT NULL look for rows that have NULL there.
+    4. Take a write id, hand the table to the metastore with it, and commit.
+    """
+
+    def check(txn: WriteTransaction, table: Table) -> None:
+        unchecked = any(c.kind == "NOT NULL" and c.validate is False for c in statement.constraints)
+        if statement.not_null and not unchecked:
+            _refuse_nulls(txn, table, statement.column)
+
+    return _alter(env, statement, parameters, lambda t: _changed(env, t, statement), check)
+
+
+def _alter(
+    env: Environment,
+    statement: AddColumns | ReplaceColumns | ChangeColumn,
+    parameters: Mapping[str, Any],
+    change: Callable[[Table], Table],
+    check: Callable[[WriteTransaction, Table], None] | None = None,
+) -> DataFrame:
+    """The phases that all three have, or the statement for Spark where the table is one of Spark's."""
+    table = acid_table(env, statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    if statement.cascade is not None and statement.partition is not None:
+        message = f"Alter table partition type {_TYPES[type(statement)]} does not support cascade"
+        raise with_location(statement.cascade, AnalysisError(message, code=NO_CASCADE_OF_PARTITION))
+    if statement.cascade is not None and not table.partition_keys:
+        message = "Alter table with non-partitioned table does not support cascade"
+        raise with_location(statement.cascade, AnalysisError(message, code=NO_CASCADE_WITHOUT_PARTITIONS))
+    if statement.partition is not None:
+        one_partition(env, table, statement.partition, parameters)
+        if change(table) != table:
+            message = f"The partitions of {table.full_name} have the columns of the table: one alone cannot change"
+            hint = "ALTER TABLE without PARTITION changes the table and all its partitions."
+            raise with_location(statement.partition.span, UnsupportedError(message, hint=hint))
+    else:
+        made: list[Table] = []
+
+        def made_of(found: Table) -> Table:
+            made.append(change(found))
+            return made[-1]
+
+        alter_table(env, statement.table, LockType.EXCLUSIVE, made_of, check)
+        _warn_of_losses(table, made[-1])
+    return env.nothing()
+
+
+_TYPES = {AddColumns: "add columns", ReplaceColumns: "replace columns", ChangeColumn: "rename column"}
+"""What Hive calls a statement (``AlterTableType``)."""
+
+
+def drop_columns(env: Environment, statement: DropColumns, parameters: Mapping[str, Any]) -> DataFrame:
+    """DROP COLUMN: refused where there is anything to drop, as Hive refuses it for ORC."""
+    table = acid_table(env, statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    for name in statement.columns:
+        if not any(c.name == name.text.lower() for c in table.all_columns):
+            if not statement.if_exists:
+                raise _unknown(name)
+            continue
+        raise with_location(name.span, _cannot_drop(table))
+    return env.nothing()
+
+
+# --- ADD and REPLACE -------------------------------------------------------------------------------------------------
+
+
+def _with_columns(env: Environment, table: Table, statement: AddColumns) -> Table:
+    _check_new(table, statement.columns)
+    check_names(statement.columns, [c.name for c in table.columns])
+    return replace(table, columns=table.columns + declared_columns(env, statement.columns))
+
+
+def _check_new(table: Table, definitions: Iterable[ColumnDef]) -> None:
+    for definition in definitions:
+        _refuse_key_name(table, definition.name)
+        if definition.not_null or definition.default is not None:
+            what = "NOT NULL" if definition.not_null else "DEFAULT"
+            message = f"A column that is added has NULL in the rows that are there: {what} comes in a later version"
+            raise with_location(definition.name.span, UnsupportedError(message))
+
+
+def _refuse_key_name(table: Table, name: Name) -> None:
+    if any(k.name == name.text.lower() for k in table.partition_keys):
+        message = f"Partition column name {name.text.lower()} conflicts with table columns."
+        raise with_location(name.span, AnalysisError(message, code=40000, sqlstate="08S01"))
+
+
+def _replaced(env: Environment, table: Table, statement: ReplaceColumns) -> Table:
+    definitions = statement.columns
+    if len(definitions) < len(table.columns):
+        raise with_location(statement.table.span, _cannot_drop(table))
+    _check_new(table, definitions)
+    check_names(definitions)
+    columns = list(declared_columns(env, definitions))
+    for i, (old, definition) in enumerate(zip(table.columns, definitions, strict=False)):
+        if (old.name, old.type) != (columns[i].name, columns[i].type):
+            _refuse_bucket_column(table, old, definition.name.span)
+            _check_type(env, old, columns[i], definition.type, REPLACE_UNSUPPORTED_TYPE)
+        columns[i] = replace(old, name=columns[i].name, type=columns[i].type, comment=columns[i].comment)
+    return _with_checks(env, replace(table, columns=tuple(columns)), table, statement.table)
+
+
+def _cannot_drop(table: Table) -> AnalysisError:
+    return AnalysisError(
+        f"Replacing columns cannot drop columns for table {table.full_name}. SerDe may be incompatible",
+        code=CANNOT_DROP,
+        hint="The files would keep its values, and a column added later would show them; leave it unused, or make a new"
+        " table of a query.",
+    )
+
+
+# --- CHANGE ----------------------------------------------------------------------------------------------------------
+
+
+def _changed(env: Environment, table: Table, statement: ChangeColumn) -> Table:
+    name = statement.column
+    old = next((c for c in table.columns if c.name == name.text.lower()), None)
+    if old is None:
+        raise _unknown(name)
+    if statement.first or statement.after is not None:
+        message = f"Reordering columns is not supported for table {table.full_name}. SerDe may be incompatible"
+        span = statement.after.span if statement.after is not None else name.span
+        raise with_location(span, AnalysisError(message, code=CANNOT_REORDER))
+    check_constraint_names(table, statement.constraints)
+    new = _new_description(env, table, old, statement)
+    if (new.name, new.type) != (old.name, old.type):
+        _refuse_bucket_column(table, old, name.span)
+    columns = tuple(new if c is old else c for c in table.columns)
+    return _constrained(env, _with_checks(env, replace(table, columns=columns), table, statement.table), statement)
+
+
+def _constrained(env: Environment, table: Table, statement: ChangeColumn) -> Table:
+    """The table with what CHANGE declares behind the type, but NOT NULL and DEFAULT, which the column has already."""
+    for definition in statement.constraints:
+        if definition.kind == "CHECK" and definition.is_enforced and definition.expression is not None:
+            condition = check_condition(env, definition.expression, statement.table, table.columns)
+            table = with_check(table, condition, definition.given_name)
+    return with_declared(env, table, [c for c in statement.constraints if not c.is_enforced])
+
+
+def _new_description(env: Environment, table: Table, old: Column, statement: ChangeColumn) -> Column:
+    new = old
+    if statement.new_name is not None and statement.new_name.text.lower() != old.name:
+        _refuse_key_name(table, statement.new_name)
+        check_names([ColumnDef(statement.new_name, statement.new_name.span)], [c.name for c in table.columns])
+        new = replace(new, name=statement.new_name.text.lower())
+    if statement.type is not None:
+        new = replace(new, type=to_hive(_declared(statement.type)))
+    if statement.comment is not None:
+        new = replace(new, comment=statement.comment)
+    names = {c.kind: c.given_name for c in statement.constraints if c.is_enforced and c.name is not None}
+    if statement.not_null is not None:
+        name = names.get("NOT NULL", old.not_null_name) if statement.not_null else None
+        new = replace(new, not_null=statement.not_null, not_null_name=name)
+    if statement.drop_default:
+        new = replace(new, default=None, default_name=None)
+    if statement.default is not None:
+        check_default(env, statement.default, parse_type(new.type))
+        new = replace(new, default=statement.default.text, default_name=names.get("DEFAULT", old.default_name))
+    if new.type != old.type:
+        _check_type(env, old, new, statement.type or statement.column.span, CANNOT_CHANGE_TYPE)
+    return new
+
+
+def _unknown(name: Name) -> AnalysisError:
+    return with_location(name.span, AnalysisError(f"Invalid column reference {name.text}", code=INVALID_COLUMN))
+
+
+def _refuse_bucket_column(table: Table, column: Column, span: Span) -> None:
+    if column.name in table.bucket_columns:
+        message = f"Table {table.full_name} is bucketed by {column.name}: its name and type cannot change"
+        raise with_location(
+            span, UnsupportedError(message, hint="The rows are where the hash of the old type put them.")
+        )
+
+
+def _check_type(env: Environment, old: Column, new: Column, span: Span, code: int) -> None:
+    """Old files must read as in Hive, which refuses less with its setting off; ``code`` is for what nobody can read.
+
+    Raises:
+        AnalysisError: As Hive's metastore (40013), or with ``code``.
+    """
+    before, after = parse_type(old.type), parse_type(new.type)
+    if env.settings.value(DISALLOW_TYPE_CHANGES) and not kinds_fit(before, after):
+        message = (
+            "Unable to alter table. The following columns have types incompatible with the existing columns in their"
+            f" respective positions :\n{new.name}"
+        )
+        hint = f"{old.type} cannot become {new.type}."
+        raise with_location(span, AnalysisError(message, code=REFUSED_BY_HIVE, sqlstate="08S01", hint=hint))
+    if judge(before, after) is Verdict.UNREADABLE:
+        raise with_location(span, _unreadable(old, new, code))
+    if new.default is not None:
+        check_default(env, _whole(new.default), after)
+
+
+def _warn_of_losses(before: Table, after: Table) -> None:
+    """Say in the log what becomes of values that do not fit a new type."""
+    for old, new in zip(before.columns, after.columns, strict=False):
+        if judge(parse_type(old.type), parse_type(new.type)) is Verdict.LOSSY:
+            logger.warning(
+                "Column %s of %s is of type %s now: what does not fit is read as NULL, or cut off, and the next UPDATE"
+                " stores it so",
+                new.name,
+                after.full_name,
+                new.type,
+            )
+
+
+def _unreadable(old: Column, new: Column, code: int) -> AnalysisError:
+    if code == REPLACE_UNSUPPORTED_TYPE:
+        what = f"Replacing columns with unsupported type conversion (from {old.type} to {new.type})"
+        return AnalysisError(f"{what} for column {old.name}. SerDe may be incompatible", code=code)
+    what = f"Changing from type {old.type} to {new.type} is not supported for column {old.name}"
+    return AnalysisError(f"{what}. SerDe may be incompatible", code=code, hint="Old files could not be read.")
+
+
+def _declared(span: Span) -> HiveType:
+    """The type that a text names. Raises: AnalysisError."""
+    try:
+        return parse_type(span.text)
+    except AcidError as e:
+        raise e.inside(span.source, span.start, span.end) from e
+
+
+def _whole(text: str) -> Span:
+    return Span(text, 0, len(text))
+
+
+def _refuse_nulls(txn: WriteTransaction, table: Table, name: Name) -> None:
+    """Raises: AnalysisError, where a row has NULL in a column that is to be NOT NULL."""
+    metastore = txn.env.metastore
+    partitions = metastore.list_partitions(table.database, table.name) if table.partition_keys else None
+    rows = snapshot_frame(txn.env.spark, Snapshot(txn.env, txn.valid_txns).of(table, partitions))
+    column = name.text.lower()
+    if rows.filter(f"{quote(column)} IS NULL").limit(1).collect():
+        message = f"Column {column} of {table.full_name} cannot become NOT NULL: there are rows that have NULL in it"
+        raise with_location(name.span, AnalysisError(message))
+
+
+# --- CHECK -----------------------------------------------------------------------------------------------------------
+
+
+def _with_checks(env: Environment, table: Table, old: Table, name: TableName) -> Table:
+    """The table with the constraints of the old one, over the columns as they are called now.
+
+    Raises:
+        AnalysisError: When a condition is none any longer for a new type. Spark's own errors pass through.
+    """
+    pairs = [(a, b) for a, b in zip(old.columns, table.columns, strict=False) if (a.name, a.type) != (b.name, b.type)]
+    if not pairs:
+        return table
+    names = {a.name: b.name for a, b in pairs if a.name != b.name}
+    checks = tuple(_renamed_in(condition, table.name, names) for condition in old.checks)
+    for condition in checks:
+        check_condition(env, _whole(condition), name, table.columns)
+    informational = tuple(_of_renamed(c, table, names) for c in old.informational)
+    return replace(table, checks=checks, informational=informational)
+
+
+def _of_renamed(constraint: Constraint, table: Table, names: Mapping[str, str]) -> Constraint:
+    """A constraint over columns as they are called now; a foreign key may refer to its own table."""
+    expression, parent_columns = constraint.expression, constraint.parent_columns
+    if expression is not None and constraint.kind is ConstraintKind.CHECK:
+        expression = _renamed_in(expression, table.name, names)
+    if constraint.parent == table.full_name:
+        parent_columns = tuple(names.get(c, c) for c in parent_columns)
+    columns = tuple(names.get(c, c) for c in constraint.columns)
+    return replace(constraint, columns=columns, expression=expression, parent_columns=parent_columns)
+
+
+def _renamed_in(condition: str, table: str, names: Mapping[str, str]) -> str:
+    """A condition with other names for columns. A name behind a dot is a struct's field, unless the table is before it;
+    one before a bracket is a function's."""
+    tokens = tokenize(condition)
+    made, done = [], 0
+    for i, token in enumerate(tokens):
+        new = names.get(token.name.lower()) if token.is_name else None
+        if new is None or tokens[i + 1].word == "(":
+            continue
+        if i > 1 and tokens[i - 1].word == "." and not (tokens[i - 2].is_name and tokens[i - 2].name.lower() == table):
+            continue
+        made += [condition[done : token.start], quote(new)]
+        done = token.end
+    return "".join([*made, condition[done:]])

@@ -1,0 +1,156 @@
+"""CREATE and DROP of databases and tables, and taking in the partitions of a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql import fs
+from acidsql.commands.ddl.create_as import create_table_as
+from acidsql.commands.ddl.create_table import CreateTableCommand
+from acidsql.commands.ddl.import_directory import find_partitions
+from acidsql.commands.ddl.table_kind import is_ours
+from acidsql.commands.environment import SPARK_CATALOG, Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.query import with_sources
+from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError
+from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
+from acidsql.plan.snapshot import new_partition
+from acidsql.settings import DROP_IGNORES
+from acidsql.sql.statements import (
+    CreateDatabase,
+    CreateTable,
+    DropDatabase,
+    DropTable,
+    RepairTable,
+)
+
+
+def create_database(env: Environment, statement: CreateDatabase, parameters: Mapping[str, Any]) -> DataFrame:
+    """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION says otherwise."""
+    name = statement.name.text.lower()
+    location = fs.qualify(statement.location) if statement.location else fs.join(env.warehouse, f"{name}.db")
+    filesystem, path = fs.resolve(location)
+    if name in env.metastore.list_databases():
+        if statement.if_not_exists:
+            return env.nothing()
+        raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
+    env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
+    try:
+        filesystem.mkdirs(path)  # a Hive Metastore has made it, and takes none that is there before it
+    except AcidError:
+        env.metastore.drop_database(name)
+        raise
+    return env.nothing()
+
+
+def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping[str, Any]) -> DataFrame:
+    """DROP DATABASE [CASCADE].
+
+    1. Lock the database EXCLUSIVE.
+    2. Drop its tables (CASCADE), then the database; it must be empty otherwise.
+    3. Remove the directories of its ACID tables, and its own where that is empty. The files of all other tables are not
+       ours: a Hive Metastore itself removes those that it manages.
+    """
+    name = statement.name.text.lower()
+    if name not in env.metastore.list_databases():
+        if statement.if_exists:
+            return env.nothing()
+        env.require_database(name)
+    database = env.metastore.get_database(name)
+    with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, name)]):
+        tables = (
+            [env.metastore.get_table(name, t) for t in env.metastore.list_tables(name)] if statement.cascade else []
+        )
+        for table in tables:
+            env.metastore.drop_table(name, table.name)
+        try:
+            env.metastore.drop_database(name)
+        except AcidError as e:
+            raise with_location(statement.name.span, e) from e
+    for table in tables:
+        if table.is_transactional:
+            _remove(table.location)
+    filesystem, path = fs.resolve(database.location)
+    filesystem.delete_if_empty(path)
+    if env.database == name:
+        env.database = DEFAULT_DATABASE
+    return env.nothing()
+
+
+def create_table(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> DataFrame:
+    """CREATE TABLE: ours when it is transactional, Spark's otherwise (its AS query may read ACID tables).
+
+    Raises:
+        AlreadyExists: When a table of Spark's would get the name of an ACID table or view, and hide behind it.
+    """
+    if is_ours(env, statement):
+        if statement.query is not None:
+            return create_table_as(env, statement, parameters)
+        CreateTableCommand(env, statement).run()
+        return env.nothing()
+    name = statement.table
+    is_in_catalog = (name.catalog or SPARK_CATALOG).lower() == SPARK_CATALOG
+    there = env.metastore.find_table(env.database_of(name), name.table.lower()) if is_in_catalog else None
+    if there is not None:
+        if statement.if_not_exists:
+            return env.nothing()
+        raise with_location(name.span, AlreadyExists(f"Table {there.full_name} already exists"))
+    if statement.query is None:
+        return env.sql(statement.span.text, parameters)
+    query = statement.query
+    head, tail = query.source[statement.span.start : query.start], query.source[query.end : statement.span.end]
+    return with_sources(env, query, parameters, head=head, tail=tail)
+
+
+def drop_table(env: Environment, statement: DropTable, parameters: Mapping[str, Any]) -> DataFrame:
+    """DROP TABLE.
+
+    1. Lock the table EXCLUSIVE: readers' plans keep their files until then, writers are done.
+    2. Forget it in the metastore: from now on it is gone.
+    3. Remove its directory (the table is managed, as in Hive).
+    """
+    table = env.find_table(statement.table)
+    if table is None:
+        view = env.registered(statement.table)
+        if view is not None and view.is_view:
+            raise with_location(
+                statement.table.span, AnalysisError("Cannot drop a view with DROP TABLE", sqlstate="08S01")
+            )
+        if env.known_to_spark(statement.table):
+            return env.sql(statement.span.text, parameters)
+        if statement.if_exists or env.settings.value(DROP_IGNORES):
+            return env.nothing()
+        table = env.get_table(statement.table)
+    with write_transaction(
+        env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name, None, Operation.NO_TXN)]
+    ):
+        env.metastore.drop_table(table.database, table.name)
+    _remove(table.location)
+    return env.nothing()
+
+
+def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[str, Any]) -> DataFrame:
+    """MSCK REPAIR TABLE: register the partition directories that are there and not known."""
+    table = env.get_table(statement.table)
+    if not table.partition_keys:
+        raise with_location(
+            statement.table.span, AnalysisError(f"Table {table.full_name} is not partitioned", code=10241)
+        )
+    known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
+    found = [new_partition(table, name) for name in find_partitions(table)]
+    missing = [p for p in found if p.values not in known]
+    with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
+        env.metastore.add_partitions(missing, holds_rows=True)
+        txn.outdate_caches(table)
+    return env.nothing()
+
+
+def _remove(location: str) -> None:
+    if not location:
+        return
+    filesystem, path = fs.resolve(location)
+    filesystem.delete(path)

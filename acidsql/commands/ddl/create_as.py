@@ -1,0 +1,186 @@
+"""CREATE TABLE … AS query: a table that is there with all its rows, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql import fs
+from acidsql.commands.ddl.create_table import CreateTableCommand
+from acidsql.commands.dml.columns import columns_of, warn_of_local_timestamps
+from acidsql.commands.dml.insert import InsertCommand
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.binding import Snapshot, Sources, bind, find_sources, read_locks
+from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, ColumnNotFound
+from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Table
+from acidsql.plan.target import Written
+from acidsql.plan.text import quote
+from acidsql.plan.views import Views
+from acidsql.sql.references import analyse_query
+from acidsql.sql.statements import CreateTable, Insert
+
+
+class CreateTableAsCommand:
+    """CREATE TABLE … AS query.
+
+    1. Open a transaction; lock the new table's name EXCL_WRITE, its database and the tables read SHARED_READ.
+    2. Take one snapshot; the query's columns are the table's, those that PARTITIONED BY names are its keys.
+    3. Check the declaration as CREATE TABLE does.
+    4. Allocate a write id for the name, and write the rows into a staging directory at the place of the table.
+    5. Register the table, publish by rename, commit: nobody sees a row of it before that.
+    6. A failure takes back all of it: the registration, the rows, and the directory where it is new.
+    """
+
+    def __init__(self, env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> None:
+        assert statement.query is not None
+        self.env = env
+        self.statement = statement
+        self.parameters = parameters
+        self.query = statement.query
+        self.references = analyse_query(statement.query)
+        self.database = env.database_of(statement.table)
+        self.name = statement.table.table.lower()
+
+    def run(self) -> Written:
+        """All phases; nothing is written where IF NOT EXISTS finds a table."""
+        env, statement = self.env, self.statement
+        if statement.if_not_exists and env.metastore.find_table(self.database, self.name) is not None:
+            return Written()
+        env.require_database(self.database)
+        sources = find_sources(env, self.references, self.parameters)
+        new: _New | None = None
+        try:
+            with write_transaction(env, self._locks(sources)) as txn, Views(env.spark) as views:
+                frame = self._frame(sources, Snapshot(env, txn.valid_txns), views)
+                table = self._table(frame)
+                if table is None:
+                    return Written()
+                new = _New(env, table)
+                written = self._fill(new, frame, txn)
+        except BaseException:
+            if new is not None:
+                new.take_back()
+            raise
+        warn_of_local_timestamps(new.table.columns)
+        return written
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do."""
+        env = self.env
+        sources = find_sources(env, self.references, self.parameters)
+        frame = self._frame(sources, snapshot, views)
+        table = self._table(frame)
+        if table is None:
+            there = env.metastore.get_table(self.database, self.name)
+            return [Explained(there, (), None, (), None, no_plan="the table is there already")]
+        insert = self._insert(table)
+        changes = insert.stored(_ordered(frame, table))
+        writes = [f"{insert.directory}, in the new directory {table.location}"]
+        return [Explained(table, self._locks(sources), None, sources, changes, writes=writes)]
+
+    def _locks(self, sources: Sources) -> list[LockComponent]:
+        return [
+            LockComponent(LockType.SHARED_READ, self.database),
+            LockComponent(LockType.EXCL_WRITE, self.database, self.name, None, Operation.INSERT),
+            *read_locks(sources),
+        ]
+
+    def _frame(self, sources: Sources, snapshot: Snapshot, views: Views) -> DataFrame:
+        """The query's answer."""
+        raw = bind(self.env, self.references, sources, snapshot, views) if sources else self.query.text
+        return self.env.sql(raw, self.parameters)
+
+    def _insert(self, table: Table) -> InsertCommand:
+        insert = Insert(self.statement.span, self.statement.table, self.query)
+        return InsertCommand(self.env, insert, self.parameters, table)
+
+    def _table(self, frame: DataFrame) -> Table | None:
+        """The table that the query and the declaration make."""
+        columns, keys = self._columns(frame)
+        prepared = CreateTableCommand(self.env, self.statement, columns, keys).prepare()
+        if prepared is None:
+            return None
+        table, there = prepared
+        if there:
+            problem = AlreadyExists(
+                f"Directory {table.location} is not empty: a table made AS a query needs one that is"
+            )
+            raise with_location(self.statement.table.span, problem)
+        return table
+
+    def _columns(self, frame: DataFrame) -> tuple[Sequence[Column], Sequence[Column]]:
+        statement = self.statement
+        if statement.columns:
+            raise with_location(
+                statement.columns[0].name.span, AnalysisError("The columns come from the query", code=10065)
+            )
+        try:
+            columns = columns_of(frame.schema)
+        except AcidError as e:
+            raise with_location(self.query, e) from e
+        by_name = {c.name: c for c in columns}
+        keys = []
+        for definition in statement.partition_keys:
+            name = definition.name.text.lower()
+            if name not in by_name:
+                missing = ColumnNotFound(f"The query has no column {name} to partition by", code=10004)
+                raise with_location(definition.name.span, missing)
+            keys.append(by_name.pop(name))
+        if not by_name:
+            problem = AnalysisError("A table needs a column that it is not partitioned by", code=10217)
+            raise with_location(statement.partition_keys[0].name.span, problem)
+        return tuple(by_name.values()), tuple(keys)
+
+    def _fill(self, new: _New, frame: DataFrame, txn: WriteTransaction) -> Written:
+        table = new.table
+        command = self._insert(table)
+        staging = txn.stage(table)
+        new.make_directory()
+        written = command.write(command.stored(_ordered(frame, table)), txn, staging)
+        new.register()
+        command.publish(txn, staging)
+        return written
+
+
+def _ordered(frame: DataFrame, table: Table) -> DataFrame:
+    """The query's columns in the order of the table's."""
+    return frame.toDF(*[c.lower() for c in frame.columns]).select(*[quote(c.name) for c in table.all_columns])
+
+
+class _New:
+    """What is there of a new table, so that it can be taken back."""
+
+    def __init__(self, env: Environment, table: Table) -> None:
+        self._env = env
+        self.table = table
+        self._fs, self._path = fs.resolve(table.location)
+        self._made = not self._fs.exists(self._path)
+        self._registered = False
+
+    def make_directory(self) -> None:
+        self._fs.mkdirs(self._path)
+
+    def register(self) -> None:
+        self._env.metastore.create_table(self.table)
+        self._registered = True
+
+    def take_back(self) -> None:
+        """Remove it, unless its rows may have been committed after all: then they are the truth."""
+        if self._registered:
+            txns = self._env.metastore.get_valid_txns()
+            [write_ids] = self._env.metastore.get_valid_write_ids([self.table.full_name], txns)
+            if any(write_ids.is_valid(w) for w in range(1, write_ids.high_watermark + 1)):
+                return
+            self._env.metastore.drop_table(self.table.database, self.table.name, keep_files=True)
+        if self._made:
+            self._fs.delete(self._path)
+
+
+def create_table_as(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run it; the row of counts."""
+    return env.counts(inserted=CreateTableAsCommand(env, statement, parameters).run().inserted)

@@ -1,0 +1,166 @@
+"""CREATE TABLE of an ACID table, of columns that are declared, those of a query, or those of another table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from acidsql import fs
+from acidsql.commands.ddl.import_directory import Adopted
+from acidsql.commands.ddl.table_kind import (
+    VALID_WRITE_IDS,
+    bucket_columns,
+    check_kind,
+    made_like,
+    property_of,
+    table_parameters,
+)
+from acidsql.commands.dml.columns import check_names, declared_columns, warn_of_local_timestamps
+from acidsql.commands.dml.constraints import with_constraints
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError
+from acidsql.metastore.model import Column, LockComponent, LockType, Table
+from acidsql.partition_names import table_directory
+from acidsql.sql.statements import CreateTable
+from acidsql.types import LOCAL_TIMESTAMP, Array, HiveType, Map, Struct, parse_type, to_hive
+
+
+class CreateTableCommand:
+    """CREATE TABLE of an ACID table.
+
+    1. Check the declaration by Hive's rules for transactional tables.
+    2. Make the directory, or look at the one that LOCATION names.
+    3. Register the table under a SHARED_READ lock of its database; a directory that is taken in also starts the table's
+       write ids above those in its names, and registers the partitions that are there.
+
+    Args:
+        env: The session.
+        statement: The statement. LIKE takes over the columns, keys, buckets, constraints and properties of a table.
+        columns: The data columns of a table made AS a query, which declares none (:func:`columns_of`).
+        keys: Its partition keys.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        statement: CreateTable,
+        columns: Sequence[Column] | None = None,
+        keys: Sequence[Column] = (),
+    ) -> None:
+        self.env = env
+        self.statement = statement
+        self.database = env.database_of(statement.table)
+        self.name = statement.table.table.lower()
+        self.full_name = f"{self.database}.{self.name}"
+        self._columns = columns
+        self._keys = keys
+
+    def run(self) -> Table | None:
+        """All phases; the table, or None where IF NOT EXISTS leaves one that is there alone."""
+        env = self.env
+        new = self.prepare()
+        if new is None:
+            return None
+        table, there = new
+        adopted = Adopted(table, property_of(self.statement.properties, VALID_WRITE_IDS)) if there else None
+        filesystem, path = fs.resolve(table.location)
+        made = not filesystem.exists(path)
+        filesystem.mkdirs(path)
+        try:
+            with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
+                env.metastore.create_table(table, holds_rows=adopted is not None)
+        except AcidError as e:
+            if made:
+                filesystem.delete_if_empty(path)
+            raise self._fail(e) from e
+        if adopted is not None:
+            self._adopt(table, adopted)
+        warn_of_local_timestamps(table.columns)
+        return table
+
+    def prepare(self) -> tuple[Table, bool] | None:
+        """The table as it is going to be, and whether there is something in its directory already.
+
+        None where IF NOT EXISTS leaves a table that is there alone. Nothing is changed yet.
+        """
+        env, statement = self.env, self.statement
+        try:
+            home = env.metastore.get_database(self.database)
+        except AcidError as e:
+            raise self._fail(e) from e
+        if env.metastore.find_table(self.database, self.name) is not None:
+            if statement.if_not_exists:
+                return None
+            raise self._fail(AlreadyExists(f"Table {self.full_name} already exists"))
+        check_kind(statement, self.full_name)
+        if statement.like is None and self._columns is None and not statement.columns:
+            raise self._fail(AnalysisError(f"Table {self.full_name} has no columns"))
+        usual = fs.join(home.location, table_directory(self.name))
+        location = fs.qualify(statement.location) if statement.location else usual
+        filesystem, path = fs.resolve(location)
+        table = self._table(path)
+        there = bool(filesystem.list(path))
+        if there and statement.location is None:
+            raise self._fail(
+                AlreadyExists(
+                    f"Directory {path} of the new table is there already and not empty",
+                    hint=f"Take it in with LOCATION '{path}', or remove it.",
+                )
+            )
+        return table, there
+
+    def _adopt(self, table: Table, adopted: Adopted) -> None:
+        try:
+            adopted.register(self.env)
+        except BaseException:
+            self.env.metastore.drop_table(table.database, table.name, keep_files=True)
+            raise
+
+    def _table(self, path: str) -> Table:
+        statement = self.statement
+        table = self._declared() if statement.like is None else made_like(self.env, statement)
+        comment = statement.comment if statement.comment is not None else table.comment
+        return replace(
+            table,
+            database=self.database,
+            name=self.name,
+            location=path,
+            comment=comment,
+            parameters=table_parameters(statement.properties, table.parameters),
+            owner=self.env.user,
+            created_at=int(time.time()),
+        )
+
+    def _declared(self) -> Table:
+        """A table of the columns that the statement, or its query, gives: only what concerns these is filled in."""
+        env, s = self.env, self.statement
+        if self._columns is not None:
+            columns, keys = tuple(self._columns), tuple(self._keys)
+            places = [s.query or s.table.span] * len(keys)
+        else:
+            check_names([*s.columns, *s.partition_keys])
+            columns, keys = declared_columns(env, s.columns), declared_columns(env, s.partition_keys)
+            places = [definition.type for definition in s.partition_keys]
+        for place, key in zip(places, keys, strict=True):
+            if not _is_key_type(parse_type(key.type)):
+                raise with_location(place, AnalysisError(f"A partition key cannot be of type {key.type}"))
+        table = Table(
+            self.database,
+            self.name,
+            "",
+            columns,
+            keys,
+            bucket_columns=bucket_columns(s, columns),
+            num_buckets=-1 if s.num_buckets is None else s.num_buckets,
+        )
+        return with_constraints(env, table, s)
+
+    def _fail(self, error: AcidError) -> AcidError:
+        return with_location(self.statement.table.span, error)
+
+
+def _is_key_type(type: HiveType) -> bool:
+    return not isinstance(type, Array | Map | Struct) and to_hive(type) not in ("binary", LOCAL_TIMESTAMP)

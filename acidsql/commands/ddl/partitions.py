@@ -1,0 +1,339 @@
+"""ALTER TABLE … ADD and DROP PARTITION, and what a PARTITION clause means."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from acidsql import fs
+from acidsql.commands.ddl.alter import acid_table
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
+from acidsql.format.directory import directory_summary
+from acidsql.format.names import STAGING_PREFIX
+from acidsql.metastore.model import LockComponent, LockType, Partition, Table
+from acidsql.partition_names import DEFAULT_PARTITION, partition_name
+from acidsql.plan.prune import partitions_where
+from acidsql.plan.snapshot import new_partition, partition_names
+from acidsql.plan.values import key_text
+from acidsql.settings import DROP_IGNORES, LOCK_PARTITIONS
+from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec, Span
+from acidsql.types import parse_type, to_spark
+
+logger = logging.getLogger(__name__)
+
+Values = Mapping[str, "str | None"]
+
+
+# --- PARTITION (…) ---------------------------------------------------------------------------------------------------
+
+
+def spec_values(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]) -> Values:
+    """The values of a PARTITION clause by key, as they stand in paths; None for NULL.
+
+    Raises:
+        AnalysisError: When the table has no such key, or a value is not of its key's type (Hive 10248).
+    """
+    types = {k.name: parse_type(k.type) for k in table.partition_keys}
+    names = [key.text.lower() for key, _ in spec.keys]
+    texts = []
+    for (key, value), name in zip(spec.keys, names, strict=True):
+        if value is None or names.count(name) > 1:
+            problem = "is named twice" if value is not None else "has no value"
+            raise with_location(key.span, AnalysisError(f"Partition key {name} {problem}"))
+        texts.append(f"CAST(({value.text}\n) AS string)")
+        typed = f"try_cast(({value.text}\n) AS {to_spark(types[name], plain_strings=True)})" if name in types else "''"
+        texts.append(key_text(typed, types[name]) if name in types else typed)
+    row = env.sql(f"SELECT {', '.join(texts)} FROM VALUES (1)", parameters).collect()[0]
+    given = dict(zip(names, row[::2], strict=True))
+    _check_keys(table, spec, given)
+    values: dict[str, str | None] = {}
+    for i, (key, _) in enumerate(spec.keys):
+        raw, text = row[2 * i], row[2 * i + 1]
+        if raw and raw != DEFAULT_PARTITION and text is None:
+            message = (
+                f"Cannot add partition column {names[i]}: {raw!r} cannot be converted to type"
+                f" {next(k.type for k in table.partition_keys if k.name == names[i])}"
+            )
+            raise with_location(key.span, AnalysisError(message, code=10248))
+        values[names[i]] = None if raw == DEFAULT_PARTITION else text
+    return values
+
+
+def _check_keys(table: Table, spec: PartitionSpec, given: Values) -> None:
+    keys = [k.name for k in table.partition_keys]
+    problem = None
+    if not keys:
+        problem = f"{table.full_name} table is not partitioned but partition spec exists: {shown(given)}"
+    elif any(name not in keys for name in given):
+        problem = f"{table.full_name}: Partition spec {shown(given)} contains non-partition columns"
+    if problem is not None:
+        raise with_location(spec.span, AnalysisError(problem))
+
+
+def shown(values: Values) -> str:
+    """``{k=1, q=x}``, as Hive prints a partition in its messages."""
+    return "{" + ", ".join(f"{k}={DEFAULT_PARTITION if v is None else v}" for k, v in values.items()) + "}"
+
+
+def whole_name(table: Table, spec: PartitionSpec, values: Values) -> str:
+    """The name of the one partition that values for all keys mean. Raises: AnalysisError."""
+    keys = [k.name for k in table.partition_keys]
+    if len(values) < len(keys):
+        message = (
+            f"{table.full_name}: partition spec {shown(values)} doesn't contain all ({len(keys)}) partition columns"
+        )
+        raise with_location(spec.span, AnalysisError(message))
+    return partition_name(keys, [values[k] for k in keys])
+
+
+def one_partition(
+    env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]
+) -> tuple[str, Partition]:
+    """The partition that a whole clause names, and its name.
+
+    Raises:
+        AnalysisError: When the clause is not whole (see :func:`whole_name`).
+        PartitionNotFound: When it is not there.
+    """
+    values = spec_values(env, table, spec, parameters)
+    name = whole_name(table, spec, values)
+    found = env.metastore.list_partitions(table.database, table.name, [name])
+    if not found:
+        raise no_partition(spec, values)
+    return name, found[0]
+
+
+def partitions_by(
+    env: Environment,
+    table: Table,
+    partitions: Sequence[Partition],
+    where: Span,
+    parameters: Mapping[str, Any],
+    does: str,
+) -> list[Partition]:
+    """Those of some partitions that a condition over partition keys chooses.
+
+    Args:
+        env: The session.
+        table: The table.
+        partitions: The partitions.
+        where: The condition.
+        parameters: Values of its parameters.
+        does: What the statement does with whole partitions, ``OPTIMIZE rewrites``.
+
+    Raises:
+        AnalysisError: When the condition is not one over partition keys alone.
+    """
+    try:
+        return partitions_where(env.spark, table, partitions, [where.text], alias=table.name, parameters=parameters)
+    except PySparkException as e:
+        keys = ", ".join(k.name for k in table.partition_keys)
+        why = next(iter(str(e).splitlines()), "")
+        error = AnalysisError(
+            f"The condition is not one over partition keys: {why}",
+            hint=f"The partition keys are {keys}: {does} whole partitions.",
+        )
+        raise with_location(where, error) from e
+
+
+def no_partition(spec: PartitionSpec, values: Values) -> AcidError:
+    """The error of a clause that means no partition, at its place."""
+    return with_location(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
+
+
+# --- ADD -------------------------------------------------------------------------------------------------------------
+
+
+def add_partitions(env: Environment, statement: AddPartitions, parameters: Mapping[str, Any]) -> DataFrame:
+    """ADD PARTITION.
+
+    1. Evaluate the values; refuse what is there already (but for IF NOT EXISTS), and places that hold other data.
+    2. Lock the table SHARED_READ, as Hive does.
+    3. Make the directories, register the partitions, commit. Directories that were made go again if that fails.
+
+    A partition's usual place may hold what this table wrote there; any other LOCATION has to be empty, because write
+    ids in the names of foreign directories mean nothing in this table. On a Hive Metastore there is no other place:
+    Hive takes LOCATION for files to load (``AbstractAddPartitionAnalyzer``), keeps all partitions of an ACID table
+    below it, and its own UPDATE loses the rows of one that is elsewhere.
+    """
+    table = acid_table(env, statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    added = list(_new_partitions(env, table, statement, parameters))
+    with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
+        _check_places(txn, table, added)
+        made = []
+        try:
+            for _, partition in added:
+                filesystem, path = fs.resolve(partition.location)
+                if not filesystem.exists(path):
+                    filesystem.mkdirs(path)
+                    made.append(path)
+            env.metastore.add_partitions([p for _, p in added])
+            txn.outdate_caches(table)
+        except BaseException:
+            for path in made:
+                fs.resolve(path)[0].delete_if_empty(path)
+            raise
+    return env.nothing()
+
+
+def _new_partitions(
+    env: Environment, table: Table, statement: AddPartitions, parameters: Mapping[str, Any]
+) -> Iterator[tuple[NewPartition, Partition]]:
+    """The partitions of the statement that are not there yet."""
+    named = {}
+    for new in statement.partitions:
+        name = whole_name(table, new.spec, spec_values(env, table, new.spec, parameters))
+        if name in named:
+            raise with_location(
+                new.spec.span, AnalysisError(f"Duplicate partitions in the list: {name}", sqlstate="08S01")
+            )
+        named[name] = new
+    known = env.metastore.list_partitions(table.database, table.name, list(named))
+    for partition in known:
+        name = partition_names(table, partition)
+        new = named.pop(name)
+        if not statement.if_not_exists:
+            raise with_location(new.spec.span, AlreadyExists(f"Partition already exists: {name}"))
+    for name, new in named.items():
+        usual = new_partition(table, name)
+        location = usual.location if new.location is None else fs.qualify(new.location.value)
+        yield new, replace(usual, location=location)
+
+
+def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[NewPartition, Partition]]) -> None:
+    """Nobody else's files may become rows of this table, nor those of one partition rows of another."""
+    metastore = txn.env.metastore
+    known = metastore.list_partitions(table.database, table.name)
+    taken = [fs.absolute(p.location) for p in known]
+    for new, partition in added:
+        filesystem, path = fs.resolve(partition.location)
+        usual = fs.absolute(new_partition(table, partition_names(table, partition)).location)
+        span = new.location.span if new.location is not None else new.spec.span
+        if path != usual and metastore.version is not None:
+            message = "A partition of an ACID table is below the table in Hive: LOCATION is not carried out here"
+            raise with_location(
+                span, UnsupportedError(message, hint="Hive takes it for files to load: comes in a later version.")
+            )
+        if path != usual and any(overlap(path, other) for other in [fs.absolute(table.location), *taken]):
+            message = f"Location {path} is not free: the table itself or another partition has its files there"
+            raise with_location(span, AlreadyExists(message))
+        taken.append(path)
+        if path != usual and filesystem.list(path):
+            message = f"Location {path} of the new partition is not empty: its files are not taken in by this version"
+            raise with_location(
+                span, UnsupportedError(message, hint="CREATE TABLE … LOCATION takes in a directory with its files.")
+            )
+        elif path == usual and _newest(path) > txn.valid_write_ids(table).high_watermark:
+            message = f"Directory {path} of the new partition holds write ids that {table.full_name} never gave out"
+            raise with_location(span, UnsupportedError(message))
+
+
+def _newest(path: str) -> int:
+    return directory_summary(fs.resolve(path)[0], path).max_write_id
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether one path is the other, or below it."""
+    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return a.startswith(b) or b.startswith(a)
+
+
+# --- DROP ------------------------------------------------------------------------------------------------------------
+
+
+def drop_partitions(env: Environment, statement: DropPartitions, parameters: Mapping[str, Any]) -> DataFrame:
+    """DROP PARTITION. Values for some of the keys mean all partitions that have them, as in Hive.
+
+    1. Find the partitions.
+    2. Lock them EXCLUSIVE (the table, where they are many): whoever writes to them has ended.
+    3. Forget them in the metastore, put their directories aside under a hidden name, commit.
+    4. Remove what was put aside.
+
+    As in Hive, the files are gone at once: a DataFrame over the table that was made before fails when it is read.
+    """
+    table = acid_table(env, statement.table)
+    if table is None:
+        return env.sql(statement.span.text, parameters)
+    found = _matching(env, table, statement, parameters)
+    if not found:
+        return env.nothing()
+    with write_transaction(env, _exclusive(env, table, list(found))) as txn:
+        txn.outdate_caches(table)
+        env.metastore.drop_partitions(table.database, table.name, list(found))
+        aside = _Aside()
+        try:
+            for partition in found.values():
+                aside.put(partition.location)
+        except BaseException:
+            aside.put_back()
+            env.metastore.add_partitions(list(found.values()), holds_rows=True)
+            raise
+    aside.remove()
+    return env.nothing()
+
+
+def _matching(
+    env: Environment, table: Table, statement: DropPartitions, parameters: Mapping[str, Any]
+) -> dict[str, Partition]:
+    """The partitions that are to go, by name."""
+    found: dict[str, Partition] = {}
+    for spec in statement.partitions:
+        values = spec_values(env, table, spec, parameters)
+        matching = partitions_with(env, table, values)
+        if not matching and not (statement.if_exists or env.settings.value(DROP_IGNORES)):
+            raise no_partition(spec, values)
+        found.update(matching)
+    return found
+
+
+def partitions_with(env: Environment, table: Table, values: Values) -> dict[str, Partition]:
+    """The partitions that have some values, by name."""
+    keys = [k.name for k in table.partition_keys]
+    wanted = {k: DEFAULT_PARTITION if v is None else v for k, v in values.items()}
+    known = env.metastore.list_partitions(table.database, table.name) if keys else []
+    matching = [p for p in known if wanted.items() <= dict(zip(keys, p.values, strict=True)).items()]
+    return {partition_names(table, p): p for p in matching}
+
+
+def _exclusive(env: Environment, table: Table, names: Sequence[str]) -> list[LockComponent]:
+    many = len(names) > env.settings.value(LOCK_PARTITIONS)
+    places = [None] if many else names
+    return [LockComponent(LockType.EXCLUSIVE, table.database, table.name, name) for name in places]
+
+
+class _Aside:
+    """Directories under hidden names: their places are free for whoever comes next, the files are not gone yet."""
+
+    def __init__(self) -> None:
+        self._moved: list[tuple[str, str]] = []
+
+    def put(self, location: str) -> None:
+        """Hide one; a Hive Metastore has removed it itself."""
+        filesystem, path = fs.resolve(location)
+        if filesystem.exists(path):
+            hidden = fs.join(path.rpartition("/")[0], f"{STAGING_PREFIX}{uuid.uuid4().hex}")
+            filesystem.rename(path, hidden)
+            self._moved.append((path, hidden))
+
+    def put_back(self) -> None:
+        for path, hidden in self._moved:
+            fs.resolve(hidden)[0].rename(hidden, path)
+
+    def remove(self) -> None:
+        """What cannot be removed is invisible, and no reason to fail: the partition is dropped."""
+        for _, hidden in self._moved:
+            try:
+                fs.resolve(hidden)[0].delete(hidden)
+            except AcidError as e:
+                logger.warning("the files of a dropped partition stay in %s: %s", hidden, e)

@@ -1,0 +1,242 @@
+"""CREATE VIEW and DROP VIEW of views that the metastore keeps: Spark itself cannot read ACID tables below a view."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
+
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.query import pinned
+from acidsql.commands.resolve.binding import Sources, ViewSource, bind, find_sources
+from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
+from acidsql.metastore.model import (
+    LAST_DDL,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    VIRTUAL_VIEW,
+    Column,
+    LockComponent,
+    LockType,
+    Table,
+)
+from acidsql.plan.text import quote
+from acidsql.plan.values import CHAR_TYPE
+from acidsql.plan.views import Views
+from acidsql.settings import DROP_IGNORES
+from acidsql.sql.references import VIRTUAL_COLUMNS, References, TableReference, analyse_query
+from acidsql.sql.statements import CreateView, DropView, Name, Span
+from acidsql.types import parse_type, to_hive
+
+
+class CreateViewCommand:
+    """CREATE VIEW.
+
+    1. Find the ACID tables that the query reads; without any, the view is Spark's.
+    2. Have Spark analyse the query over a snapshot: its names and types are the view's columns. Nothing is registered
+       where that fails.
+    3. Complete the names of tables in the text with their databases. As in Hive the view's columns are taken by name
+       from the query in parentheses, so that a ``*`` in it does not grow with its table.
+    4. Register the view, or put it in the place of an older one, under a SHARED_READ lock of its database.
+    """
+
+    def __init__(self, env: Environment, statement: CreateView, parameters: Mapping[str, Any]) -> None:
+        self.env = env
+        self.statement = statement
+        self.database = env.database_of(statement.view)
+        self.name = statement.view.table.lower()
+        self.full_name = f"{self.database}.{self.name}"
+        self.parameters = parameters
+        self.references = analyse_query(statement.query)
+
+    def run(self) -> bool:
+        """All phases; False where the view is Spark's to make."""
+        env, statement = self.env, self.statement
+        there = env.metastore.find_table(self.database, self.name)
+        if there is not None and statement.if_not_exists:
+            return True
+        sources = find_sources(env, self.references, self.parameters)
+        if there is None and not sources and env.spark.catalog.databaseExists(self.database):
+            return False
+        self._check_name(there)
+        self._refuse_cycle(sources)
+        self._refuse_temporary()
+        fields = self._analysed(self.references, sources)
+        view = self._view(fields)
+        with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
+            try:
+                if there is not None:
+                    env.metastore.alter_table(replace(view, created_at=there.created_at))
+                else:
+                    env.metastore.create_table(view)
+            except AcidError as e:
+                raise self._at_name(e) from e
+        return True
+
+    # --- resolve -----------------------------------------------------------------------------------------------------
+
+    def _check_name(self, there: Table | None) -> None:
+        env, name = self.env, self.statement.view
+        try:
+            env.metastore.get_database(self.database)
+        except AcidError as e:
+            raise self._at_name(e) from e
+        if there is not None and not there.is_view:
+            raise self._at_name(AlreadyExists(f"Existing table is not a view: {self.full_name}", code=10218))
+        if there is not None and not self.statement.or_replace:
+            raise self._at_name(AlreadyExists(f"Table already exists: {self.full_name}"))
+        if there is None and env.spark.catalog.tableExists(f"{quote(self.database)}.{quote(self.name)}"):
+            raise self._at_name(AlreadyExists(f"Spark has a table or view {self.full_name} already"))
+        if any(k.lower() in (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES) for k in self.statement.properties):
+            raise with_location(name.span, AnalysisError(f"A view is not transactional: {self.full_name}"))
+
+    def _refuse_cycle(self, sources: Sources) -> None:
+        for path in _views_below(sources):
+            if self.full_name in path:
+                cycle = " -> ".join([self.full_name, *path[: path.index(self.full_name) + 1]])
+                raise self._at_name(AnalysisError(f"Recursive view {self.full_name} detected (cycle: {cycle})"))
+
+    def _refuse_temporary(self) -> None:
+        for reference in self.references.tables:
+            if reference.name.database is None and self.env.is_temporary_view(reference.name.table):
+                problem = f"View {self.full_name} cannot read {reference.name.table}: it is a view of this session only"
+                raise with_location(reference.name.span, AnalysisError(problem))
+
+    def _analysed(self, references: References, sources: Sources) -> list[StructField]:
+        """Names and types of the query's columns. Spark's own error passes through."""
+        with pinned(self.env) as pin, Views(self.env.spark) as views:
+            frame = self.env.spark.sql(bind(self.env, references, sources, pin.snapshot, views))
+            fields = frame.schema.fields
+            pin.end()
+        return fields
+
+    # --- the view ----------------------------------------------------------------------------------------------------
+
+    def _view(self, fields: Sequence[StructField]) -> Table:
+        statement = self.statement
+        columns = self._columns(fields)
+        qualified = _with_databases(self.env, self.references, statement.query)
+        return Table(
+            self.database,
+            self.name,
+            "",
+            columns,
+            parameters={**statement.properties, LAST_DDL: str(int(time.time()))},
+            comment=statement.comment,
+            table_type=VIRTUAL_VIEW,
+            owner=self.env.user,
+            created_at=int(time.time()),
+            view_text=_named_columns(qualified, [f.name for f in fields], columns, self.name),
+            view_original=statement.query.text,
+        )
+
+    def _columns(self, fields: Sequence[StructField]) -> tuple[Column, ...]:
+        given = self.statement.columns
+        if given is not None and len(given) != len(fields):
+            message = (
+                "The number of columns produced by the SELECT clause does not match the number of column names"
+                f" specified by CREATE VIEW: {len(fields)} and {len(given)}"
+            )
+            raise self._at_name(AnalysisError(message, code=10089))
+        names: Sequence[tuple[Name | None, str, str | None]] = (
+            [(n, n.text.lower(), comment) for n, comment in given]
+            if given is not None
+            else [(None, f.name.lower(), f.metadata.get("comment")) for f in fields]
+        )
+        made: list[Column] = []
+        for (name, text, comment), field in zip(names, fields, strict=True):
+            place = name.span if name is not None else self.statement.query
+            if any(c.name == text for c in made):
+                raise with_location(place, AnalysisError(f"Duplicate column name: {text}", code=10036))
+            if text.upper() in VIRTUAL_COLUMNS:
+                raise with_location(
+                    place, AnalysisError(f"{text} is a reserved column name", hint="Give it another name: AS …")
+                )
+            made.append(Column(text, self._type(field, text, place), comment))
+        return tuple(made)
+
+    @staticmethod
+    def _type(field: StructField, name: str, place: Span) -> str:
+        try:
+            return to_hive(parse_type(field.metadata.get(CHAR_TYPE) or field.dataType.simpleString()))
+        except AcidError as e:
+            message = f"Column {name} is of a type that views of the metastore cannot have: {e.message}"
+            raise with_location(place, UnsupportedError(message, hint="CAST it to another type.")) from e
+
+    def _at_name(self, error: AcidError) -> AcidError:
+        return with_location(self.statement.view.span, error)
+
+
+def _views_below(sources: Sources) -> Iterator[list[str]]:
+    """Every view that a text reads, as the path of views down to it."""
+    for source in sources:
+        if isinstance(source, ViewSource):
+            yield [source.view.full_name]
+            for path in _views_below(source.sources):
+                yield [source.view.full_name, *path]
+
+
+def _with_databases(env: Environment, references: References, query: Span) -> str:
+    """The query with a database before every table's name, so that it means the same in every current database.
+
+    Raises:
+        UnsupportedError: Where a table may be named at a place that was not found.
+    """
+    missing = [r for r in references.tables if r.name.database is None]
+    if missing and not references.exact:
+        message = "The names of tables in this query could not be found with certainty"
+        raise with_location(query, UnsupportedError(message, hint="Write database.table for each of them."))
+    made, end = [], query.start
+    for reference in sorted(missing, key=lambda r: r.name.span.start):
+        span = reference.name.span
+        made += [query.source[end : span.start], f"{quote(_database(env, reference))}.{quote(reference.name.table)}"]
+        end = span.end
+    return "".join([*made, query.source[end : query.end]])
+
+
+def _database(env: Environment, reference: TableReference) -> str:
+    """The database that an unqualified name means today."""
+    if env.registered(reference.name) is not None:
+        return env.database
+    return str(env.spark.catalog.currentDatabase())
+
+
+def _named_columns(query: str, names: Sequence[str], columns: Sequence[Column], view: str) -> str:
+    """The query's columns by name, under the names of the view (as ``CreateViewAnalyzer`` of Hive writes it)."""
+    lowered = [n.lower() for n in names]
+    if len(set(lowered)) < len(lowered):
+        return query  # they have names in the view only, by their positions
+    listed = ", ".join(
+        quote(n) if n == c.name else f"{quote(n)} AS {quote(c.name)}" for n, c in zip(names, columns, strict=True)
+    )
+    return f"SELECT {listed} FROM (\n{query}\n) {quote(view)}"
+
+
+def create_view(env: Environment, statement: CreateView, parameters: Mapping[str, Any]) -> DataFrame:
+    """CREATE VIEW: ours where it reads ACID tables, Spark's otherwise."""
+    if CreateViewCommand(env, statement, parameters).run():
+        return env.nothing()
+    return env.sql(statement.span.text, parameters)
+
+
+def drop_view(env: Environment, statement: DropView, parameters: Mapping[str, Any]) -> DataFrame:
+    """DROP VIEW: lock it EXCLUSIVE, forget it. A view of Spark's is Spark's to drop."""
+    name = statement.view
+    view = env.registered(name)
+    if view is None:
+        if env.known_to_spark(name):
+            return env.sql(statement.span.text, parameters)
+        if statement.if_exists or env.settings.value(DROP_IGNORES):
+            return env.nothing()
+        raise with_location(name.span, TableNotFound(f"Table not found {env.database_of(name)}.{name.table.lower()}"))
+    if not view.is_view:
+        raise with_location(name.span, AnalysisError("Cannot drop a base table with DROP VIEW", sqlstate="08S01"))
+    with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, view.database, view.name)]):
+        env.metastore.drop_table(view.database, view.name)
+    return env.nothing()

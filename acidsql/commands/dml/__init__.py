@@ -1,0 +1,1 @@
+"""Statements that write rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE, LOAD DATA."""

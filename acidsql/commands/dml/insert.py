@@ -1,0 +1,311 @@
+"""INSERT INTO and INSERT OVERWRITE, from VALUES, a query or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.dml.assignments import named_columns
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.query import with_sources
+from acidsql.commands.resolve.binding import Snapshot, Sources, bind, find_sources, read_locks
+from acidsql.commands.transaction.locking import insert_lock
+from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.errors import AcidError, AnalysisError, TableNotFound
+from acidsql.metastore.model import Column, LockComponent, Operation, Table
+from acidsql.partition_names import partition_name
+from acidsql.plan.local import SMALL_BYTES, estimated_bytes
+from acidsql.plan.staging import Staging
+from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.text import literal
+from acidsql.plan.values import NotStorable, default_value, key_text, store_assignment
+from acidsql.plan.views import Views
+from acidsql.plan.write import Writer
+from acidsql.settings import (
+    DRIVER_WRITE_ROWS,
+    DYNAMIC_PARTITION,
+    DYNAMIC_PARTITION_MODE,
+)
+from acidsql.sql.references import References, analyse_query
+from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
+from acidsql.sql.with_clause import whole_query
+from acidsql.types import parse_type, to_spark
+
+
+@dataclass(frozen=True)
+class _Partitioning:
+    """Where rows go: values of the static keys (as path text, by key name), and the keys that the query gives."""
+
+    static: Mapping[str, str | None]
+    dynamic: tuple[str, ...]
+
+
+class InsertCommand:
+    """INSERT.
+
+    1. Resolve the table, the columns and the PARTITION clause; a static partition's value is evaluated at once.
+    2. Open a transaction; lock the table or the static partition SHARED_READ (OVERWRITE: EXCLUSIVE), and the tables
+       read SHARED_READ.
+    3. Where the query reads ACID tables: one snapshot for all of them.
+    4. Cast the query's columns to the table's by Spark's ANSI store assignment; columns not named get their default.
+    5. Allocate the write id; write a delta (OVERWRITE: a base) into a staging directory: VALUES and other small
+       results by the driver without a Spark job, all else by one job, one bucket file a task.
+    6. Publish by rename, register new partitions, commit, answer the counts.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        statement: Insert,
+        parameters: Mapping[str, Any],
+        table: Table,
+        *,
+        head: tuple[Span, ...] = (),
+    ) -> None:
+        """``head`` is what stands before the query: FROM and its sources, in a statement of several INSERTs."""
+        self.env = env
+        self.head = head
+        self.statement = statement
+        self.parameters = parameters
+        self.table = table
+        self.partitioning = self._partitioning(statement.partition)
+        self.body = self._body()
+        self.references: References = analyse_query(self.body)
+        self.columns = self._columns()
+
+    # --- resolve -----------------------------------------------------------------------------------------------------
+
+    def _partitioning(self, spec: PartitionSpec | None) -> _Partitioning:
+        keys = {k.name: k for k in self.table.partition_keys}
+        named = spec.keys if spec else ()
+        for key, _ in named:
+            if key.text.lower() not in keys:
+                raise with_location(
+                    key.span,
+                    AnalysisError(f"{key.text} is not a partition key of {self.table.full_name}", code=10098),
+                )
+        given = {key.text.lower(): value for key, value in named}
+        static = {n: self._static_value(keys[n], v) for n, v in given.items() if v is not None}
+        dynamic = tuple(n for n in keys if n not in static)
+        settings = self.env.settings
+        if dynamic and not settings.value(DYNAMIC_PARTITION):
+            raise self._at_table(
+                AnalysisError("Dynamic partitions are switched off (hive.exec.dynamic.partition)", code=10097)
+            )
+        if dynamic and not static and settings.value(DYNAMIC_PARTITION_MODE) == "strict":
+            raise self._at_table(
+                AnalysisError(
+                    "Dynamic partition strict mode requires at least one static partition column",
+                    code=10096,
+                    hint="SET hive.exec.dynamic.partition.mode=nonstrict",
+                )
+            )
+        return _Partitioning(static, dynamic)
+
+    def _static_value(self, key: Column, value: Span) -> str | None:
+        type = parse_type(key.type)
+        typed = f"CAST(({value.text}\n) AS {to_spark(type, plain_strings=True)})"
+        try:
+            row = self.env.sql(f"SELECT {key_text(typed, type)} FROM VALUES (1)", self.parameters).collect()[0]
+        except AcidError as e:
+            raise with_location(value, e) from e
+        return None if row[0] is None else str(row[0])
+
+    def _body(self) -> Span:
+        """The query with the WITH clause that stands before INSERT, as one text."""
+        return whole_query(self.statement.with_clause, *self.head, self.statement.query)
+
+    def _columns(self) -> list[Column]:
+        """The columns that the query's columns go to, in the query's order; BY NAME finds them later."""
+        table, statement = self.table, self.statement
+        by_name = {c.name: c for c in table.all_columns}
+        if statement.columns is None:
+            return [*table.columns, *(by_name[n] for n in self.partitioning.dynamic)]
+        chosen = named_columns(table, statement.columns, fixed=self.partitioning.static)
+        missing = [n for n in self.partitioning.dynamic if by_name[n] not in chosen]
+        if missing and statement.partition is not None:
+            chosen += [by_name[n] for n in missing]
+        elif missing:
+            raise self._at_table(AnalysisError(f"Partition key {missing[0]} has no value", code=10044))
+        return chosen
+
+    # --- run ---------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Written:
+        """All phases from the resolved statement to the commit."""
+        env = self.env
+        if self.exists_already():
+            return Written()
+        sources = find_sources(env, self.references, self.parameters)
+        with write_transaction(env, [*self.locks(), *read_locks(sources)]) as txn, Views(env.spark) as views:
+            txn.confirm(self.table)
+            snapshot = Snapshot(env, txn.valid_txns) if sources else None
+            staging = txn.stage(self.table)
+            written = self.write(self.changes(snapshot, sources, views), txn, staging)
+            self.publish(txn, staging)
+        return written
+
+    def changes(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
+        """The rows to insert as :mod:`acidsql.plan.write` describes them; ``snapshot`` where ACID tables are read."""
+        return self.stored(self._raw(snapshot, sources, views))
+
+    def write(self, changes: DataFrame, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> Written:
+        """Write rows into a staging area, as one statement of a transaction."""
+        target = Target(self.table, txn.allocate_write_id(self.table), statement_id, self.statement.overwrite)
+        writer = Writer(self.env.spark, target, staging, self.env.settings.value(DRIVER_WRITE_ROWS))
+        written = writer.write(changes, Change.INSERT, small=self._small(changes))
+        self._hide_without_rows(writer, staging)
+        return written
+
+    def publish(self, txn: WriteTransaction, staging: Staging) -> None:
+        """Move what was written to its place."""
+        operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
+        txn.publish(self.table, staging, dynamic=operation if self.partitioning.dynamic else None)
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do."""
+        if self.exists_already():
+            return [Explained(self.table, (), None, (), None, no_plan="the partition is there already")]
+        sources = find_sources(self.env, self.references, self.parameters)
+        changes = self.changes(snapshot if sources else None, sources, views)
+        locks = [*self.locks(), *read_locks(sources)]
+        return [Explained(self.table, locks, None, sources, changes, writes=[self.directory])]
+
+    @property
+    def directory(self) -> str:
+        """The kind of directory that it writes, and where."""
+        kind = "base" if self.statement.overwrite else "delta"
+        if not self.table.partition_keys:
+            return kind
+        return f"{kind} in {'the partitions of its rows' if self.partitioning.dynamic else self._static_name()}"
+
+    def exists_already(self) -> bool:
+        if not (self.statement.if_not_exists and self.statement.overwrite):
+            return False
+        if self.partitioning.dynamic:
+            raise self._at_table(AnalysisError("IF NOT EXISTS goes with static partitions only"))
+        return bool(self.env.metastore.list_partitions(self.table.database, self.table.name, [self._static_name()]))
+
+    def _static_name(self) -> str:
+        keys = [k.name for k in self.table.partition_keys]
+        return partition_name(keys, [self.partitioning.static[k] for k in keys])
+
+    def locks(self) -> list[LockComponent]:
+        """On the table or the static partition; dynamic partitions are named later."""
+        dynamic = bool(self.partitioning.dynamic)
+        partition = self._static_name() if self.table.partition_keys and not dynamic else None
+        return [insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)]
+
+    def _raw(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
+        """The query's own answer."""
+        if self.statement.rows is not None and any(isinstance(v, Default) for row in self.statement.rows for v in row):
+            return self.env.sql(self._values_with_defaults(self.statement.rows), self.parameters)
+        if snapshot is None:
+            return self.env.sql(self.body.text, self.parameters)
+        return self.env.sql(bind(self.env, self.references, sources, snapshot, views), self.parameters)
+
+    def _values_with_defaults(self, rows: Sequence[Sequence[Span | Default]]) -> str:
+        made = []
+        for row in rows:
+            self._check_count(len(row), self.columns)
+            values = [
+                f"({c.default or 'NULL'})" if isinstance(v, Default) else v.text
+                for v, c in zip(row, self.columns, strict=True)
+            ]
+            made.append("(" + "\n, ".join(values) + "\n)")
+        return "VALUES " + ", ".join(made)
+
+    def _check_count(self, count: int, columns: Sequence[Column]) -> None:
+        if count != len(columns):
+            raise self._at_table(
+                AnalysisError(
+                    f"Cannot insert into target table because column number/types are different '{self.table.name}':"
+                    f" the table takes {len(columns)} columns, but the query has {count}",
+                    code=10044,
+                    hint=f"The columns are {', '.join(c.name for c in columns)}.",
+                )
+            )
+
+    def _by_name(self, raw: DataFrame) -> list[Column]:
+        by_name = {c.name: c for c in self.columns}
+        found = []
+        for name in raw.columns:
+            if name.lower() not in by_name:
+                raise self._at_table(
+                    AnalysisError(f"INSERT BY NAME: {self.table.full_name} has no column {name}", code=10004)
+                )
+            found.append(by_name[name.lower()])
+        return found
+
+    def stored(self, raw: DataFrame) -> DataFrame:
+        """The rows as :mod:`acidsql.plan.write` describes them."""
+        table = self.table
+        columns = self._by_name(raw) if self.statement.by_name else self.columns
+        self._check_count(len(raw.columns), columns)
+        named = raw.toDF(*[f"v{i}" for i in range(len(columns))])
+        try:
+            stored = store_assignment(self.env.spark, named, columns, 0)
+        except NotStorable as e:
+            raise with_location(self._place_of(e.target, columns), e) from e
+        given = {c.name: e for c, e in zip(columns, stored, strict=True)}
+        made = [f"{given.get(c.name) or self._missing(c)} AS c{i}" for i, c in enumerate(table.columns)]
+        for i, key in enumerate(table.partition_keys):
+            if key.name in self.partitioning.static:
+                value = self.partitioning.static[key.name]
+                text = "CAST(NULL AS string)" if value is None else literal(value)
+            else:
+                text = key_text(given[key.name], parse_type(key.type))
+            made.append(f"{text} AS k{i}")
+        return named.selectExpr(*made)
+
+    def _place_of(self, column: str, columns: Sequence[Column]) -> Span:
+        """The value that a column got, in a VALUES list of one row; else the query."""
+        rows = self.statement.rows
+        if rows is None or len(rows) != 1:
+            return self.statement.query
+        value = rows[0][[c.name for c in columns].index(column)]
+        return value.span if isinstance(value, Default) else value
+
+    def _missing(self, column: Column) -> str:
+        if column.default is None and column.not_null:
+            raise self._at_table(
+                AnalysisError(f"Column {column.name} is NOT NULL and has no default; it needs a value")
+            )
+        return default_value(column)
+
+    def _small(self, changes: DataFrame) -> bool | None:
+        return None if estimated_bytes(changes) <= SMALL_BYTES else False
+
+    def _hide_without_rows(self, writer: Writer, staging: Staging) -> None:
+        """OVERWRITE hides what was there even where no row came: an empty base."""
+        if not self.statement.overwrite or self.partitioning.dynamic:
+            return
+        partition = self._static_name() if self.table.partition_keys else ""
+        if partition not in staging.partitions:
+            writer.write_nothing(partition)
+
+    def _at_table(self, error: AcidError) -> AcidError:
+        return with_location(self.statement.table.span, error)
+
+
+def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run INSERT; the row of counts. INSERT into a table of Spark's own is run by Spark, over snapshots."""
+    table = env.find_table(statement.table)
+    if table is None:
+        env.refuse_view(statement.table)
+        if not env.known_to_spark(statement.table):
+            error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")
+            raise with_location(statement.table.span, error)
+        return _insert_by_spark(env, statement, parameters)
+    return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)
+
+
+def _insert_by_spark(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
+    query = statement.query
+    head, tail = query.source[statement.span.start : query.start], query.source[query.end : statement.span.end]
+    return with_sources(env, query, parameters, head=head, tail=tail)

@@ -1,0 +1,201 @@
+"""LOAD DATA: ORC files become part of a table as they are."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql import fs
+from acidsql.commands.ddl.partitions import spec_values, whole_name
+from acidsql.commands.ddl.type_changes import Verdict, judge
+from acidsql.commands.dml.load_files import at_path, plain_footer, source_files
+from acidsql.commands.dml.load_rows import LoadRowsCommand, loads_rows
+from acidsql.commands.environment import Environment
+from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.transaction.locking import insert_lock
+from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.errors import AcidError, AnalysisError, UnsupportedError
+from acidsql.format.names import original_file, parse_original_file
+from acidsql.format.tail import OrcFooter
+from acidsql.metastore.model import LockComponent, Table
+from acidsql.plan.bucketing import bucket_number
+from acidsql.plan.staging import StagedDirectory
+from acidsql.plan.target import Target
+from acidsql.plan.views import Views
+from acidsql.sql.statements import LoadData
+from acidsql.types import parse_type, to_spark
+
+logger = logging.getLogger(__name__)
+
+INVALID_FILE_NAME = 30023
+MAX_FILES = 4096
+"""Each file gets a bucket number, which has 12 bits."""
+
+_COPY_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file to be loaded, and the name that it will have."""
+
+    status: fs.FileStatus
+    footer: OrcFooter
+    name: str
+
+
+class LoadCommand:
+    """LOAD DATA [LOCAL] INPATH … [OVERWRITE] INTO TABLE … [PARTITION (…)] of files that stay as they are.
+
+    1. Resolve the table and the partition; find the files that the path means: one file, the visible files of a
+       directory, or those that a pattern fits.
+    2. Read the footers: the files are ORC, hold no events, and have as many columns as the table, of types that it
+       reads rightly. Constraints are not looked at, as in Hive. In a bucketed table each file is named after its
+       bucket, and its rows belong there.
+    3. Open a transaction; lock the table or partition as INSERT does (OVERWRITE: EXCLUSIVE).
+    4. Allocate the write id, copy the files into a staged delta (OVERWRITE: base) as ``000000_0``, ``000001_0`` …, the
+       names that Hive gives them.
+    5. Publish by rename, register a new partition, commit.
+    6. Without LOCAL the files are Hive's to move: remove them where they were. After an error before that they are
+       there as they were.
+    """
+
+    def __init__(self, env: Environment, statement: LoadData, parameters: Mapping[str, Any], table: Table) -> None:
+        self.env = env
+        self.statement = statement
+        self.table = table
+        spec = statement.partition
+        self.partition = whole_name(table, spec, spec_values(env, table, spec, parameters)) if spec is not None else ""
+        """Name of the partition; empty for a table without."""
+
+    def run(self) -> None:
+        """All phases."""
+        env, table = self.env, self.table
+        sources = self._found()
+        with write_transaction(env, [self._lock()]) as txn:
+            txn.confirm(table)
+            target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
+            staging = txn.stage(table)
+            directory = staging.directory(self.partition, target.inserts)
+            for source in sources:
+                _copy(source, directory, staging.fs)
+                staging.wrote(directory, source.footer.row_count)
+            txn.publish(table, staging)
+        if not self.statement.local:
+            _remove(sources)
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do."""
+        kind = "base" if self.statement.overwrite else "delta"
+        place = f"{kind} in {self.partition}" if self.partition else kind
+        files = [f"{s.status.path} as {s.name}, {s.footer.row_count} rows" for s in self._found()]
+        reason = "files go in as they are"
+        return [Explained(self.table, [self._lock()], None, (), None, writes=[place], files=files, no_plan=reason)]
+
+    def _lock(self) -> LockComponent:
+        return insert_lock(self.env, self.table, self.partition or None, overwrite=self.statement.overwrite)
+
+    def _found(self) -> Sequence[_Source]:
+        """The files, checked; errors are at the path's place."""
+        with at_path(self.statement):
+            return self._sources()
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    def _sources(self) -> list[_Source]:
+        """The files, checked, by their names.
+
+        Raises:
+            AnalysisError: When there are none, or one does not fit.
+        """
+        filesystem, found = source_files(self.statement, self.table)
+        if len(found) > MAX_FILES:
+            message = f"{self.statement.path.value} holds more than {MAX_FILES} files"
+            raise UnsupportedError(message, hint="Load them in several statements.")
+        sources = []
+        for number, status in enumerate(found):
+            footer = plain_footer(filesystem, status)
+            self._check_columns(status, footer)
+            sources.append(_Source(status, footer, self._name(number, status)))
+        return sources
+
+    def _check_columns(self, status: fs.FileStatus, footer: OrcFooter) -> None:
+        table = self.table
+        fields = footer.row_type.fields
+        if len(fields) != len(table.columns):
+            message = f"{status.path} has {len(fields)} columns, and {table.full_name} has {len(table.columns)}"
+            raise AnalysisError(message, hint="Columns go by their position; a partition's values are not among them.")
+        for (name, type), column in zip(fields, table.columns, strict=True):
+            wanted = parse_type(column.type)
+            if judge(type, wanted) is not Verdict.FINE:
+                message = (
+                    f"Column {name} of {status.path} is of type {to_spark(type)}, which column {column.name} of"
+                    f" {table.full_name}, {column.type}, cannot take as it is"
+                )
+                raise AnalysisError(message, hint="INSERT … SELECT casts values; LOAD DATA leaves files as they are.")
+
+    def _name(self, number: int, status: fs.FileStatus) -> str:
+        """The name that a file gets. Raises: AnalysisError for one that is not a bucket's (Hive 30023)."""
+        table = self.table
+        if not table.bucket_columns:
+            return original_file(number)
+        bucket = parse_original_file(status.name)
+        if bucket is None or bucket >= table.num_buckets:
+            message = (
+                f"{status.name} file name is not valid in Load Data into Acid table {table.full_name}."
+                "  Examples of valid names are: 00000_0, 00000_0_copy_1"
+            )
+            hint = (
+                f"The number before _ is that of the bucket, of {table.num_buckets}; INSERT … SELECT finds it itself."
+            )
+            raise AnalysisError(message, code=INVALID_FILE_NAME, hint=hint)
+        rows = self.env.spark.read.option("__globPaths__", "false").orc(fs.spark_path(status.path))
+        types = [to_spark(parse_type(c.type), plain_strings=True) for c in table.columns]
+        values = rows.toDF(*[f"v{i}" for i in range(len(types))])
+        named = values.selectExpr(*[f"CAST(v{i} AS {type}) AS c{i}" for i, type in enumerate(types)])
+        if named.filter(bucket_number(self.env.spark, table, named) != bucket).limit(1).collect():
+            message = f"{status.path} holds rows that do not belong into bucket {bucket} of {table.full_name}"
+            raise AnalysisError(message, code=INVALID_FILE_NAME, hint="INSERT … SELECT puts rows into their buckets.")
+        return status.name
+
+
+def _copy(source: _Source, directory: StagedDirectory, target: fs.FileSystem) -> None:
+    filesystem, path = fs.resolve(source.status.path)
+    with filesystem.open_read(path) as file, target.open_write(fs.join(directory.path, source.name)) as copy:
+        shutil.copyfileobj(file, copy, _COPY_BYTES)
+
+
+def _remove(sources: Sequence[_Source]) -> None:
+    """The rows are in the table: that a file cannot be removed is no reason to fail."""
+    for source in sources:
+        filesystem, path = fs.resolve(source.status.path)
+        try:
+            filesystem.delete(path)
+        except AcidError as e:
+            logger.warning("a file that was loaded stays where it was, %s: %s", path, e)
+
+
+def load_command(
+    env: Environment, statement: LoadData, parameters: Mapping[str, Any]
+) -> LoadCommand | LoadRowsCommand | None:
+    """The command for an ACID table; None for a table of Spark's. Raises: AnalysisError for a view (Hive 10090)."""
+    env.refuse_view(statement.table)
+    if env.find_table(statement.table) is None and env.known_to_spark(statement.table):
+        return None
+    table = env.get_table(statement.table)
+    make = LoadRowsCommand if loads_rows(statement, table) else LoadCommand
+    return make(env, statement, parameters, table)
+
+
+def load_data(env: Environment, statement: LoadData, parameters: Mapping[str, Any]) -> DataFrame:
+    """LOAD DATA: ours for ACID tables, Spark's for its own."""
+    command = load_command(env, statement, parameters)
+    if command is None:
+        return env.sql(statement.span.text, parameters)
+    command.run()
+    return env.nothing()

@@ -1,0 +1,102 @@
+"""The files that LOAD DATA means."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from acidsql import fs
+from acidsql.commands.ddl.partitions import overlap
+from acidsql.commands.error_location import with_location
+from acidsql.errors import AcidError, AnalysisError, CorruptFile
+from acidsql.format.names import is_hidden
+from acidsql.format.tail import OrcFooter, read_footer
+from acidsql.metastore.model import Table
+from acidsql.sql.statements import LoadData
+
+INVALID_PATH = 10027
+ILLEGAL_PATH = 10028
+ACID_FILE = 10413
+
+_PATTERN = frozenset("*?[")
+
+
+@contextmanager
+def at_path(statement: LoadData) -> Iterator[None]:
+    """Errors in the block are at the statement's path; a file that is gone is one of them (Hive 10027)."""
+    try:
+        yield
+    except (AcidError, FileNotFoundError) as e:
+        error = e if isinstance(e, AcidError) else _invalid(f"{e.filename} is gone")
+        raise with_location(statement.path.span, error) from e
+
+
+def source_files(statement: LoadData, table: Table) -> tuple[fs.FileSystem, list[fs.FileStatus]]:
+    """One file, the visible files of a directory, or those that a pattern fits: by name.
+
+    Raises:
+        AnalysisError: When there are none, or a directory is among them (Hive 10027), or they are on a file system that
+            the statement does not mean, or the table's own (10028).
+    """
+    filesystem, path = _path(statement, table)
+    found = _files(filesystem, path)
+    if not found:
+        raise _invalid(f"No files matching path {path}")
+    folder = next((f for f in found if f.is_dir), None)
+    if folder is not None:
+        raise _invalid(f"source contains directory: {folder.path}")
+    return filesystem, sorted(found, key=lambda f: f.name)
+
+
+def _path(statement: LoadData, table: Table) -> tuple[fs.FileSystem, str]:
+    text = statement.path.value
+    location = fs.absolute(text) if statement.local else fs.qualify(text)
+    filesystem, path = fs.resolve(location)
+    if statement.local and filesystem.root:
+        raise _illegal('Source file system should be "file" if "local" is specified')
+    if not statement.local and filesystem.root != fs.resolve(table.location)[0].root:
+        raise _illegal(f"Move from: {path} to: {table.location} is not valid")
+    if overlap(path, fs.resolve(table.location)[1]):
+        raise _illegal(f"{path} holds the files of {table.full_name}, or is among them")
+    return filesystem, path
+
+
+def _files(filesystem: fs.FileSystem, path: str) -> Sequence[fs.FileStatus]:
+    """The visible files that a path means, and directories that are among them."""
+    parent, _, name = path.rpartition("/")
+    beside = filesystem.list(parent)
+    exact = next((f for f in beside if f.name == name), None)
+    if exact is not None:
+        matching = [exact]
+    else:
+        matching = [f for f in beside if _PATTERN & set(name) and fnmatch.fnmatchcase(f.name, name)]
+        matching = [f for f in matching if not is_hidden(f.name)]
+    if len(matching) == 1 and matching[0].is_dir:
+        return [f for f in filesystem.list(matching[0].path) if not is_hidden(f.name)]
+    return matching
+
+
+def plain_footer(filesystem: fs.FileSystem, status: fs.FileStatus) -> OrcFooter:
+    """The footer of an ORC file without events.
+
+    Raises:
+        AnalysisError: When it is no ORC file (Hive's words, without a code), or holds events (Hive 10413).
+    """
+    try:
+        footer = read_footer(filesystem, status.path)
+    except CorruptFile as e:
+        message = "The file that you are trying to load does not match the file format of the destination table."
+        raise AnalysisError(f"Unable to load data to destination table. Error: {message}", hint=e.message) from e
+    if footer.is_acid:
+        message = f'"{status.path}" was created by Acid write - it cannot be loaded into another Acid table'
+        raise AnalysisError(message, code=ACID_FILE, hint="CREATE TABLE … LOCATION takes in a whole table directory.")
+    return footer
+
+
+def _invalid(problem: str) -> AnalysisError:
+    return AnalysisError(f"Invalid path: {problem}", code=INVALID_PATH)
+
+
+def _illegal(problem: str) -> AnalysisError:
+    return AnalysisError(f"Path is not legal: {problem}", code=ILLEGAL_PATH)

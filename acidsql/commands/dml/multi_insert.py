@@ -1,0 +1,106 @@
+"""FROM source INSERT … INSERT …: several INSERTs from one source, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.dml.insert import InsertCommand
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.binding import Snapshot, find_sources, read_locks
+from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.errors import AnalysisError
+from acidsql.metastore.model import LockComponent, LockType
+from acidsql.plan.staging import Staging
+from acidsql.plan.target import Written
+from acidsql.plan.views import Views
+from acidsql.sql.statements import MultiInsert
+
+_STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
+
+
+class MultiInsertCommand:
+    """FROM source INSERT … INSERT ….
+
+    1. Resolve each INSERT as it would be alone.
+    2. Open one transaction with the locks of all of them.
+    3. Take one snapshot for all tables that are read.
+    4. Write the INSERTs in their order, the first under statement id 0, each next one under the next: each has a delta
+       of its own. Two that write to one partition, one of them with OVERWRITE, are an error: the one would hide the
+       other's rows.
+    5. Publish all, commit, answer the counts of all together.
+    """
+
+    def __init__(self, env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> None:
+        self.env = env
+        self.statement = statement
+        self.parameters = parameters
+        self.legs: list[InsertCommand] = []
+        for insert in statement.inserts:
+            table = env.get_table(insert.table)
+            leg = replace(insert, with_clause=statement.with_clause)
+            self.legs.append(InsertCommand(env, leg, parameters, table, head=(statement.source,)))
+
+    def run(self) -> Written:
+        """All phases from the resolved statement to the commit."""
+        env = self.env
+        legs = [leg for leg in self.legs if not leg.exists_already()]
+        if not legs:
+            return Written()
+        sources = [find_sources(env, leg.references, self.parameters) for leg in legs]
+        locks = [*self._locks(legs), *read_locks(s for found in sources for s in found)]
+        with write_transaction(env, locks) as txn, Views(env.spark) as views:
+            for table in {leg.table.full_name: leg.table for leg in legs}.values():
+                txn.confirm(table)
+            snapshot = Snapshot(env, txn.valid_txns)
+            written, stagings = Written(), [txn.stage(leg.table) for leg in legs]
+            for number, (leg, staging, found) in enumerate(zip(legs, stagings, sources, strict=True)):
+                written += leg.write(leg.changes(snapshot, found, views), txn, staging, number)
+            self._refuse_hidden(legs, stagings)
+            for leg, staging in zip(legs, stagings, strict=True):
+                leg.publish(txn, staging)
+        return written
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do, INSERT by INSERT."""
+        return [part for leg in self.legs for part in leg.explain(snapshot, views)]
+
+    @staticmethod
+    def _locks(legs: list[InsertCommand]) -> Iterator[LockComponent]:
+        """Each lock once; of two on one place the stronger."""
+        chosen: dict[tuple[str, str | None, str | None], LockComponent] = {}
+        for component in (c for leg in legs for c in leg.locks()):
+            place = (component.database, component.table, component.partition)
+            held = chosen.get(place)
+            if held is None:
+                chosen[place] = component
+                continue
+            dynamic = held.is_dynamic_partition_write or component.is_dynamic_partition_write
+            stronger = max(held, component, key=lambda c: _STRENGTH.index(c.type))
+            chosen[place] = replace(stronger, is_dynamic_partition_write=dynamic)
+        yield from chosen.values()
+
+    @staticmethod
+    def _refuse_hidden(legs: list[InsertCommand], stagings: list[Staging]) -> None:
+        for (one, first), (other, second) in combinations(zip(legs, stagings, strict=True), 2):
+            if one.table.full_name != other.table.full_name:
+                continue
+            if not (one.statement.overwrite or other.statement.overwrite):
+                continue
+            for partition in sorted(set(first.partitions) & set(second.partitions)):
+                place = (
+                    f"Partition {partition} of {one.table.full_name}" if partition else f"Table {one.table.full_name}"
+                )
+                problem = AnalysisError(f"{place} is overwritten and written again by one statement")
+                raise with_location(other.statement.table.span, problem)
+
+
+def multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run it; the row of counts."""
+    return env.counts(inserted=MultiInsertCommand(env, statement, parameters).run().inserted)

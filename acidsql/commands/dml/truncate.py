@@ -1,0 +1,152 @@
+"""TRUNCATE TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.ddl.alter import acid_table
+from acidsql.commands.ddl.partitions import no_partition, partitions_with, spec_values
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect.explained import Explained, TargetRead
+from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.errors import AnalysisError
+from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.snapshot import partition_names
+from acidsql.plan.target import Target
+from acidsql.plan.text import quote
+from acidsql.plan.views import Views
+from acidsql.plan.write import Writer
+from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS
+from acidsql.sql.statements import PartitionSpec, TableName, Truncate
+
+NOT_MANAGED = 10146
+NOT_PARTITIONED = 10148
+
+
+def truncate(env: Environment, statement: Truncate, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run TRUNCATE [TABLE] of an ACID table; every other table is Spark's."""
+    command = truncate_command(env, statement, parameters)
+    if command is None:
+        return env.sql(statement.span.text, parameters)
+    if command.partitions is None or command.partitions:
+        command.run()
+    return env.nothing()
+
+
+def truncate_command(env: Environment, statement: Truncate, parameters: Mapping[str, Any]) -> TruncateCommand | None:
+    """The table, or the partitions that have the values named; None where the table is Spark's.
+
+    Raises:
+        AnalysisError: When Hive's rules tell that the table cannot be truncated at all, or it has no such keys.
+        PartitionNotFound: When there is no such partition.
+    """
+    name, spec = statement.table, statement.partition
+    table = acid_table(env, name)
+    if table is None:
+        refuse_not_managed(env, name)
+        return None
+    return TruncateCommand(env, table, None if spec is None else _named(env, table, spec, parameters))
+
+
+def refuse_not_managed(env: Environment, name: TableName) -> None:
+    """Raises: AnalysisError for a view, or a table whose files are not Hive's or Spark's to remove (Hive 10146)."""
+    table = env.registered(name)
+    if table is None:
+        is_refused = env.known_to_spark(name) and _is_external(env, name)
+    elif table.table_type == MANAGED_TABLE:
+        is_refused = False
+    else:
+        is_refused = table.is_view or table.parameters.get("external.table.purge", "").lower() != "true"
+    if is_refused:
+        message = f"Cannot truncate non-managed table {name.table}."
+        raise with_location(name.span, AnalysisError(message, code=NOT_MANAGED))
+
+
+def _is_external(env: Environment, name: TableName) -> bool:
+    """Whether a table of Spark's has its files in a place of its own."""
+    parts = [p for p in (name.catalog, name.database, name.table) if p]
+    return env.spark.catalog.getTable(".".join(quote(p) for p in parts)).tableType == "EXTERNAL"
+
+
+def _named(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]) -> list[str]:
+    """Names of the partitions that are meant; one that is named wholly has to be there."""
+    if not table.partition_keys:
+        message = f"Partition spec for non partitioned table {table.full_name}."
+        raise with_location(spec.span, AnalysisError(message, code=NOT_PARTITIONED))
+    values = spec_values(env, table, spec, parameters)
+    found = partitions_with(env, table, values)
+    if not found and len(values) == len(table.partition_keys):
+        raise no_partition(spec, values)
+    return list(found)
+
+
+class TruncateCommand:
+    """TRUNCATE: hide all rows of a full-ACID or insert-only table, or of some of its partitions.
+
+    1. Lock the table, or the partitions, EXCL_WRITE as Hive does: UPDATE and DELETE wait, readers and INSERT do not.
+    2. Allocate the write id; write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
+       holds nothing but ``_metadata_acid``, on which Hive 3.1 fails and which Trino does not see; a base with one
+       empty file hides what was there from every engine, as INSERT OVERWRITE of nothing does.
+    3. Publish by rename, and commit.
+
+    Args:
+        env: The environment.
+        table: The table.
+        partitions: Names of the partitions; all that are there once the lock is granted, for None.
+    """
+
+    def __init__(self, env: Environment, table: Table, partitions: Sequence[str] | None = None) -> None:
+        self.env = env
+        self.table = table
+        self.partitions = partitions
+        few = partitions is not None and len(partitions) <= env.settings.value(LOCK_PARTITIONS)
+        self._few = partitions if few else None
+        self._whole = bool(table.partition_keys) and not few
+
+    def _locks(self) -> list[LockComponent]:
+        table, names = self.table, [None] if self._few is None else self._few
+        return [
+            LockComponent(LockType.EXCL_WRITE, table.database, table.name, name, Operation.UPDATE, self._whole)
+            for name in names
+        ]
+
+    def _known(self) -> tuple[Partition, ...] | None:
+        """The partitions that there are of those; None for a table without keys."""
+        table = self.table
+        if not table.partition_keys:
+            return None
+        return tuple(self.env.metastore.list_partitions(table.database, table.name, self.partitions))
+
+    def run(self) -> None:
+        """All phases.
+
+        Raises:
+            LockTimeout: When the locks were not granted in time.
+            TransactionError: When the table was changed meanwhile.
+        """
+        env, table = self.env, self.table
+        with write_transaction(env, self._locks()) as txn:
+            txn.confirm(table)
+            target = Target(table, txn.allocate_write_id(table), overwrite=True)
+            staging = txn.stage(table)
+            writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+            for place in _places(table, self._known()):
+                writer.write_nothing(place)
+            txn.publish(table, staging, dynamic=Operation.UPDATE if self._whole else None)
+
+    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+        """What :meth:`run` would do."""
+        known = self._known()
+        read = TargetRead(known)
+        writes = [f"base without rows{f' in {place}' if place else ''}" for place in _places(self.table, known)]
+        reason = "no row is looked at"
+        return [Explained(self.table, self._locks(), read, (), None, writes=writes, no_plan=reason)]
+
+
+def _places(table: Table, known: Sequence[Partition] | None) -> list[str]:
+    return [""] if known is None else [partition_names(table, p) for p in known]

@@ -1,0 +1,281 @@
+"""EXPLAIN of statements that change an ACID table: what they would lock, read and write, and Spark's plan for it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands import query
+from acidsql.commands.ddl.create_as import CreateTableAsCommand
+from acidsql.commands.ddl.table_kind import is_ours
+from acidsql.commands.dml.insert import InsertCommand
+from acidsql.commands.dml.load import load_command
+from acidsql.commands.dml.merge import MergeCommand
+from acidsql.commands.dml.multi_insert import MultiInsertCommand
+from acidsql.commands.dml.truncate import TruncateCommand, truncate_command
+from acidsql.commands.dml.update import DeleteCommand, UpdateCommand
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect.explained import Explainable, Explained
+from acidsql.commands.maintenance.analyze import analyze_command
+from acidsql.commands.maintenance.compaction import CompactCommand
+from acidsql.commands.maintenance.optimize import optimize_command
+from acidsql.commands.maintenance.vacuum import vacuum_command
+from acidsql.commands.resolve.binding import Snapshot, Source, ViewSource
+from acidsql.errors import UnsupportedError
+from acidsql.format.directory import AcidState
+from acidsql.metastore.model import LockComponent, Partition, Table
+from acidsql.plan.search import MIN_BYTES, Search
+from acidsql.plan.snapshot import partition_names
+from acidsql.plan.views import Views
+from acidsql.sql.statements import (
+    Analyze,
+    Compact,
+    CreateTable,
+    Delete,
+    Explain,
+    Insert,
+    LoadData,
+    Merge,
+    MultiInsert,
+    Optimize,
+    Passthrough,
+    Query,
+    Statement,
+    Truncate,
+    Update,
+    Vacuum,
+)
+
+SHOWN_PARTITIONS = 20
+"""Of more partitions than this only so many are listed; their sums are there in any case."""
+
+MODES = {"": "simple", "EXTENDED": "extended", "FORMATTED": "formatted", "COST": "cost", "CODEGEN": "codegen"}
+"""Spark's words for the modes of EXPLAIN."""
+
+Make = Callable[[Environment, Any, Mapping[str, Any]], "Explainable | None"]
+
+
+def _insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> Explainable | None:
+    """None for INSERT into a table of Spark's own."""
+    env.refuse_view(statement.table)
+    table = env.find_table(statement.table)
+    if table is None and env.known_to_spark(statement.table) and env.registered(statement.table) is None:
+        return None
+    return InsertCommand(env, statement, parameters, env.get_table(statement.table))
+
+
+def _delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> Explainable:
+    """DELETE of all rows of an insert-only table is a TRUNCATE."""
+    table = env.find_table(statement.table) if statement.where is None else None
+    if table is not None and table.is_insert_only:
+        return TruncateCommand(env, table)
+    return DeleteCommand(env, statement, parameters)
+
+
+def _create_table(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> Explainable | None:
+    if not is_ours(env, statement):
+        return None
+    if statement.query is None:
+        raise with_location(statement.span, UnsupportedError("EXPLAIN of CREATE TABLE is there for one AS a query"))
+    return CreateTableAsCommand(env, statement, parameters)
+
+
+def _vacuum(env: Environment, statement: Vacuum, parameters: Mapping[str, Any]) -> Explainable | None:
+    """It looks now: EXPLAIN's own transaction, which comes next, would be in its way."""
+    command = vacuum_command(env, statement)
+    if command is not None:
+        command.look()
+    return command
+
+
+COMMANDS: dict[type[Statement], Make] = {
+    Insert: _insert,
+    MultiInsert: MultiInsertCommand,
+    Update: UpdateCommand,
+    Merge: MergeCommand,
+    Delete: _delete,
+    Truncate: truncate_command,
+    LoadData: load_command,
+    CreateTable: _create_table,
+    Compact: CompactCommand,
+    Optimize: optimize_command,
+    Vacuum: _vacuum,
+    Analyze: analyze_command,
+}
+"""The statements whose plan can be told; their commands are made, which resolves all names, and not run. None is for a
+statement about a table of Spark's own."""
+
+
+def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any]) -> DataFrame:
+    """EXPLAIN: one column ``plan``, as Spark's.
+
+    1. Make the statement's command: names, columns and types are resolved, and errors are those of the statement.
+    2. Open a read-only transaction for a snapshot; it ends with EXPLAIN.
+    3. Have the command plan over that snapshot, and tell what it found. No lock, no write id, no file.
+
+    A query is explained by Spark, over the snapshots of its tables.
+    """
+    inner, head = statement.inner, f"EXPLAIN {statement.mode} "
+    if isinstance(inner, Query):
+        return query.with_sources(env, inner.span, parameters, head=head)
+    make = COMMANDS.get(type(inner))
+    if make is None and isinstance(inner, Passthrough) and not any(env.find_table(name) for name in inner.names):
+        return env.sql(f"{head}{inner.span.text}", parameters)
+    if make is None:
+        message = "EXPLAIN is there for queries, and for statements that read or change the rows or files of tables"
+        raise with_location(inner.span, UnsupportedError(message))
+    command = make(env, inner, parameters)
+    if command is None:
+        return _by_spark(env, inner, parameters, head)
+    with query.pinned(env) as pin, Views(env.spark) as views:
+        found = command.explain(pin.snapshot, views)
+        lines = [*_phases(command), *(line for one in found for line in _part(env, one, pin.snapshot, statement.mode))]
+        pin.end()
+    return env.strings(["plan"], [["\n".join(lines)]])
+
+
+def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any], head: str) -> DataFrame:
+    """A statement about a table of Spark's own is explained by Spark, over snapshots of the ACID tables in it."""
+    span = inner.query if isinstance(inner, Insert | CreateTable) else None
+    if span is None:
+        return env.sql(f"{head}{inner.span.text}", parameters)
+    before, after = span.source[inner.span.start : span.start], span.source[span.end : inner.span.end]
+    return query.with_sources(env, span, parameters, head=f"{head}{before}", tail=after)
+
+
+# --- the text --------------------------------------------------------------------------------------------------------
+
+
+def _phases(command: Explainable) -> Iterator[str]:
+    """The first word and the numbered paragraphs of a command's docstring, each on one line."""
+    text = inspect.getdoc(type(command)) or ""
+    yield f"== {re.split('[.:]', text)[0]} =="
+    for phase in re.findall(r"^\d+\. .*(?:\n {3}.*)*", text, re.MULTILINE):
+        yield re.sub(r"\s+", " ", phase).replace("``", "")
+
+
+def _part(env: Environment, found: Explained, snapshot: Snapshot, mode: str) -> Iterator[str]:
+    yield ""
+    yield f"== {found.table.full_name} =="
+    yield "Locks:"
+    yield from (f"  {lock}" for lock in _locks(found.locks))
+    if found.files:
+        yield "Takes in:"
+        yield from (f"  {file}" for file in _some(found.files))
+    yield "Writes:"
+    yield from (f"  {place}" for place in _some(found.writes))
+    for title, told in found.more:
+        yield f"{title}:"
+        yield from (f"  {line}" for line in _some(told))
+    if found.target is not None:
+        target = found.target
+        yield f"Target: {found.table.full_name}"
+        yield from _table(env, snapshot, found.table, target.partitions, target.search, None)
+    yield from _sources(env, snapshot, found.sources)
+    yield ""
+    yield "== Spark's plan of the changes =="
+    yield f"(none: {found.no_plan})" if found.changes is None else _spark_plan(env, found.changes, mode)
+
+
+def _some(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:SHOWN_PARTITIONS] or ["nothing"]
+    if len(lines) > SHOWN_PARTITIONS:
+        yield f"… and {len(lines) - SHOWN_PARTITIONS} more"
+
+
+def _locks(locks: Sequence[LockComponent]) -> Iterator[str]:
+    yield from _some([_lock(lock) for lock in locks])
+
+
+def _lock(lock: LockComponent) -> str:
+    """As SHOW LOCKS words it: the type and the object; and what the lock is for."""
+    place = f"{lock.database}.{lock.table}" if lock.table else lock.database
+    partition = f" partition {lock.partition}" if lock.partition else ""
+    dynamic = ", partitions as they come" if lock.is_dynamic_partition_write else ""
+    return f"{lock.type.name} {place}{partition} ({lock.operation.name}{dynamic})"
+
+
+def _sources(env: Environment, snapshot: Snapshot, sources: Sequence[Source | ViewSource]) -> Iterator[str]:
+    for source in sources:
+        if isinstance(source, ViewSource):
+            yield f"Reads: view {source.view.full_name}"
+            yield from _sources(env, snapshot, source.sources)
+        else:
+            yield f"Reads: {source.table.full_name}"
+            yield from _table(env, snapshot, source.table, source.partitions, source.search, source.version)
+
+
+def _table(
+    env: Environment,
+    snapshot: Snapshot,
+    table: Table,
+    partitions: tuple[Partition, ...] | None,
+    search: Search | None,
+    version: int | None,
+) -> Iterator[str]:
+    """What the snapshot sees of a table."""
+    seen = snapshot.of(table, partitions, version)
+    ids = seen.write_ids
+    hidden = "".join(
+        f", {word}: {', '.join(map(str, found))}"
+        for word, found in (("open", ids.open_ids), ("aborted", ids.aborted_ids))
+        if found
+    )
+    yield f"  snapshot: write ids up to {ids.high_watermark}{hidden}"
+    if partitions is not None:
+        total = len(env.metastore.list_partitions(table.database, table.name))
+        yield f"  partitions: {len(partitions)} of {total}"
+    states = [part.state for part in seen.partitions]
+    yield f"  files: {_summary(states)}"
+    for part in seen.partitions[:SHOWN_PARTITIONS]:
+        name = partition_names(table, part.partition) if part.partition is not None else "directories"
+        yield f"    {name}: {_directories(part.state)}"
+    if len(states) > SHOWN_PARTITIONS:
+        yield f"    … and {len(states) - SHOWN_PARTITIONS} more"
+    if search is not None:
+        yield f"  search in ORC files: {_search(search, states)}"
+
+
+def _summary(states: Sequence[AcidState]) -> str:
+    bases = sum(s.base is not None for s in states)
+    deltas, deletes = sum(len(s.insert_deltas) for s in states), sum(len(s.delete_deltas) for s in states)
+    files = [f for s in states for f in _files(s)]
+    size = sum(f.length for f in files)
+    return f"{bases} bases, {deltas} deltas, {deletes} delete deltas; {len(files)} files, {size} bytes"
+
+
+def _directories(state: AcidState) -> str:
+    names = [state.base.path] if state.base is not None else []
+    names += [d.path for d in state.deltas]
+    shown = [n.rstrip("/").rpartition("/")[2] for n in names]
+    if state.originals:
+        shown.append(f"{len(state.originals)} original files")
+    return ", ".join(shown) or "nothing"
+
+
+def _files(state: AcidState) -> Iterator[Any]:
+    if state.base is not None:
+        yield from state.base.files
+    for delta in state.deltas:
+        yield from delta.files
+    yield from state.originals
+
+
+def _search(search: Search, states: Sequence[AcidState]) -> str:
+    if not search.conjuncts:
+        return "none"
+    text = " AND ".join(re.sub(r"\s+", " ", c) for c in search.conjuncts)
+    small = sum(f.length for s in states for f in _files(s)) < MIN_BYTES
+    return f"{text} (not planned: files of less than {MIN_BYTES >> 20} MB are read whole)" if small else text
+
+
+def _spark_plan(env: Environment, frame: DataFrame, mode: str) -> str:
+    jvm = env.spark._jvm
+    assert jvm is not None
+    execution = frame._jdf.queryExecution()
+    return str(jvm.PythonSQLUtils.explainString(execution, MODES.get(mode.upper(), "simple"))).strip()

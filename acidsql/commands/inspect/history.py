@@ -1,0 +1,174 @@
+"""DESCRIBE HISTORY: which write ids a table has, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from acidsql import fs
+from acidsql.commands import query
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect.show import known_table
+from acidsql.commands.resolve.binding import Snapshot
+from acidsql.errors import AcidError, SnapshotTooOld, UnsupportedError
+from acidsql.metastore.model import CompletedWrite, Partition, Table
+from acidsql.plan.snapshot import Resolve
+from acidsql.plan.written import WrittenDirectory, count_rows, written_directories
+from acidsql.sql.statements import DescribeHistory
+
+COLUMNS: Mapping[str, pa.DataType] = {
+    "write_id": pa.int64(),
+    "transaction_id": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "operation": pa.string(),
+    "partitions": pa.list_(pa.string()),
+    "directories": pa.list_(pa.string()),
+    "inserted_rows": pa.int64(),
+    "deleted_rows": pa.int64(),
+    "readable": pa.bool_(),
+}
+"""What is told of each write id. A null is something that neither the store nor the directories tell."""
+
+_SECOND = 1_000_000
+"""Microseconds."""
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A write id, what the store has on record of it, and the directories that end with it."""
+
+    write_id: int
+    records: tuple[CompletedWrite, ...]
+    directories: tuple[WrittenDirectory, ...]
+
+    @property
+    def own(self) -> list[WrittenDirectory]:
+        """The directories that hold what was written under this write id alone."""
+        return [d for d in self.directories if d.is_own]
+
+    def operation(self, deleted: int | None) -> str | None:
+        """What was done to rows, as the directories show it: a MERGE is what its branches have done.
+
+        Args:
+            deleted: The rows that were deleted, where that is known.
+        """
+        own = self.own
+        if any(d.truncates for d in own):
+            return "TRUNCATE"
+        if any(d.is_base for d in own):
+            return "OVERWRITE"
+        if own:
+            deletes, inserts = any(d.is_delete for d in own) or bool(deleted), any(not d.is_delete for d in own)
+            return "UPDATE" if deletes and inserts else "DELETE" if deletes else "INSERT"
+        if self.records:
+            return None if any(r.changes_rows for r in self.records) else "INSERT"
+        return "COMPACTION" if all(d.is_compacted for d in self.directories) else None
+
+    @property
+    def partitions(self) -> list[str]:
+        """Those that it wrote to; where no directory shows that any longer, those that it may have written to."""
+        found = {d.partition for d in self.own} or {r.partition for r in self.records}
+        return sorted(found - {""})
+
+    def row(self, table: Table, *, readable: bool) -> list[Any]:
+        """As :data:`COLUMNS`."""
+        inserted, deleted = count_rows(self.own)
+        compactor = max((d.name.visibility_txn for d in self.directories), default=0) or None
+        txn_id = self.records[0].txn_id if self.records else None if self.own else compactor
+        return [
+            self.write_id,
+            txn_id,
+            self.records[0].committed_at * _SECOND if self.records else None,
+            self.operation(deleted),
+            self.partitions if table.partition_keys else None,
+            [f"{d.partition}/{d.name}" if d.partition else str(d.name) for d in self.directories],
+            inserted,
+            deleted,
+            readable,
+        ]
+
+
+def describe_history(env: Environment, statement: DescribeHistory, parameters: Mapping[str, Any]) -> DataFrame:
+    """DESCRIBE HISTORY t [LIMIT n]: a row for each write id of which anything is known, the newest first.
+
+    1. Take a snapshot: only committed write ids are told.
+    2. Ask the store for the writes that it has on record (the embedded store: until a compaction over them is cleaned;
+       a Hive Metastore's calls do not tell), and look at the names in the directories. A compacted directory stands
+       with the highest write id in it.
+    3. For each that is to be told: count the events in its own directories, by the footers of their files, and try
+       whether VERSION AS OF would still find all that it needs, over one listing of each directory.
+
+    The history of a table of Spark's own is Spark's (Delta's, where it is Delta's) to tell.
+
+    Raises:
+        TableNotFound: When there is no such table.
+        UnsupportedError: When it is a view, or not transactional.
+    """
+    name = statement.table
+    table = known_table(env, name)
+    if table is None:
+        if env.database_of(name) in env.metastore.list_databases() and not env.known_to_spark(name):
+            env.get_table(name)
+        return env.sql(statement.span.text, parameters)
+    if not table.is_transactional:
+        kind = "a view" if table.is_view else "not transactional"
+        problem = f"{table.full_name} is {kind}: it has no versions that are write ids"
+        raise with_location(statement.table.span, UnsupportedError(problem))
+    with query.pinned(env) as pin:
+        try:
+            rows = list(_rows(env, pin.snapshot, table, statement.limit))
+        except AcidError as e:
+            raise with_location(statement.table.span, e) from e
+        pin.end()
+    return env.frame(COLUMNS, rows)
+
+
+def _rows(env: Environment, snapshot: Snapshot, table: Table, limit: int | None) -> Iterator[list[Any]]:
+    metastore, resolve = env.metastore, _listed_once()
+    partitions = tuple(metastore.list_partitions(table.database, table.name)) if table.partition_keys else None
+    write_ids = snapshot.write_ids(table)
+    records = metastore.completed_writes(table.database, table.name) or []
+    found = written_directories(table, write_ids, snapshot.txns, partitions, resolve=resolve)
+    seen = Snapshot(env, snapshot.txns, resolve=resolve)
+    for version in _versions([r for r in records if write_ids.is_valid(r.write_id)], found)[:limit]:
+        yield version.row(table, readable=_is_readable(seen, table, partitions, version.write_id))
+
+
+def _versions(records: Iterable[CompletedWrite], directories: Iterable[WrittenDirectory]) -> list[_Version]:
+    """All that is known by write id, the highest first."""
+    written: dict[int, list[CompletedWrite]] = {}
+    placed: dict[int, list[WrittenDirectory]] = {}
+    for record in records:
+        written.setdefault(record.write_id, []).append(record)
+    for directory in directories:
+        placed.setdefault(directory.write_id, []).append(directory)
+    return [
+        _Version(write_id, tuple(written.get(write_id, ())), tuple(placed.get(write_id, ())))
+        for write_id in sorted(written.keys() | placed.keys(), reverse=True)
+    ]
+
+
+def _is_readable(seen: Snapshot, table: Table, partitions: Sequence[Partition] | None, write_id: int) -> bool:
+    """Whether VERSION AS OF this write id has all files that it needs."""
+    try:
+        seen.of(table, partitions, write_id)
+    except SnapshotTooOld:
+        return False
+    return True
+
+
+def _listed_once() -> Resolve:
+    """Finds file systems of which each directory is listed once."""
+
+    known: dict[str, fs.ListedOnce] = {}
+
+    def resolve(location: str) -> tuple[fs.FileSystem, str]:
+        filesystem, path = fs.resolve(location)
+        return known.setdefault(filesystem.root, fs.ListedOnce(filesystem)), path
+
+    return resolve

@@ -1,0 +1,51 @@
+"""USE and SET: what a session remembers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.errors import DatabaseNotFound, InvalidValue
+from acidsql.settings import REGISTRY, canonical, is_known
+from acidsql.sql.statements import Set, Use
+
+_OWN = (
+    *("acidsql.", "acid.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.", "hive.timedout.txn."),
+    *("hive.transactional.", "metastore.txn.", "metastore.lock", "metastore.compactor.", "metastore.max.open."),
+)
+"""Names that begin so are ours: an unknown one is a mistake. Other names of Hive's are Spark's to keep."""
+
+
+def use(env: Environment, statement: Use, parameters: Mapping[str, Any]) -> DataFrame:
+    """USE: the current database here, and in Spark where Spark has one of that name."""
+    name = statement.database.text.lower()
+    in_spark = env.spark.catalog.databaseExists(name)
+    if not in_spark and name not in env.metastore.list_databases():
+        span = statement.database.span
+        raise with_location(span, DatabaseNotFound(f"Database does not exist: {name}"))
+    if in_spark:
+        env.spark.catalog.setCurrentDatabase(name)
+    env.database = name
+    return env.nothing()
+
+
+def set_value(env: Environment, statement: Set, parameters: Mapping[str, Any]) -> DataFrame:
+    """SET: our settings by name, everything else in Spark's configuration; answers (key, value)."""
+    name = canonical(statement.name) if statement.name else None
+    if name is None:
+        own = [[n, env.settings[n]] for n in sorted(env.settings)]
+        theirs = [[r[0], r[1]] for r in env.spark.sql("SET").collect()]
+        return env.strings(["key", "value"], own + theirs)
+    if not is_known(name):
+        if name.startswith(_OWN):
+            near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.5)
+            raise InvalidValue(f"Unknown setting {statement.name!r}", hint=f"Did you mean {near[0]}?" if near else None)
+        return env.sql(statement.span.text, parameters)
+    if statement.value is not None:
+        env.settings.set(name, statement.value)
+    return env.strings(["key", "value"], [[name, env.settings[name]]])
