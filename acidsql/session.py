@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
 from acidsql.builders import Expressions, MergeBuilder, Value, insert_text
+from acidsql.catalyst import check, collect_garbage
 from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
 from acidsql.commands.registry import execute
@@ -340,13 +341,15 @@ def connect(
     active = SparkSession.getActiveSession() if spark is None else spark
     session = active or start_spark(warehouse)  # first of all: it has the keys to all file systems that are not local
     try:
+        check(session)
         attach_files(session)
         store, home = open_store(warehouse, metastore, parsed)
     except BaseException:
         if active is None:
             session.stop()
         raise
-    user, host, heartbeats = getpass.getuser(), socket.gethostname(), Heartbeats(store, store.txn_timeout)
+    user, host = getpass.getuser(), socket.gethostname()
+    heartbeats = Heartbeats(store, store.txn_timeout, collect=lambda: collect_garbage(session))
     env = Environment(
         spark=session,
         metastore=store,

@@ -9,18 +9,25 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.commands.ddl.rename_journal import finish_moves
+from acidsql.catalyst import Catalyst, InternalSessions
 from acidsql.commands.error_location import with_location
+from acidsql.commands.resolve.names import (
+    AcidTable,
+    Resolved,
+    SparkTable,
+    View,
+    is_known_to_spark,
+    is_temporary_view,
+    resolve,
+)
 from acidsql.compactor import Compactor
 from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, TableNotFound
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
 from acidsql.metastore.protocol import Metastore
-from acidsql.plan.text import quote
+from acidsql.plan.values import Zones, zones_of
 from acidsql.settings import Settings
 from acidsql.sql.statements import TableName
-
-SPARK_CATALOG = "spark_catalog"
 
 
 @dataclass
@@ -43,19 +50,45 @@ class Environment:
     host: str
     agent: str
     database: str = field(default=DEFAULT_DATABASE)
+    sessions: InternalSessions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sessions = InternalSessions(self.spark)
+
+    @property
+    def catalyst(self) -> Catalyst:
+        """Spark's parser and analyser in the user's session."""
+        return self.sessions.user
+
+    @property
+    def own_spark(self) -> SparkSession:
+        """The Spark session for what acidsql generates: its settings are known (:mod:`acidsql.catalyst.sessions`)."""
+        return self.sessions.own.spark
+
+    @property
+    def zones(self) -> Zones:
+        """The time zones that timestamps pass, as they are now."""
+        return zones_of(self.spark, self.sessions.file_zone)
+
+    @property
+    def writing(self) -> Catalyst:
+        """The session of the plans that write files: it is in the zone of the files."""
+        return self.sessions.in_zone(self.zones.jvm)
 
     def database_of(self, name: TableName) -> str:
         """The database that a name means, in lower case."""
         return (name.database or self.database).lower()
 
+    def resolve(self, name: TableName) -> Resolved:
+        """What a name means now (:mod:`acidsql.commands.resolve.names`)."""
+        return resolve(self, name.table, name.database, name.catalog)
+
     def registered(self, name: TableName) -> Table | None:
         """The table of any kind, or view, of the metastore under a name; a temporary view of Spark's goes first."""
-        if name.catalog is not None and name.catalog.lower() != SPARK_CATALOG:
-            return None
-        if name.database is None and self.is_temporary_view(name.table):
-            return None
-        table = self.metastore.find_table(self.database_of(name), name.table.lower())
-        return None if table is None else finish_moves(self.metastore, table)
+        found = resolve(self, name.table, name.database, name.catalog, ask_spark=False)
+        if isinstance(found, AcidTable | View):
+            return found.table
+        return found.registered if isinstance(found, SparkTable) else None
 
     def find_table(self, name: TableName) -> Table | None:
         """The ACID table that a name means; None where it means something of Spark's."""
@@ -106,15 +139,13 @@ class Environment:
 
     def known_to_spark(self, name: TableName) -> bool:
         """Whether Spark itself has a table or view of that name."""
-        parts = [p for p in (name.catalog, name.database, name.table) if p]
-        if name.database is None and self.is_temporary_view(name.table):
+        if name.database is None and is_temporary_view(self, name.table):
             return True
-        return bool(self.spark.catalog.tableExists(".".join(quote(p) for p in parts)))
+        return is_known_to_spark(self, name.table, name.database, name.catalog)
 
     def is_temporary_view(self, name: str) -> bool:
         """Whether Spark's session has a temporary view of that name."""
-        catalog = self.spark._jsparkSession.sessionState().catalog()
-        return bool(catalog.getTempView(name).isDefined())
+        return is_temporary_view(self, name)
 
     def require_database(self, name: str) -> None:
         """Raises: DatabaseNotFound."""

@@ -9,20 +9,21 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from acidsql.catalyst import HeldFiles
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.resolve.binding import Snapshot, bind, find_sources
+from acidsql.commands.resolve.binding import Binding
+from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.names import AcidTable, View
 from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import TxnType
-from acidsql.plan.scan import snapshot_frame
-from acidsql.plan.views import Views
 from acidsql.settings import READ_LEASE
-from acidsql.sql.references import analyse_query
+from acidsql.sql.placed import padded, with_versions
 from acidsql.sql.statements import CreateTempView, Query, Span, TableName
 
 
 class Pin:
-    """A reader's transaction: it holds the snapshot's files against the cleaner until it is released.
+    """A reader's transaction: it holds the snapshot's files against the cleaner until nothing reads them any more.
 
     Reads take no locks: a snapshot names immutable directories. What the pin protects is their removal.
     """
@@ -31,11 +32,16 @@ class Pin:
         self._env = env
         env.heartbeats.end_released()
         [self.id] = env.metastore.open_txns(user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent)
-        self.snapshot = Snapshot(env, env.metastore.get_valid_txns(self.id))
+        self.context = StatementContext(env, env.metastore.get_valid_txns(self.id))
 
     def hold(self, frame: DataFrame) -> DataFrame:
-        """Keep the snapshot until the frame is garbage, for ``acidsql.read.lease`` at most."""
-        self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE))
+        """Keep the snapshot as long as Spark has a plan over its files, for ``acidsql.read.lease`` at most.
+
+        Frames that are derived from this one, views over it and its cache are such plans.
+        """
+        held = HeldFiles(self._env.catalyst)
+        held.add(self._env.catalyst.analyzed(frame))
+        self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE), held.are_read)
         weakref.finalize(frame, self._env.heartbeats.release, self.id)
         return frame
 
@@ -56,27 +62,62 @@ def pinned(env: Environment) -> Iterator[Pin]:
         raise
 
 
-def with_sources(
-    env: Environment, span: Span, parameters: Mapping[str, Any], head: str = "", tail: str = ""
-) -> DataFrame:
-    """``head + query + tail`` on Spark, its ACID tables replaced by their snapshots."""
-    references = analyse_query(span)
-    sources = find_sources(env, references, parameters)
-    if not sources:
-        return env.sql(f"{head}{span.text}{tail}", parameters)
-    with pinned(env) as pin, Views(env.spark) as views:
-        return pin.hold(env.sql(f"{head}{bind(env, references, sources, pin.snapshot, views)}{tail}", parameters))
+def reads_acid_tables(env: Environment, span: Span, parameters: Mapping[str, Any]) -> bool:
+    """Whether a text names an ACID table, or a view of the metastore, at this moment."""
+    context = StatementContext(env)
+    catalyst = env.catalyst
+    plan = catalyst.with_parameters(catalyst.parse(padded(with_versions(span, parameters))), parameters)
+    for node in catalyst.nodes(plan):
+        name = node.nodeName()
+        if name == "PlanWithUnresolvedIdentifier":
+            return True
+        if name == "RelationTimeTravel":
+            node, name = node.relation(), node.relation().nodeName()
+        if name == "UnresolvedRelation":
+            parts = list(catalyst.items(node.multipartIdentifier()))
+            table, database, catalog = [*reversed(parts), None, None][:3]
+            if len(parts) <= 3 and (context.is_ours(table, database, catalog)):
+                return True
+    return False
+
+
+def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> DataFrame:
+    """A query's answer over one snapshot; Spark's own where it names no ACID table."""
+    if not reads_acid_tables(env, span, parameters):
+        return env.sql(span.text, parameters)
+    with pinned(env) as pin:
+        binding = Binding(pin.context, parameters, span.text)
+        return pin.hold(binding.answer(binding.query(span)))
+
+
+def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[str, Any]) -> DataFrame:
+    """A statement of Spark's around a query, run by Spark with the query over one snapshot.
+
+    Args:
+        env: The session.
+        whole: The statement.
+        query: The query in it.
+        parameters: Values of named parameters.
+    """
+    if not reads_acid_tables(env, query, parameters):
+        return env.sql(whole.text, parameters)
+    with pinned(env) as pin:
+        binding = Binding(pin.context, parameters, whole.text)
+        command = binding.command(whole)
+        answer = env.catalyst.frame(command)
+        return pin.hold(answer)
 
 
 def query(env: Environment, statement: Query, parameters: Mapping[str, Any]) -> DataFrame:
     """A lazy DataFrame over a snapshot fixed now.
 
-    1. Find the ACID tables that the query names; the catalog leaves the partitions that its conditions allow.
-    2. Open a read-only transaction: its snapshot serves all of them.
-    3. Put a view over each table's snapshot in the place of its name, and hand the text to Spark.
-    4. Keep the transaction alive until the DataFrame is garbage.
+    1. Open a read-only transaction: its snapshot serves all tables.
+    2. Parse the text by Spark's parser; put a leaf in the place of each ACID table, and have Spark resolve it all.
+    3. Spark's optimiser tells which conditions reach a leaf; the catalog leaves the partitions that they allow.
+    4. Put scans of the snapshot in the places of the leaves.
+    5. Keep the transaction alive until Spark has no plan over these files any more.
     """
-    return with_sources(env, statement.span, parameters)
+    return answered(env, statement.span, parameters)
 
 
 def create_temp_view(env: Environment, statement: CreateTempView, parameters: Mapping[str, Any]) -> DataFrame:
@@ -85,12 +126,9 @@ def create_temp_view(env: Environment, statement: CreateTempView, parameters: Ma
     Spark keeps the text of a view that SQL made and analyses it anew each time, when our names are gone; so the view is
     made from the analysed DataFrame instead.
     """
-    references = analyse_query(statement.query)
-    sources = find_sources(env, references, parameters)
-    if not sources:
+    if not reads_acid_tables(env, statement.query, parameters):
         return env.sql(statement.span.text, parameters)
-    frame = with_sources(env, statement.query, parameters)
-    define_view(env, statement, frame)
+    define_view(env, statement, answered(env, statement.query, parameters))
     return env.nothing()
 
 
@@ -106,15 +144,23 @@ def define_view(env: Environment, statement: CreateTempView, frame: DataFrame) -
 
 def table_frame(env: Environment, name: TableName, version: int | None = None) -> DataFrame:
     """All rows of a table or view, as ``acid.table()`` answers them; those of an ACID table as of a write id."""
-    table = env.find_table(name)
-    if table is None:
-        if env.registered(name) is None and not env.known_to_spark(name):
+    if env.registered(name) is None:
+        if not env.known_to_spark(name):
             env.get_table(name)
         if version is not None:
-            problem = f"{name.table} is not an ACID table: it has no versions that are write ids"
-            raise with_location(name.span, UnsupportedError(problem))
-        text = f"SELECT * FROM {name.span.text}"
-        return with_sources(env, Span(text, 0, len(text)), {})
+            raise _without_versions(name)
+        return env.spark.table(name.span.text)
     with pinned(env) as pin:
-        partitions = env.metastore.list_partitions(table.database, table.name) if table.partition_keys else None
-        return pin.hold(snapshot_frame(env.spark, pin.snapshot.of(table, partitions, version)))
+        binding = Binding(pin.context, {})
+        found = pin.context.resolve(name.table, name.database, name.catalog)
+        if version is not None and not isinstance(found, AcidTable):
+            raise _without_versions(name)
+        if not isinstance(found, AcidTable | View):
+            pin.end()
+            return env.spark.table(name.span.text)
+        return pin.hold(binding.answer(binding.whole(found, name, version)))
+
+
+def _without_versions(name: TableName) -> UnsupportedError:
+    problem = f"{name.table} is not an ACID table: it has no versions that are write ids"
+    return with_location(name.span, UnsupportedError(problem))

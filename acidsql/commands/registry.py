@@ -19,6 +19,7 @@ from acidsql.commands.ddl import (
     views,
 )
 from acidsql.commands.dml import (
+    delete,
     insert,
     load,
     merge,
@@ -70,7 +71,7 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.CreateTempView: query.create_temp_view,
     s.Insert: insert.insert,
     s.Update: update.update,
-    s.Delete: update.delete,
+    s.Delete: delete.delete,
     s.Merge: merge.merge,
     s.MultiInsert: multi_insert.multi_insert,
     s.CreateDatabase: create.create_database,

@@ -74,6 +74,12 @@ class AcidState:
         return (*([self.base] if self.base else []), *self.insert_deltas)
 
     @property
+    def files(self) -> tuple[AcidFile, ...]:
+        """All files that are read, those of delete events included."""
+        directories = (*self.data_directories, *self.delete_deltas)
+        return (*(file for directory in directories for file in directory.files), *self.originals)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to read rows from."""
         return not self.originals and not any(d.files for d in self.data_directories)

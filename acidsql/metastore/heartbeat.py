@@ -7,13 +7,28 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from acidsql.errors import AcidError, NoSuchLock
 from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
+
+
+LOOSE_PINS = 50
+"""With more pins than this that nobody holds in Python, Spark's JVM is asked to find out which of them are garbage."""
+COLLECT_PAUSE = 30.0
+"""Seconds between two such requests, at least."""
+
+
+@dataclass(frozen=True)
+class _Pin:
+    """A reader's transaction: when its lease ends (monotonic clock), and whether anything still reads its files."""
+
+    ends: float
+    is_read: Callable[[], bool] | None
 
 
 class Heartbeats:
@@ -22,13 +37,17 @@ class Heartbeats:
     Args:
         metastore: Where the transactions live.
         timeout: ``hive.txn.timeout`` in seconds; heartbeats go out twice in that time, as Hive's ``DbTxnManager`` does.
+        collect: Runs the garbage collector of Spark's JVM, after which pins tell the truth about who reads their files.
     """
 
-    def __init__(self, metastore: Metastore, timeout: float) -> None:
+    def __init__(self, metastore: Metastore, timeout: float, collect: Callable[[], None] | None = None) -> None:
         self._metastore = metastore
         self._pause = max(timeout / 2, 0.05)
+        self._collect = collect
+        self._collected = -COLLECT_PAUSE
         self._lock = threading.Lock()
-        self._alive: dict[int, float | None] = {}
+        self._alive: dict[int, _Pin | None] = {}
+        self._loose: set[int] = set()
         self._held: set[int] = set()
         self._released: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -42,15 +61,22 @@ class Heartbeats:
             yield
         finally:
             with self._lock:
-                if self._alive.get(txn_id, 0.0) is None:
+                if txn_id in self._alive and self._alive[txn_id] is None:
                     del self._alive[txn_id]
 
-    def pin(self, txn_id: int, lease: float) -> None:
-        """Send heartbeats for a reader's transaction until it is released, for ``lease`` seconds at most."""
-        self._add(txn_id, time.monotonic() + lease)
+    def pin(self, txn_id: int, lease: float, is_read: Callable[[], bool] | None = None) -> None:
+        """Send heartbeats for a reader's transaction until it is released, for ``lease`` seconds at most.
+
+        Args:
+            txn_id: The transaction.
+            lease: Seconds.
+            is_read: Whether anything still reads what the transaction protects: as long as it says so the transaction
+                stays, also where the frame that it was opened for is gone.
+        """
+        self._add(txn_id, _Pin(time.monotonic() + lease, is_read))
 
     def release(self, txn_id: int) -> None:
-        """Mark a pinned transaction as no longer needed. Takes no lock: it is called by the garbage collector."""
+        """Tell that Python holds a reader's frame no longer. Takes no lock: it is called by the garbage collector."""
         self._released.put(txn_id)
 
     def hold_lock(self, lock_id: int) -> None:
@@ -64,18 +90,37 @@ class Heartbeats:
         with self._lock:
             self._held.discard(lock_id)
 
-    def end_released(self) -> None:
-        """Commit the transactions of readers that are gone."""
+    def end_released(self, *, collect: bool = False) -> None:
+        """Commit the transactions of readers that are gone: neither Python nor a plan in Spark refers to their scans.
+
+        Args:
+            collect: Have Spark's JVM collect its garbage first, so that no reader is taken for one that is there.
+        """
         while True:
             try:
                 txn_id = self._released.get_nowait()
             except queue.Empty:
-                return
+                break
             with self._lock:
-                known = txn_id in self._alive
+                if txn_id in self._alive:
+                    self._loose.add(txn_id)
+        now = time.monotonic()
+        with self._lock:
+            due = len(self._loose) > LOOSE_PINS and now - self._collected > COLLECT_PAUSE
+            loose = {t: self._alive[t] for t in self._loose if t in self._alive}
+            self._loose &= loose.keys()
+        if not loose:
+            return
+        if self._collect is not None and (due or collect):
+            self._collected = now
+            self._collect()
+        for txn_id, pin in loose.items():
+            if pin is not None and pin.is_read is not None and pin.is_read():
+                continue
+            with self._lock:
                 self._alive.pop(txn_id, None)
-            if known:
-                self._end(txn_id)
+                self._loose.discard(txn_id)
+            self._end(txn_id)
 
     def close(self) -> None:
         """Stop the thread and end all readers' transactions."""
@@ -83,7 +128,7 @@ class Heartbeats:
         if self._thread is not None:
             self._thread.join(timeout=10)
         with self._lock:
-            pinned = [txn_id for txn_id, lease in self._alive.items() if lease is not None]
+            pinned = [txn_id for txn_id, pin in self._alive.items() if pin is not None]
             self._alive.clear()
         for txn_id in pinned:
             self._end(txn_id)
@@ -94,9 +139,9 @@ class Heartbeats:
         except AcidError as e:
             logger.debug("reader's transaction %s had ended already: %s", txn_id, e)
 
-    def _add(self, txn_id: int, lease: float | None) -> None:
+    def _add(self, txn_id: int, pin: _Pin | None) -> None:
         with self._lock:
-            self._alive[txn_id] = lease
+            self._alive[txn_id] = pin
             self._start()
 
     def _start(self) -> None:
@@ -128,7 +173,7 @@ class Heartbeats:
         while not self._stop.wait(self._pause):
             now = time.monotonic()
             with self._lock:
-                expired = [t for t, lease in self._alive.items() if lease is not None and lease < now]
+                expired = [t for t, pin in self._alive.items() if pin is not None and pin.ends < now]
                 for txn_id in expired:
                     del self._alive[txn_id]
                 alive = list(self._alive)

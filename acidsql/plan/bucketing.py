@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from acidsql.catalyst import JavaExpressions
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import BUCKETING_VERSION, Table
-from acidsql.plan.java import JavaExpressions
 from acidsql.types import (
     LOCAL_TIMESTAMP,
     Array,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -26,26 +24,6 @@ AT = "__acid_at_"
 looks the names of predicates up in the file, and would pass over rows for what stands in another column."""
 
 _EVENT_DDL = "operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint"
-LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-"""Spark's setting: it starts a job to look at files where there are more paths than this."""
-MOST_PATHS = "1000000"
-"""More than Spark is ever given at once."""
-_threshold_lock = threading.Lock()
-
-
-@contextmanager
-def _listing_on_the_driver(spark: SparkSession) -> Iterator[None]:
-    """Keep Spark from starting a job that looks at files which acidsql has just listed."""
-    with _threshold_lock:
-        before = spark.conf.get(LISTING_THRESHOLD, None)
-        spark.conf.set(LISTING_THRESHOLD, MOST_PATHS)
-        try:
-            yield
-        finally:
-            if before is None:
-                spark.conf.unset(LISTING_THRESHOLD)
-            else:
-                spark.conf.set(LISTING_THRESHOLD, before)
 
 
 def event_frame(
@@ -66,18 +44,18 @@ def event_frame(
         paths: The files.
         columns: Names and Hive types to read of ``row``; names are those in the files.
         present: How many of the columns every file has; all, when left out.
-        options: Options of the reader with a search of our own (:mod:`acidsql.plan.search`); Spark then pushes nothing.
+        options: Options of the reader with a search of our own (:mod:`acidsql.catalyst.push_down`).
     """
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
     reader = reader.options(**(options or {}))
-    with _listing_on_the_driver(spark):
-        frame = reader.orc(literal)
+    frame = reader.orc(literal)
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
-    if options:  # a filter that is not deterministic is a wall: no predicate above it reaches the scan
-        frame = frame.filter("spark_partition_id() >= 0")
+    # A filter that is not deterministic is a wall: no predicate above it reaches the scan. What Spark would push is of
+    # no use for an ACID file, would overwrite a search of ours, and fails where a subquery's answer is NULL.
+    frame = frame.filter("spark_partition_id() >= 0")
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
 
 
@@ -102,8 +80,7 @@ def plain_options(paths: Sequence[str], columns: Sequence[Column], width: int) -
 def plain_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
     """The rows of files without event columns, as ``c0…``; arguments as for :func:`plain_options`."""
     schema, options, literal = plain_options(paths, columns, width)
-    with _listing_on_the_driver(spark):
-        frame = spark.read.schema(schema).options(**options).orc(literal)
+    frame = spark.read.schema(schema).options(**options).orc(literal)
     return frame.selectExpr(*[f"{AT}{i} AS c{i}" for i in range(len(columns))], "_metadata")
 
 
@@ -111,8 +88,7 @@ def parquet_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[C
     """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
-    with _listing_on_the_driver(spark):
-        frame = spark.read.schema(ddl).option("__globPaths__", globbing).parquet(*literal)
+    frame = spark.read.schema(ddl).option("__globPaths__", globbing).parquet(*literal)
     return frame.selectExpr(*[f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)], "_metadata")
 
 

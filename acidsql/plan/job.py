@@ -24,9 +24,9 @@ from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing_with, failure_of
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import IDENTITY, Change, Target, Written
+from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.plan.text import TASK_SHIFT, literal, quote, row_number_of
-from acidsql.plan.values import to_orc_job, zones_of
+from acidsql.plan.values import to_files, zones_of
 from acidsql.types import to_spark
 
 _WRITER = (
@@ -41,7 +41,7 @@ _TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
 
 def write_by_job(
     spark: SparkSession, target: Target, staging: Staging, changes: DataFrame, change: Change | None
-) -> Written:
+) -> RowCounts:
     """Write all changes with one job.
 
     Raises:
@@ -85,7 +85,7 @@ def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolati
 def _values(spark: SparkSession, target: Target) -> list[tuple[str, str]]:
     """Name and expression of each column as Spark's ORC writer stores it."""
     zones = zones_of(spark)
-    return [(n, to_orc_job(f"c{i}", t, zones)) for i, (n, t) in enumerate(row_type_of(target.table).fields)]
+    return [(n, to_files(f"c{i}", t, zones)) for i, (n, t) in enumerate(row_type_of(target.table).fields)]
 
 
 def _row(spark: SparkSession, target: Target) -> str:
@@ -196,7 +196,7 @@ def _event(target: Target, sink: int, operation: int, original: str, bucket: str
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def _collect(target: Target, staging: Staging, output: str, change: Change | None, shuffled: bool) -> Written:
+def _collect(target: Target, staging: Staging, output: str, change: Change | None, shuffled: bool) -> RowCounts:
     """Move the job's part files into the staged directories, under their bucket names."""
     sinks: dict[int, BaseName | DeltaName] = {_DELETES: target.deletes, _VERSIONS: target.inserts}
     sinks[_INSERTS] = target.inserts if change is not None else target.next.inserts
@@ -218,7 +218,7 @@ def _collect(target: Target, staging: Staging, output: str, change: Change | Non
         rows_of[sink] += rows
     staging.fs.delete(output)
     updated = rows_of[_VERSIONS]
-    return Written(rows_of[_INSERTS], updated, rows_of[_DELETES] - updated)
+    return RowCounts(rows_of[_INSERTS], updated, rows_of[_DELETES] - updated)
 
 
 def _part_files(output: str, filesystem: fs.FileSystem) -> Iterator[tuple[str, list[str]]]:

@@ -1,38 +1,34 @@
-"""MERGE as one query: what happens to each pair of rows, and the new values, from the user's own expressions.
+"""MERGE as one plan: what happens to each pair of rows, and the new values, from the user's own expressions.
 
-The clauses are numbered in their order. A query over the join of source and target gives, for each pair, the number of
-the first clause that fits, the identity of the target's row, and the values of every clause, each evaluated only where
-its clause was chosen. :meth:`MergePlan.changes` turns that into what :mod:`acidsql.plan.write` writes.
+The clauses are numbered in their order. A plan over the join of source and target gives, for each pair, the number of
+the first clause that applies, the identity of the target's row, and the values of every clause, each evaluated only
+where its clause was chosen. :meth:`MergePlan.changes` turns that into what :mod:`acidsql.plan.write` writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from acidsql.catalyst import Catalyst, Expression, Plan
 from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, Table
-from acidsql.plan.failures import failing
-from acidsql.plan.scan import RAW_KEY, ROW_ID
+from acidsql.plan.relation import Relation
+from acidsql.plan.scan import ROW_ID
 from acidsql.plan.target import IDENTITY, Change
-from acidsql.plan.text import quote
-from acidsql.plan.values import NotStorable, key_text, store_assignment
+from acidsql.plan.values import NotStorable, Zones, key_text, store_assignment
 from acidsql.types import parse_type, to_spark
 
-SOURCE_MARK = "__acid_source"
-"""Column of the source that is never NULL: it is, in a pair, where there is no row of the source."""
-SOURCE_NUMBER = "__acid_number"
-"""Column of a fetched source that numbers its rows."""
-_CLAUSE = "__acid_clause"
-_CHOICE = "__acid_choice"
+_CLAUSE = "clause"
 _NONE = -1
-"""The number of a pair for which no clause fits."""
+"""The number of a pair for which no clause applies."""
 
 
-class Fits(Enum):
+class MatchKind(Enum):
     """Which rows a clause is about."""
 
     PAIR = "matched"
@@ -43,43 +39,89 @@ class Fits(Enum):
 class Join(Enum):
     """Which pairs are looked at; the target stands left."""
 
-    PAIRS = "JOIN"
-    PAIRS_AND_TARGET = "LEFT JOIN"
-    PAIRS_AND_SOURCE = "RIGHT JOIN"
-    ALL = "FULL JOIN"
-    SOURCE_ALONE = "ANTI"
+    PAIRS = "inner"
+    PAIRS_AND_TARGET = "left"
+    PAIRS_AND_SOURCE = "right"
+    ALL = "full"
+    SOURCE_ALONE = "leftanti"
     """Rows of the source without a partner."""
-    NO_TARGET = "NONE"
+    NO_TARGET = "none"
     """Rows of the source, which are known to have no partner."""
+
+    @property
+    def has_target(self) -> bool:
+        """Whether a pair may have a row of the target."""
+        return self not in (Join.SOURCE_ALONE, Join.NO_TARGET)
 
 
 @dataclass(frozen=True)
 class Branch:
-    """One WHEN clause with its expressions as Spark can read them.
+    """One WHEN clause, resolved.
 
     Attributes:
         number: Its place among the clauses.
-        fits: The rows that it is about.
+        match: The rows that it is about.
         condition: What stands behind AND.
         change: What it does.
         values: The new value of each column that it names; of all columns for an INSERT.
-        guard: What must hold where the clause is chosen, and what is wrong where it does not.
+        choice: Its number, or an expression that gives it or fails.
+        places: Where in the statement the value of each column stands.
     """
 
     number: int
-    fits: Fits
-    condition: str | None
+    match: MatchKind
+    condition: Expression | None
     change: Change
-    values: Mapping[str, str]
-    guard: tuple[str, str] | None = None
+    values: Mapping[str, Expression]
+    choice: Expression
+    places: Mapping[str, object]
 
-    @property
-    def chosen(self) -> str:
-        """Its number, or an error."""
-        if self.guard is None:
-            return str(self.number)
-        holds, message = self.guard
-        return f"CASE WHEN {holds} THEN {self.number} ELSE {failing(message)} END"
+
+@dataclass(frozen=True)
+class Source:
+    """The rows of USING in a plan.
+
+    Attributes:
+        plan: The plan, under the source's name.
+        visible: The columns that expressions see.
+        mark: A column that is never NULL: it is, in a pair, where there is no row of the source.
+        number: A column that numbers the rows of a source that was fetched; None for one that was not.
+    """
+
+    plan: Plan
+    visible: tuple[Expression, ...]
+    mark: Expression
+    number: Expression | None = None
+
+    def column(self, name: str) -> Expression | None:
+        """The one column of a name, in any letter case."""
+        found = [a for a in self.visible if a.name().lower() == name]
+        return found[0] if len(found) == 1 else None
+
+
+def source_of(
+    catalyst: Catalyst, plan: Plan, name: str, qualifier: Sequence[str], secret: str, number: str | None
+) -> Source:
+    """A resolved plan as the source of a MERGE.
+
+    Args:
+        catalyst: The session.
+        plan: The rows; ``number`` names a column of them that is not the user's.
+        name: The name by which expressions call it.
+        qualifier: What may stand before the name.
+        secret: Makes a name that no text can know.
+        number: The column that numbers the rows.
+    """
+    columns = Catalyst.output(plan)
+    mark = catalyst.alias(catalyst.expression(F.lit(True)), f"__acid_mark{secret}")
+    named = catalyst.named(name, qualifier, catalyst.project([*columns, mark], plan))
+    output = Catalyst.output(named)
+    visible = [a for a in output[:-1] if a.name() != number]
+    numbers = [a for a in output if a.name() == number]
+    hidden = [*numbers, output[-1]]
+    return Source(
+        catalyst.project(visible, named, hidden=hidden), tuple(visible), output[-1], numbers[0] if numbers else None
+    )
 
 
 @dataclass(frozen=True)
@@ -87,143 +129,174 @@ class MergePlan:
     """A MERGE whose names are resolved.
 
     Attributes:
+        catalyst: The session that it is analysed in.
         table: The target.
-        target: Its name in the expressions, back-quoted.
-        source: The source's, likewise.
+        relation: The target in the plan, and ``target`` the plan that stands for it.
+        source: The source.
         on: The join condition.
         branches: The clauses.
-        all_pairs: Whether pairs for which no clause fits are answered too.
-        numbered: Whether the source has :data:`SOURCE_NUMBER`, which is then answered as ``n``.
-        named_queries: A WITH clause whose names the expressions may use.
+        all_pairs: Whether pairs for which no clause applies are answered too.
+        secret: Makes names that no text can know.
     """
 
+    catalyst: Catalyst
     table: Table
-    target: str
-    source: str
-    on: str
+    relation: Relation
+    target: Plan
+    source: Source
+    on: Expression
     branches: tuple[Branch, ...]
     all_pairs: bool
-    numbered: bool = False
-    named_queries: str = ""
+    secret: str
 
-    def query(self, join: Join, target_view: str, source_view: str) -> str:
-        """The query over the pairs of a join.
+    def over_target(self, target: Plan) -> MergePlan:
+        """The same over those rows of the target that may have a partner."""
+        return replace(self, target=target)
 
-        Args:
-            join: Which pairs.
-            target_view: Name of a view of the target with its row identities and raw keys.
-            source_view: Name of a view of the source, with :data:`SOURCE_MARK` where the join asks for it.
-        """
-        branches = self._asked(join)
-        columns = [f"{_CHOICE}.{_CLAUSE} AS {_CLAUSE}", *self._identity(join), *self._old(join)]
-        for branch in branches:
+    def answering_all(self) -> MergePlan:
+        """The same, which answers pairs for which no clause applies, too."""
+        return replace(self, all_pairs=True)
+
+    def query(self, join: Join) -> Plan:
+        """The plan over the pairs of a join; its columns are :meth:`names`."""
+        catalyst = self.catalyst
+        pairs = self._pairs(join)
+        visible = [*(self._target_visible() if join.has_target else []), *self.source.visible]
+        hidden = [*(self._target_hidden() if join.has_target else []), *self._source_hidden(join)]
+        chosen = catalyst.alias(self._choice(join), f"__acid_choice{self.secret}")
+        number = catalyst.attribute(chosen, "int")
+        inner = catalyst.project([*visible, *hidden, chosen], pairs)
+        scope = catalyst.project(visible, inner, hidden=[*hidden, number])
+        columns = [number, *self._identity(join), *self._old(join)]
+        for branch in self._asked(join):
             for i, value in enumerate(branch.values.values()):
-                chosen = f"CASE WHEN {_CHOICE}.{_CLAUSE} = {branch.number} THEN ({value}\n) END"
-                columns.append(f"{chosen} AS v{branch.number}_{i}")
-        choice = f"LATERAL (SELECT {self._choice(join)} AS {_CLAUSE}) AS {_CHOICE}"
-        kept = "true" if self._counts_all(join) else f"{_CHOICE}.{_CLAUSE} <> {_NONE}"
-        listed = ",\n".join(columns)
-        pairs = self._from(join, target_view, source_view)
-        return f"{self.named_queries}\nSELECT {listed}\nFROM {pairs}, {choice}\nWHERE {kept}"
+                only = catalyst.case([(catalyst.equal(number, catalyst.literal(branch.number)), value)], None)
+                columns.append(catalyst.alias(only, f"__acid_v{self.secret}_{branch.number}_{i}"))
+        if not self._answers_all(join):
+            scope = catalyst.filter(catalyst.unequal(number, catalyst.literal(_NONE)), scope)
+        return catalyst.project(columns, scope)
 
-    def matched_query(self, target_view: str, source_view: str) -> str:
-        """The numbers of the source's rows that have a partner, as ``n``."""
-        pairs = self._from(Join.PAIRS, target_view, source_view)
-        return f"{self.named_queries}\nSELECT DISTINCT {self.source}.{SOURCE_NUMBER} AS n FROM {pairs}"
+    def names(self, join: Join) -> list[str]:
+        """Names for the columns of :meth:`query`."""
+        made = [_CLAUSE]
+        if join.has_target:
+            made += ["row_id", *(f"r{i}" for i in range(len(self.table.partition_keys)))]
+            made += ["n"] if self.source.number is not None else []
+            made += [f"o{i}" for i in range(len(self.table.columns))]
+        made += [f"v{b.number}_{i}" for b in self._asked(join) for i in range(len(b.values))]
+        return made
+
+    def matched_numbers(self) -> Plan:
+        """The numbers of the source's rows that have a partner, each once."""
+        assert self.source.number is not None
+        catalyst = self.catalyst
+        return catalyst.distinct(catalyst.project([self.source.number], self._pairs(Join.PAIRS)))
 
     def changes(
-        self, spark: SparkSession, raw: DataFrame, join: Join, failed: Callable[[Branch, NotStorable], AcidError]
+        self, raw: DataFrame, join: Join, zones: Zones, failed: Callable[[Branch, NotStorable], AcidError]
     ) -> DataFrame:
         """The answer of :meth:`query` as changes; those of rows of the source alone are all inserts, without a kind.
 
         Args:
-            spark: The session.
-            raw: The answer.
+            raw: The answer, in a session of acidsql's own, its columns called as :meth:`names` says.
             join: The join that it is of.
+            zones: The zones that timestamps pass.
             failed: The error to raise where a value of a clause cannot be stored.
         """
-        branches = self._asked(join)
+        spark, branches = raw.sparkSession, self._asked(join)
         data, keys = self.table.columns, self.table.partition_keys
-        first = 1 + len(self._identity(join))
-        kept = store_assignment(spark, raw, data, first) if self._has_target(join) else []
-        first += len(self._old(join))
+        kept: list[str] = []
+        if join.has_target:
+            first, everything = raw.columns.index("o0"), range(len(data))
+            kept = store_assignment(spark, raw, data, first, zones=zones, kept=everything)
         stored: dict[int, dict[str, str]] = {}
         for branch in branches:
             columns = [self._column(name) for name in branch.values]
+            placed = [i for i, c in enumerate(columns) if c in keys]
             try:
-                expressions = store_assignment(spark, raw, columns, first)
+                first = raw.columns.index(f"v{branch.number}_0") if columns else 0
+                expressions = store_assignment(spark, raw, columns, first, zones=zones, kept=placed)
             except NotStorable as e:
                 raise failed(branch, e) from e
             stored[branch.number] = dict(zip(branch.values, expressions, strict=True))
-            first += len(columns)
         made = [self._value(branches, stored, c, kept[i] if kept else None, i) for i, c in enumerate(data)]
         made += [self._key(branches, stored, key, join, i) for i, key in enumerate(keys)]
-        made += [name for name in (*IDENTITY, "n") if name in raw.columns]
-        return raw.selectExpr(*made, *([f"{self._kind(branches)} AS kind"] if self._has_target(join) else []))
+        if join.has_target:
+            made += [f"row_id.{name} AS {name}" for name in IDENTITY]
+            made += ["n"] if "n" in raw.columns else []
+            made.append(f"{self._kind(branches)} AS kind")
+        return raw.selectExpr(*made)
 
     # --- the join ----------------------------------------------------------------------------------------------------
 
-    def _from(self, join: Join, target_view: str, source_view: str) -> str:
-        target, source = f"{target_view} AS {self.target}", f"{source_view} AS {self.source}"
-        on = f"ON ({self.on}\n)"
+    def _pairs(self, join: Join) -> Plan:
         if join is Join.NO_TARGET:
-            return source
+            return self.source.plan
         if join is Join.SOURCE_ALONE:
-            return f"{source} LEFT ANTI JOIN {target} {on}"
-        return f"{target} {join.value} {source} {on}"
+            return self.catalyst.join(self.source.plan, self.target, join.value, self.on)
+        return self.catalyst.join(self.target, self.source.plan, join.value, self.on)
 
-    @staticmethod
-    def _has_target(join: Join) -> bool:
-        return join not in (Join.SOURCE_ALONE, Join.NO_TARGET)
+    def _target_visible(self) -> list[Expression]:
+        return Catalyst.output(self.target)
+
+    def _target_hidden(self) -> list[Expression]:
+        return Catalyst.output(self.relation.leaf)[self.relation.visible :]
+
+    def _source_hidden(self, join: Join) -> list[Expression]:
+        number = [self.source.number] if self.source.number is not None else []
+        return [self.source.mark, *number] if join.has_target else []
 
     def _asked(self, join: Join) -> list[Branch]:
-        """The clauses that can fit a pair of the join."""
+        """The clauses that can apply to a pair of the join."""
         asked = {
-            Join.PAIRS: (Fits.PAIR,),
-            Join.PAIRS_AND_TARGET: (Fits.PAIR, Fits.TARGET),
-            Join.PAIRS_AND_SOURCE: (Fits.PAIR, Fits.SOURCE),
-            Join.ALL: tuple(Fits),
-            Join.SOURCE_ALONE: (Fits.SOURCE,),
-            Join.NO_TARGET: (Fits.SOURCE,),
+            Join.PAIRS: (MatchKind.PAIR,),
+            Join.PAIRS_AND_TARGET: (MatchKind.PAIR, MatchKind.TARGET),
+            Join.PAIRS_AND_SOURCE: (MatchKind.PAIR, MatchKind.SOURCE),
+            Join.ALL: tuple(MatchKind),
+            Join.SOURCE_ALONE: (MatchKind.SOURCE,),
+            Join.NO_TARGET: (MatchKind.SOURCE,),
         }[join]
-        return [b for b in self.branches if b.fits in asked]
+        return [b for b in self.branches if b.match in asked]
 
-    def _counts_all(self, join: Join) -> bool:
-        return self.all_pairs and self._has_target(join)
+    def _answers_all(self, join: Join) -> bool:
+        return self.all_pairs and join.has_target
 
-    def _choice(self, join: Join) -> str:
-        """The number of the first clause that fits."""
-        branches = self._asked(join)
+    def _choice(self, join: Join) -> Expression:
+        """The number of the first clause that applies."""
+        catalyst, branches = self.catalyst, self._asked(join)
+        none = catalyst.literal(_NONE)
 
-        def among(fits: Fits) -> str:
-            cases = [f"WHEN ({b.condition or 'true'}\n) AND true THEN {b.chosen}" for b in branches if b.fits is fits]
-            return f"CASE {' '.join(cases)} ELSE {_NONE} END" if cases else str(_NONE)
+        def among(match: MatchKind) -> Expression:
+            always = catalyst.literal(True)
+            cases = [(always if b.condition is None else b.condition, b.choice) for b in branches if b.match is match]
+            return catalyst.case(cases, none) if cases else none
 
-        without_target, without_source = among(Fits.SOURCE), among(Fits.TARGET)
-        if not self._has_target(join):
-            return without_target
+        if not join.has_target:
+            return among(MatchKind.SOURCE)
         cases = []
         if join in (Join.PAIRS_AND_SOURCE, Join.ALL):
-            cases.append(f"WHEN {self.target}.{quote(ROW_ID)} IS NULL THEN {without_target}")
+            row_id = self.relation.attributes()[ROW_ID]
+            cases.append((catalyst.is_null(row_id), among(MatchKind.SOURCE)))
         if join in (Join.PAIRS_AND_TARGET, Join.ALL):
-            cases.append(f"WHEN {self.source}.{SOURCE_MARK} IS NULL THEN {without_source}")
-        matched = among(Fits.PAIR)
-        return f"CASE {' '.join(cases)} ELSE {matched} END" if cases else matched
+            cases.append((catalyst.is_null(self.source.mark), among(MatchKind.TARGET)))
+        matched = among(MatchKind.PAIR)
+        return catalyst.case(cases, matched) if cases else matched
 
-    def _identity(self, join: Join) -> list[str]:
+    def _identity(self, join: Join) -> list[Expression]:
         """Who the target's row is, and where it stands; the number of the source's row where rows are fetched."""
-        if not self._has_target(join):
+        if not join.has_target:
             return []
-        made = [f"{self.target}.{quote(ROW_ID)}.{part} AS {part}" for part in IDENTITY]
-        made += [f"{self.target}.{quote(f'{RAW_KEY}{i}')} AS r{i}" for i in range(len(self.table.partition_keys))]
-        if self.numbered:
-            made.append(f"{self.source}.{SOURCE_NUMBER} AS n")
-        return made
+        attributes = self.relation.attributes()
+        names = [ROW_ID, *self.relation.columns.raw_key_names(len(self.table.partition_keys))]
+        made = [attributes[name] for name in names]
+        return [*made, self.source.number] if self.source.number is not None else made
 
-    def _old(self, join: Join) -> list[str]:
-        if not self._has_target(join):
+    def _old(self, join: Join) -> list[Expression]:
+        """The target's values, wall clocks as files hold them."""
+        if not join.has_target:
             return []
-        return [f"{self.target}.{quote(c.name)} AS o{i}" for i, c in enumerate(self.table.columns)]
+        attributes, prefix = self.relation.attributes(), self.relation.columns.file_value_prefix
+        return [attributes.get(f"{prefix}{i}") or attributes[c.name] for i, c in enumerate(self.table.columns)]
 
     # --- values ------------------------------------------------------------------------------------------------------
 
@@ -264,7 +337,7 @@ class MergePlan:
             for b in branches
             if b.change is Change.INSERT
         ]
-        old = f"r{position}" if self._has_target(join) else "CAST(NULL AS string)"
+        old = f"r{position}" if join.has_target else "CAST(NULL AS string)"
         return f"{f'CASE {_CLAUSE} {chr(32).join(cases)} ELSE {old} END' if cases else old} AS k{position}"
 
     @staticmethod

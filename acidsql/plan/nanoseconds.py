@@ -46,7 +46,7 @@ def kept_timestamps(table: Table, assigned: Collection[str]) -> tuple[int, ...]:
     return tuple(i for i in found if table.columns[i].name not in assigned)
 
 
-def refuse_finer(
+def reject_sub_microsecond(
     spark: SparkSession, snapshot: TableSnapshot, columns: Sequence[int], changes: DataFrame, change: Change | None
 ) -> DataFrame:
     """The changes, failing at a row that would lose nanoseconds.

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from acidsql import fs
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
-from acidsql.plan.files import AT, LISTING_THRESHOLD, MOST_PATHS, PATH, plain_options, spellings, with_values
+from acidsql.plan.files import AT, PATH, plain_options, spellings, with_values
 from acidsql.plan.layout import OriginalFiles
 from acidsql.plan.text import row_number_of
 
@@ -67,7 +67,6 @@ def _one_part_a_task(
         "spark.sql.files.maxPartitionBytes": part_bytes,
         "spark.sql.files.openCostInBytes": part_bytes,
         "spark.sql.files.maxPartitionNum": _MOST_TASKS,
-        LISTING_THRESHOLD: MOST_PATHS,
     }
     for name, value in settings.items():
         session.conf().set(name, str(value))

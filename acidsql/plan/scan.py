@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
@@ -15,53 +16,79 @@ from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
 from acidsql.plan.files import PATH, event_frame, parquet_frame, plain_frame, with_file_values
 from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_frame
-from acidsql.plan.search import MIN_BYTES, Search, reader_options
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.text import literal, quote
-from acidsql.plan.values import Zones, from_key_text, from_orc, with_char_types, zones_of
+from acidsql.plan.values import Zones, from_key_text, from_orc, with_char_types
 from acidsql.plan.versions import MERGE_COLUMNS, STATEMENT, newest
 from acidsql.types import Varchar, parse_type, to_spark
 
 ROW_ID = "ROW__ID"
 ROW_IS_DELETED = "ROW__IS__DELETED"
+VIRTUAL_COLUMNS = (ROW_ID, ROW_IS_DELETED)
+"""Columns that a table has for whoever names them; no star stands for them."""
 RAW_KEY = "__acid_key_"
-"""Prefix of the columns that carry a row's partition as the text of its path, for whoever writes events back."""
+"""Prefix of the columns that carry a row's partition as the text of its path."""
+
+FILE_VALUE = "__acid_file_"
+"""Prefix of the columns that carry a value as files hold it."""
 
 _PATH = "__acid_path"
+
+
+@dataclass(frozen=True)
+class ScanColumns:
+    """Which columns a scan has behind those of its table, in this order.
+
+    Attributes:
+        row_id: ``ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>``; rows of insert-only tables have none.
+        is_deleted: ``ROW__IS__DELETED boolean``.
+        raw_keys: The partition's path values, under names that begin so; None: they are not there.
+        file_values: Positions of data columns that come once more, with their wall clocks as Spark's reader gives them:
+            not moved into the session's time zone, which may have no such clock.
+        file_value_prefix: The beginning of their names.
+    """
+
+    row_id: bool = False
+    is_deleted: bool = False
+    raw_keys: str | None = None
+    file_values: tuple[int, ...] = ()
+    file_value_prefix: str = FILE_VALUE
+
+    def raw_key_names(self, count: int) -> list[str]:
+        """The names of the columns for ``count`` partition keys."""
+        return [] if self.raw_keys is None else [f"{self.raw_keys}{i}" for i in range(count)]
 
 
 def snapshot_frame(
     spark: SparkSession,
     snapshot: TableSnapshot,
+    zones: Zones,
+    columns: ScanColumns | None = None,
     *,
-    row_id: bool = False,
-    raw_keys: bool = False,
-    search: Search | None = None,
-    deleted: bool | None = None,
+    options: Mapping[str, str] | None = None,
+    deleted: bool = False,
 ) -> DataFrame:
     """The rows of a snapshot.
 
     Args:
-        spark: The session.
+        spark: A session of acidsql's own.
         snapshot: What to read.
-        row_id: Whether a column ``ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>`` comes first; the rows of
-            an insert-only table have none.
-        raw_keys: Whether columns ``__acid_key_0…`` with the partition's path values come last.
-        search: Conditions that the rows are going to be filtered by; parts of files that they rule out are skipped.
-        deleted: Where it is not None, a column ``ROW__IS__DELETED boolean`` comes before the data columns; True: rows
-            that a delete event hides are there too, with true in it (Hive's ``acid.fetch.deleted.rows``).
+        zones: The zones that timestamps pass.
+        columns: Which columns there are besides the table's; none, when left out.
+        options: Options of the ORC reader that let it pass over rows (:mod:`acidsql.catalyst.push_down`).
+        deleted: Whether rows that a delete event hides are there too, with true in ``ROW__IS__DELETED`` (Hive's
+            ``acid.fetch.deleted.rows``).
 
     Returns:
-        A lazy frame: data columns, then partition keys, named and typed as the table declares them.
+        A lazy frame: data columns, then partition keys, named and typed as the table declares them; then ``columns``.
     """
-    table = snapshot.table
-    scan = _Scan(spark, snapshot, zones_of(spark))
-    mark = bool(deleted) and not table.is_insert_only
-    parts = scan.plain() if table.is_insert_only else scan.events(search, mark=mark)
-    virtual = _virtual(row_id and not table.is_insert_only, None if deleted is None else mark)
+    table, wanted = snapshot.table, columns or ScanColumns()
+    scan = _Scan(spark, snapshot, zones, wanted.file_values)
+    mark = deleted and not table.is_insert_only
+    parts = scan.plain() if table.is_insert_only else scan.events(options or {}, mark=mark)
     if not parts:
-        return _empty(spark, table, virtual, raw_keys)
-    answer = _answer(table, virtual, raw_keys)
+        return _empty(spark, table, wanted)
+    answer = _answer(table, wanted, mark)
     merged = reduce(DataFrame.union, [part.selectExpr(*answer) for part in parts])
     return with_char_types(merged, table.all_columns)
 
@@ -73,11 +100,14 @@ class _Scan:
     :data:`PART` and the partition's keys as text.
     """
 
-    def __init__(self, spark: SparkSession, snapshot: TableSnapshot, zones: Zones) -> None:
+    def __init__(
+        self, spark: SparkSession, snapshot: TableSnapshot, zones: Zones, file_values: Collection[int] = ()
+    ) -> None:
         self._spark = spark
         self._snapshot = snapshot
         self._table = snapshot.table
         self._zones = zones
+        self._file_values = file_values
         keys = {f"{RAW_KEY}{i}": pa.string() for i in range(len(snapshot.table.partition_keys))}
         self._place: dict[str, pa.DataType] = {PART: pa.int32(), **keys}
 
@@ -93,10 +123,10 @@ class _Scan:
                 frames.append(with_file_values(self._spark, rows, _PATH, urls, files.places, self._place))
         return frames
 
-    def events(self, search: Search | None, *, mark: bool) -> list[DataFrame]:
+    def events(self, options: Mapping[str, str], *, mark: bool) -> list[DataFrame]:
         """Rows of a full-ACID table that no delete event hides; with ``mark`` the others too, marked."""
         found = layout(self._spark, self._snapshot)
-        rows = [self._inserts(group, search) for group in found.events if not group.is_merged]
+        rows = [self._inserts(group, options) for group in found.events if not group.is_merged]
         if found.originals.files:
             rows.append(self._originals(found.originals))
         versions = [self._versions(group) for group in found.events if group.is_merged]
@@ -109,11 +139,12 @@ class _Scan:
         hide = hide_deleted(self._spark, self._snapshot, mark=mark)
         return [hide(frame) for frame in rows]
 
-    def _inserts(self, group: EventFiles, search: Search | None) -> DataFrame:
+    def _inserts(self, group: EventFiles, options: Mapping[str, str]) -> DataFrame:
         """Visible insert events: each one is a row."""
         columns = group.columns(self._table)
-        options = self._search_options(group, search)
-        events = event_frame(self._spark, [f.path for f in group.files], columns, group.present, options)
+        # only where the files have the table's names, and orc-core takes them for ACID ones, is the rule known
+        searched = options if group.own_names and group.exact and not group.retyped else {}
+        events = event_frame(self._spark, [f.path for f in group.files], columns, group.present, searched)
         visible = events.filter(_visible_inserts(self._snapshot))
         flat = [*KEY_COLUMNS, *self._values(group)]
         if not self._table.partition_keys:
@@ -142,14 +173,8 @@ class _Scan:
 
     def _version_columns(self) -> list[str]:
         values = [f"c{i}" for i in range(len(self._table.columns))]
+        values += [f"f{i}" for i in self._file_values]
         return [*KEY_COLUMNS, *values, *MERGE_COLUMNS, *self._place]
-
-    def _search_options(self, group: EventFiles, search: Search | None) -> dict[str, str]:
-        """Only where the files have the table's names and orc-core takes them for ACID ones: then the rule is known."""
-        small = sum(f.length for f in group.files) < MIN_BYTES
-        if search is None or not search.conjuncts or small or not (group.own_names and group.exact) or group.retyped:
-            return {}
-        return reader_options(self._spark, self._table, search, group.files[0].path)
 
     def _values(self, group: EventFiles) -> list[str]:
         """The data columns of events, named by their position: a table may call a column ``bucket``."""
@@ -161,7 +186,7 @@ class _Scan:
                 # a pushed predicate on `row.x` would be looked up in the table's own column `row`, or is of no use for
                 # what is in the files
                 field = f"CASE WHEN operation < 2 THEN {field} END"
-            made.append(self._value(i, field, cut=i in group.unbounded))
+            made += self._value(i, field, cut=i in group.unbounded)
         return made
 
     def _plain_values(self, retyped: Collection[int] = ()) -> list[str]:
@@ -172,15 +197,21 @@ class _Scan:
         made = []
         for i in range(len(self._table.columns)):
             field = f"CASE WHEN hash(c{i} IS NULL) % 1 = 0 THEN c{i} END" if i in retyped else f"c{i}"
-            made.append(self._value(i, field, cut=True))
+            made += self._value(i, field, cut=True)
         return made
 
-    def _value(self, position: int, field: str, *, cut: bool) -> str:
-        """One value as the user sees it; ``cut`` where it may be longer than its ``varchar`` allows now."""
+    def _value(self, position: int, field: str, *, cut: bool) -> list[str]:
+        """One value as the user sees it, and as files hold it where that is asked for.
+
+        ``cut`` where it may be longer than its ``varchar`` allows now.
+        """
         type = parse_type(self._table.columns[position].type)
         if cut and isinstance(type, Varchar):
             field = f"substring({field}, 1, {type.length})"
-        return f"{from_orc(field, type, self._zones)} AS c{position}"
+        made = [f"{from_orc(field, type, self._zones)} AS c{position}"]
+        if position in self._file_values:
+            made.append(f"{from_orc(field, type, self._zones.of_files)} AS f{position}")
+        return made
 
 
 def _visible_inserts(snapshot: TableSnapshot) -> str:
@@ -219,36 +250,35 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
     return inside if inside or beyond else None
 
 
-def _virtual(row_id: bool, mark: bool | None) -> dict[str, tuple[str, str]]:
-    """Expression and type of the virtual columns that are asked for. The ``^ 0`` keeps user predicates on ROW__ID out
-    of ORC's search arguments, which orc-core would apply to a table column of that name."""
-    made = {}
-    if row_id:
-        identity = "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
-        made[ROW_ID] = (identity, "struct<writeId: bigint, bucketId: int, rowId: bigint>")
-    if mark is not None:
-        made[ROW_IS_DELETED] = (IS_DELETED if mark else "false", "boolean")
-    return made
+_IDENTITY = "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
+"""ROW__ID. The ``^ 0`` keeps user predicates on it out of ORC's search arguments, which orc-core would apply to a table
+column of that name."""
 
 
-def _answer(table: Table, virtual: Mapping[str, tuple[str, str]], raw_keys: bool) -> list[str]:
+def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:
     """The columns that are asked for."""
-    made = [f"{expression} AS {quote(name)}" for name, (expression, _) in virtual.items()]
-    made += [f"c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
+    made = [f"c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
     made += [
         f"{from_key_text(f'{RAW_KEY}{i}', parse_type(k.type))} AS {quote(k.name)}"
         for i, k in enumerate(table.partition_keys)
     ]
-    if raw_keys:
-        made += [f"{RAW_KEY}{i}" for i in range(len(table.partition_keys))]
+    if wanted.row_id:
+        made.append(f"{_IDENTITY} AS {ROW_ID}")
+    if wanted.is_deleted:
+        made.append(f"{IS_DELETED if mark else 'false'} AS {ROW_IS_DELETED}")
+    names = wanted.raw_key_names(len(table.partition_keys))
+    made += [f"{RAW_KEY}{i} AS {quote(name)}" for i, name in enumerate(names)]
+    made += [f"f{i} AS {quote(f'{wanted.file_value_prefix}{i}')}" for i in wanted.file_values]
     return made
 
 
-def _empty(spark: SparkSession, table: Table, virtual: Mapping[str, tuple[str, str]], raw_keys: bool) -> DataFrame:
-    made = [f"CAST(NULL AS {type}) AS {quote(name)}" for name, (_, type) in virtual.items()]
-    for column in table.all_columns:
-        type = to_spark(parse_type(column.type), plain_strings=True)
-        made.append(f"CAST(NULL AS {type}) AS {quote(column.name)}")
-    if raw_keys:
-        made += [f"CAST(NULL AS string) AS {quote(f'{RAW_KEY}{i}')}" for i in range(len(table.partition_keys))]
+def _empty(spark: SparkSession, table: Table, wanted: ScanColumns) -> DataFrame:
+    types = [(c.name, to_spark(parse_type(c.type), plain_strings=True)) for c in table.all_columns]
+    if wanted.row_id:
+        types.append((ROW_ID, "struct<writeId: bigint, bucketId: int, rowId: bigint>"))
+    if wanted.is_deleted:
+        types.append((ROW_IS_DELETED, "boolean"))
+    types += [(name, "string") for name in wanted.raw_key_names(len(table.partition_keys))]
+    types += [(f"{wanted.file_value_prefix}{i}", types[i][1]) for i in wanted.file_values]
+    made = [f"CAST(NULL AS {type}) AS {quote(name)}" for name, type in types]
     return with_char_types(spark.sql(f"SELECT {', '.join(made)} WHERE false"), table.all_columns)

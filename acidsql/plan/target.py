@@ -73,12 +73,12 @@ def compression_of(table: Table) -> str:
 
 
 @dataclass(frozen=True)
-class Written:
+class RowCounts:
     """How many rows came, changed and went."""
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
 
-    def __add__(self, other: Written) -> Written:
-        return Written(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(self.inserted + other.inserted, self.updated + other.updated, self.deleted + other.deleted)

@@ -1,15 +1,15 @@
 """How a value passes between the user's Spark session and ORC, as SQL expressions.
 
 An ORC ``timestamp`` is a wall clock; Spark's ``TIMESTAMP`` is an instant. Spark's ORC reader and writer go through the
-JVM's default time zone, the user sees the session's: where the two differ, :func:`from_orc` and :func:`to_orc_job` move
+JVM's default time zone, the user sees the session's: where the two differ, :func:`from_orc` and :func:`to_files` move
 the value so that the wall clock stays (Hive's meaning of ``timestamp``). A ``timestamp with local time zone`` is an
 instant in ORC too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -40,9 +40,11 @@ CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 @dataclass(frozen=True)
 class Zones:
-    """The two time zones that a timestamp passes: the JVM's default one and the session's.
+    """The two time zones that a timestamp passes: that of Spark's ORC reader and writer, and the session's.
 
     Attributes:
+        jvm: The default zone of the JVMs that read and write files: those of the executors.
+        session: The zone in which the user sees wall clocks.
         early_offset: What Java's old calendar adds to UTC in the JVM's zone before 1900, in microseconds.
     """
 
@@ -55,6 +57,11 @@ class Zones:
         return self.jvm == self.session
 
     @property
+    def of_files(self) -> Zones:
+        """The zones of whoever sees the wall clocks as files hold them: they are not moved, so none gets lost."""
+        return replace(self, session=self.jvm)
+
+    @property
     def jvm_is_utc(self) -> bool:
         return self.jvm in ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z")
 
@@ -63,14 +70,25 @@ _EARLY_MILLIS = -5_000_000_000_000
 """A moment before 1900 (of 1811), in milliseconds since 1970."""
 
 
-def zones_of(spark: SparkSession) -> Zones:
-    """The zones of a session as they are now."""
+def zones_of(spark: SparkSession, files: str | None = None) -> Zones:
+    """The zones of a session as they are now.
+
+    Args:
+        spark: The session.
+        files: The default zone of the executors; the driver's, when left out: in local mode they are the same.
+    """
     jvm = spark._jvm
     if jvm is None:
         raise AnalysisError("acidsql needs a classic Spark session: one with a JVM of its own, not Spark Connect")
-    zone = jvm.java.util.TimeZone.getDefault()
+    zones = jvm.java.util.TimeZone
+    zone = zones.getDefault() if files is None else zones.getTimeZone(files)
     session = spark.conf.get("spark.sql.session.timeZone") or "UTC"
     return Zones(zone.getID(), session, zone.getOffset(_EARLY_MILLIS) * 1000)
+
+
+def has_wall_clock(type: HiveType) -> bool:
+    """Whether values of a type hold wall clocks, which are moved between the zones."""
+    return contains(type, "timestamp")
 
 
 Leaf: TypeAlias = Callable[[str, HiveType], str]
@@ -140,8 +158,8 @@ def _instant(value: str, zones: Zones) -> str:
     return f"CASE WHEN {value} < timestamp '1900-01-01 00:00:00Z' THEN {moved} ELSE {value} END"
 
 
-def to_orc_job(expression: str, type: HiveType, zones: Zones) -> str:
-    """The value to hand to Spark's ORC writer."""
+def to_files(expression: str, type: HiveType, zones: Zones) -> str:
+    """A value of the user's session as files hold it: what Spark's ORC writer is handed."""
 
     def leaf(value: str, type: HiveType) -> str:
         is_moved = type == Primitive("timestamp") and not zones.same
@@ -158,7 +176,8 @@ def only_driver_writes(type: HiveType) -> bool:
 def to_orc_driver(expression: str, type: HiveType) -> str:
     """The value to hand to the driver's own ORC writer.
 
-    It takes wall clocks as ``timestamp_ntz``, and of instants the microseconds since 1970.
+    It takes wall clocks as ``timestamp_ntz``, and of instants the microseconds since 1970. The session's zone must be
+    that of the files, so that the cast moves no clock.
     """
     if contains(type, LOCAL_TIMESTAMP):
         return with_leaves(expression, type, _for_driver)
@@ -258,17 +277,12 @@ def _not_null(expression: str, column: Column) -> str:
     return f"CASE WHEN {expression} IS NULL THEN {failure} ELSE {expression} END"
 
 
-def _stored(name: str, column: Column, type: HiveType, source: str, ansi: bool) -> str:
+def _stored(name: str, column: Column, type: HiveType, source: str) -> str:
     """One value turned into what its column holds, with the checks of Spark's ANSI store assignment."""
     expression = quote(name)
     target = to_spark(type, plain_strings=True)
     if source != target:
-        if ansi:
-            expression = f"CAST({expression} AS {target})"
-        else:  # without ANSI mode a cast wraps around or gives NULL: neither may be stored
-            failure = failing(f"Value cannot be stored in column {column.name} {column.type} without losing data")
-            attempt = f"try_cast({expression} AS {target})"
-            expression = f"if({expression} IS NOT NULL AND {attempt} IS NULL, {failure}, {attempt})"
+        expression = f"CAST({expression} AS {target})"
     return _not_null(_bounded(expression, column), column)
 
 
@@ -283,14 +297,24 @@ class NotStorable(AnalysisError):
         self.target = column.name
 
 
-def store_assignment(spark: SparkSession, frame: DataFrame, columns: Sequence[Column], first: int) -> list[str]:
-    """Expressions that turn columns ``first…`` of a frame into values of table columns.
+def store_assignment(
+    spark: SparkSession,
+    frame: DataFrame,
+    columns: Sequence[Column],
+    first: int,
+    *,
+    zones: Zones,
+    kept: Collection[int] = (),
+) -> list[str]:
+    """Expressions that turn columns ``first…`` of a frame into values of table columns, as files hold them.
 
     Args:
-        spark: The session.
+        spark: A session of acidsql's own: in ANSI mode a value that does not fit is an error.
         frame: Holds one column per entry of ``columns``, in order, from position ``first`` on.
         columns: The target columns.
         first: Position of the first value in ``frame``.
+        zones: The zones that timestamps pass.
+        kept: Positions in ``columns`` of those whose values are of the table's types, and as files hold them already.
 
     Returns:
         One SQL expression over ``frame`` per column.
@@ -298,7 +322,6 @@ def store_assignment(spark: SparkSession, frame: DataFrame, columns: Sequence[Co
     Raises:
         NotStorable: When a type cannot be stored in its column (Spark's ANSI store assignment rules).
     """
-    ansi = (spark.conf.get("spark.sql.ansi.enabled") or "true").lower() == "true"
     fields = frame.schema.fields[first : first + len(columns)]
     made = []
     for position, (field, column) in enumerate(zip(fields, columns, strict=True)):
@@ -306,7 +329,9 @@ def store_assignment(spark: SparkSession, frame: DataFrame, columns: Sequence[Co
         source = field.dataType.simpleString()
         if source != to_spark(type, plain_strings=True) and not _assignable(spark, frame, first + position, type):
             raise NotStorable(source, column)
-        made.append(_stored(frame.columns[first + position], column, type, source, ansi))
+        name = frame.columns[first + position]
+        stored = _stored(name, column, type, source)
+        made.append(stored if position in kept else to_files(stored, type, zones))
     return made
 
 

@@ -31,7 +31,7 @@ from acidsql.plan.checks import checked
 from acidsql.plan.job import matched_twice, write_by_job
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import IDENTITY, Change, Target, Written
+from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.plan.text import quote
 from acidsql.plan.values import only_driver_writes, to_orc_driver
 
@@ -51,7 +51,7 @@ class Writer:
         self._only_driver = only_driver_writes(self._row_type)
         self._key_count = len(target.table.partition_keys)
 
-    def write(self, changes: DataFrame, change: Change | None, *, small: bool | None = None) -> Written:
+    def write(self, changes: DataFrame, change: Change | None, *, small: bool | None = None) -> RowCounts:
         """Write all changes.
 
         Args:
@@ -104,9 +104,9 @@ class Writer:
 
     # --- by the driver -----------------------------------------------------------------------------------------------
 
-    def write_fetched(self, changes: pa.Table, change: Change | None) -> Written:
+    def write_fetched(self, changes: pa.Table, change: Change | None) -> RowCounts:
         """Write changes that :meth:`fetch` has given. Raises as :meth:`write`."""
-        written = Written()
+        written = RowCounts()
         for partition, part in self._by_partition(changes):
             if change is None:
                 _refuse_twice(part)
@@ -116,7 +116,7 @@ class Writer:
                 target = self._target.next if change is None else self._target
                 for number, rows in _by_number(new, new["b"] if "b" in new.column_names else None):
                     self._write_values(target, partition, rows, number)
-                written += Written(inserted=new.num_rows)
+                written += RowCounts(inserted=new.num_rows)
         return written
 
     def _for_driver(self, changes: DataFrame) -> DataFrame:
@@ -135,12 +135,12 @@ class Writer:
             for n in names
         ]
 
-    def _replace(self, partition: str, part: pa.Table, change: Change | None) -> Written:
+    def _replace(self, partition: str, part: pa.Table, change: Change | None) -> RowCounts:
         """Delete events, and new versions, in the file of the writer that each old row came from."""
         target = self._target
         old = _of_kind(part, change, Change.UPDATE, Change.DELETE)
         if not old.num_rows:
-            return Written()
+            return RowCounts()
         updated = 0
         for number, rows in _by_number(old, _writers(old)):
             keys = pa.table({key: rows[name] for key, name in zip(KEY_COLUMNS, IDENTITY, strict=True)})
@@ -159,7 +159,7 @@ class Writer:
                 order = [(name, "ascending") for name in IDENTITY]
                 self._write_values(target, partition, versions.sort_by(order), number)
                 updated += versions.num_rows
-        return Written(updated=updated, deleted=old.num_rows - updated)
+        return RowCounts(updated=updated, deleted=old.num_rows - updated)
 
     def _write_values(self, target: Target, partition: str, rows: pa.Table, number: int) -> None:
         """One bucket file of insert events, or of bare rows for an insert-only table."""

@@ -27,7 +27,7 @@ from acidsql.commands.dml.constraints import (
 )
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Constraint, ConstraintKind, LockType, Table
@@ -320,7 +320,8 @@ def _refuse_nulls(txn: WriteTransaction, table: Table, name: Name) -> None:
     """Raises: AnalysisError, where a row has NULL in a column that is to be NOT NULL."""
     metastore = txn.env.metastore
     partitions = metastore.list_partitions(table.database, table.name) if table.partition_keys else None
-    rows = snapshot_frame(txn.env.spark, Snapshot(txn.env, txn.valid_txns).of(table, partitions))
+    seen = StatementContext(txn.env, txn.valid_txns).snapshot(table, partitions)
+    rows = snapshot_frame(txn.env.own_spark, seen, txn.env.zones)
     column = name.text.lower()
     if rows.filter(f"{quote(column)} IS NULL").limit(1).collect():
         message = f"Column {column} of {table.full_name} cannot become NOT NULL: there are rows that have NULL in it"

@@ -12,9 +12,10 @@ from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.import_directory import find_partitions
 from acidsql.commands.ddl.table_kind import is_ours
-from acidsql.commands.environment import SPARK_CATALOG, Environment
+from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.query import with_sources
+from acidsql.commands.query import with_query
+from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
@@ -101,9 +102,7 @@ def create_table(env: Environment, statement: CreateTable, parameters: Mapping[s
         raise with_location(name.span, AlreadyExists(f"Table {there.full_name} already exists"))
     if statement.query is None:
         return env.sql(statement.span.text, parameters)
-    query = statement.query
-    head, tail = query.source[statement.span.start : query.start], query.source[query.end : statement.span.end]
-    return with_sources(env, query, parameters, head=head, tail=tail)
+    return with_query(env, statement.span, statement.query, parameters)
 
 
 def drop_table(env: Environment, statement: DropTable, parameters: Mapping[str, Any]) -> DataFrame:
@@ -145,7 +144,7 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
     missing = [p for p in found if p.values not in known]
     with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
         env.metastore.add_partitions(missing, holds_rows=True)
-        txn.outdate_caches(table)
+        txn.invalidate_caches(table)
     return env.nothing()
 
 

@@ -8,20 +8,20 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql import fs
+from acidsql.catalyst import Plan
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.dml.columns import columns_of, warn_of_local_timestamps
 from acidsql.commands.dml.insert import InsertCommand
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Snapshot, Sources, bind, find_sources, read_locks
-from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.commands.resolve.binding import Binding, read_locks
+from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, ColumnNotFound
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Table
-from acidsql.plan.target import Written
+from acidsql.plan.target import RowCounts
 from acidsql.plan.text import quote
-from acidsql.plan.views import Views
-from acidsql.sql.references import analyse_query
 from acidsql.sql.statements import CreateTable, Insert
 
 
@@ -42,26 +42,29 @@ class CreateTableAsCommand:
         self.statement = statement
         self.parameters = parameters
         self.query = statement.query
-        self.references = analyse_query(statement.query)
         self.database = env.database_of(statement.table)
         self.name = statement.table.table.lower()
 
-    def run(self) -> Written:
+    def run(self) -> RowCounts:
         """All phases; nothing is written where IF NOT EXISTS finds a table."""
         env, statement = self.env, self.statement
         if statement.if_not_exists and env.metastore.find_table(self.database, self.name) is not None:
-            return Written()
+            return RowCounts()
         env.require_database(self.database)
-        sources = find_sources(env, self.references, self.parameters)
+        return in_transaction(env, self._run)
+
+    def _run(self, txn: WriteTransaction) -> RowCounts:
+        binding, analysed = self._query(StatementContext(self.env))
+        txn.lock(self._locks(binding))
+        binding.context.revalidate(txn.valid_txns)
         new: _New | None = None
         try:
-            with write_transaction(env, self._locks(sources)) as txn, Views(env.spark) as views:
-                frame = self._frame(sources, Snapshot(env, txn.valid_txns), views)
-                table = self._table(frame)
-                if table is None:
-                    return Written()
-                new = _New(env, table)
-                written = self._fill(new, frame, txn)
+            frame = self.env.sessions.own.frame(binding.scanned(analysed))
+            table = self._table(frame)
+            if table is None:
+                return RowCounts()
+            new = _New(self.env, table)
+            written = self._fill(new, frame, txn)
         except BaseException:
             if new is not None:
                 new.take_back()
@@ -69,31 +72,31 @@ class CreateTableAsCommand:
         warn_of_local_timestamps(new.table.columns)
         return written
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         env = self.env
-        sources = find_sources(env, self.references, self.parameters)
-        frame = self._frame(sources, snapshot, views)
+        binding, analysed = self._query(context)
+        frame = env.sessions.own.frame(binding.scanned(analysed))
         table = self._table(frame)
         if table is None:
-            there = env.metastore.get_table(self.database, self.name)
-            return [Explained(there, (), None, (), None, no_plan="the table is there already")]
+            existing = env.metastore.get_table(self.database, self.name)
+            return [Explained(existing, (), (), None, no_plan="the table exists already")]
         insert = self._insert(table)
         changes = insert.stored(_ordered(frame, table))
         writes = [f"{insert.directory}, in the new directory {table.location}"]
-        return [Explained(table, self._locks(sources), None, sources, changes, writes=writes)]
+        return [Explained(table, self._locks(binding), binding.reads(analysed), changes, writes=writes)]
 
-    def _locks(self, sources: Sources) -> list[LockComponent]:
+    def _locks(self, binding: Binding) -> list[LockComponent]:
         return [
             LockComponent(LockType.SHARED_READ, self.database),
             LockComponent(LockType.EXCL_WRITE, self.database, self.name, None, Operation.INSERT),
-            *read_locks(sources),
+            *read_locks(binding.tables),
         ]
 
-    def _frame(self, sources: Sources, snapshot: Snapshot, views: Views) -> DataFrame:
-        """The query's answer."""
-        raw = bind(self.env, self.references, sources, snapshot, views) if sources else self.query.text
-        return self.env.sql(raw, self.parameters)
+    def _query(self, context: StatementContext) -> tuple[Binding, Plan]:
+        """The query, resolved."""
+        binding = Binding(context, self.parameters, self.query.text)
+        return binding, binding.analysed(binding.query(self.query))
 
     def _insert(self, table: Table) -> InsertCommand:
         insert = Insert(self.statement.span, self.statement.table, self.query)
@@ -136,12 +139,12 @@ class CreateTableAsCommand:
             raise with_location(statement.partition_keys[0].name.span, problem)
         return tuple(by_name.values()), tuple(keys)
 
-    def _fill(self, new: _New, frame: DataFrame, txn: WriteTransaction) -> Written:
+    def _fill(self, new: _New, frame: DataFrame, txn: WriteTransaction) -> RowCounts:
         table = new.table
         command = self._insert(table)
         staging = txn.stage(table)
         new.make_directory()
-        written = command.write(command.stored(_ordered(frame, table)), txn, staging)
+        written = command.write(self.env.writing.moved(command.stored(_ordered(frame, table))), txn, staging)
         new.register()
         command.publish(txn, staging)
         return written

@@ -21,16 +21,28 @@ from acidsql.format.directory import directory_summary
 from acidsql.format.names import STAGING_PREFIX
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
-from acidsql.plan.prune import partitions_where
+from acidsql.plan.pruning import partitions_where
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.values import key_text
 from acidsql.settings import DROP_IGNORES, LOCK_PARTITIONS
+from acidsql.sql.placed import padded
 from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec, Span
 from acidsql.types import parse_type, to_spark
 
 logger = logging.getLogger(__name__)
 
 Values = Mapping[str, "str | None"]
+
+
+def values_of(env: Environment, expressions: Sequence[Span], parameters: Mapping[str, Any]) -> DataFrame:
+    """One row of the values of some expressions, as the user's session evaluates them, called ``v0…``.
+
+    The frame is one of acidsql's own session: what is made of the values does not depend on the user's settings.
+    """
+    catalyst = env.catalyst
+    named = [catalyst.alias(catalyst.parse_expression(padded(e)), f"v{i}") for i, e in enumerate(expressions)]
+    row = catalyst.with_parameters(catalyst.project(named, catalyst.one_row()), parameters)
+    return env.sessions.own.moved(catalyst.frame(row))
 
 
 # --- PARTITION (…) ---------------------------------------------------------------------------------------------------
@@ -44,15 +56,16 @@ def spec_values(env: Environment, table: Table, spec: PartitionSpec, parameters:
     """
     types = {k.name: parse_type(k.type) for k in table.partition_keys}
     names = [key.text.lower() for key, _ in spec.keys]
-    texts = []
+    texts: list[str] = []
     for (key, value), name in zip(spec.keys, names, strict=True):
         if value is None or names.count(name) > 1:
             problem = "is named twice" if value is not None else "has no value"
             raise with_location(key.span, AnalysisError(f"Partition key {name} {problem}"))
-        texts.append(f"CAST(({value.text}\n) AS string)")
-        typed = f"try_cast(({value.text}\n) AS {to_spark(types[name], plain_strings=True)})" if name in types else "''"
+        given_at = len(texts) // 2
+        texts.append(f"CAST(v{given_at} AS string)")
+        typed = f"try_cast(v{given_at} AS {to_spark(types[name], plain_strings=True)})" if name in types else "''"
         texts.append(key_text(typed, types[name]) if name in types else typed)
-    row = env.sql(f"SELECT {', '.join(texts)} FROM VALUES (1)", parameters).collect()[0]
+    row = values_of(env, [v for _, v in spec.keys if v is not None], parameters).selectExpr(*texts).collect()[0]
     given = dict(zip(names, row[::2], strict=True))
     _check_keys(table, spec, given)
     values: dict[str, str | None] = {}
@@ -134,7 +147,8 @@ def partitions_by(
         AnalysisError: When the condition is not one over partition keys alone.
     """
     try:
-        return partitions_where(env.spark, table, partitions, [where.text], alias=table.name, parameters=parameters)
+        condition = env.catalyst.parse_expression(padded(where))
+        return partitions_where(env.sessions, table, partitions, condition, parameters)
     except PySparkException as e:
         keys = ", ".join(k.name for k in table.partition_keys)
         why = next(iter(str(e).splitlines()), "")
@@ -179,7 +193,7 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
                     filesystem.mkdirs(path)
                     made.append(path)
             env.metastore.add_partitions([p for _, p in added])
-            txn.outdate_caches(table)
+            txn.invalidate_caches(table)
         except BaseException:
             for path in made:
                 fs.resolve(path)[0].delete_if_empty(path)
@@ -269,7 +283,7 @@ def drop_partitions(env: Environment, statement: DropPartitions, parameters: Map
     if not found:
         return env.nothing()
     with write_transaction(env, _exclusive(env, table, list(found))) as txn:
-        txn.outdate_caches(table)
+        txn.invalidate_caches(table)
         env.metastore.drop_partitions(table.database, table.name, list(found))
         aside = _Aside()
         try:

@@ -57,7 +57,7 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
         LockComponent(LockType.SHARED_READ, target.database),
     ]
     with write_transaction(env, locks) as txn:
-        txn.confirm(table)
+        txn.revalidate(table)
         write_id = txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)
         try:
@@ -145,7 +145,7 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
     new_values = spec_values(env, table, statement.new_partition, parameters)
     target = _renamed_partition(env, table, old, name, whole_name(table, statement.new_partition, new_values), span)
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
-        txn.confirm(table)
+        txn.revalidate(table)
         txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)
         try:
@@ -227,7 +227,7 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
     path = fs.qualify(statement.location.value)
     name, partition = (None, None) if spec is None else one_partition(env, table, spec, parameters)
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
-        txn.confirm(table)
+        txn.revalidate(table)
         _check_nothing_aborted(env, table, name, statement.table.span)
         write_id = txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,8 @@ from pyspark.sql.types import StructField
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.query import pinned
-from acidsql.commands.resolve.binding import Sources, ViewSource, bind, find_sources
+from acidsql.commands.query import pinned, reads_acid_tables
+from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
 from acidsql.metastore.model import (
@@ -26,12 +26,12 @@ from acidsql.metastore.model import (
     LockType,
     Table,
 )
+from acidsql.plan.scan import VIRTUAL_COLUMNS
 from acidsql.plan.text import quote
 from acidsql.plan.values import CHAR_TYPE
-from acidsql.plan.views import Views
 from acidsql.settings import DROP_IGNORES
-from acidsql.sql.references import VIRTUAL_COLUMNS, References, TableReference, analyse_query
-from acidsql.sql.statements import CreateView, DropView, Name, Span
+from acidsql.sql.placed import padded, place_of
+from acidsql.sql.statements import CreateView, DropView, Name, Span, TableName
 from acidsql.types import parse_type, to_hive
 
 
@@ -53,7 +53,6 @@ class CreateViewCommand:
         self.name = statement.view.table.lower()
         self.full_name = f"{self.database}.{self.name}"
         self.parameters = parameters
-        self.references = analyse_query(statement.query)
 
     def run(self) -> bool:
         """All phases; False where the view is Spark's to make."""
@@ -61,14 +60,12 @@ class CreateViewCommand:
         there = env.metastore.find_table(self.database, self.name)
         if there is not None and statement.if_not_exists:
             return True
-        sources = find_sources(env, self.references, self.parameters)
-        if there is None and not sources and env.spark.catalog.databaseExists(self.database):
+        is_ours = reads_acid_tables(env, statement.query, self.parameters)
+        if there is None and not is_ours and env.spark.catalog.databaseExists(self.database):
             return False
         self._check_name(there)
-        self._refuse_cycle(sources)
         self._refuse_temporary()
-        fields = self._analysed(self.references, sources)
-        view = self._view(fields)
+        view = self._view(self._analysed())
         with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
             try:
                 if there is not None:
@@ -96,23 +93,26 @@ class CreateViewCommand:
         if any(k.lower() in (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES) for k in self.statement.properties):
             raise with_location(name.span, AnalysisError(f"A view is not transactional: {self.full_name}"))
 
-    def _refuse_cycle(self, sources: Sources) -> None:
-        for path in _views_below(sources):
+    def _refuse_cycle(self, binding: Binding) -> None:
+        for path in binding.view_paths:
             if self.full_name in path:
                 cycle = " -> ".join([self.full_name, *path[: path.index(self.full_name) + 1]])
                 raise self._at_name(AnalysisError(f"Recursive view {self.full_name} detected (cycle: {cycle})"))
 
     def _refuse_temporary(self) -> None:
-        for reference in self.references.tables:
-            if reference.name.database is None and self.env.is_temporary_view(reference.name.table):
-                problem = f"View {self.full_name} cannot read {reference.name.table}: it is a view of this session only"
-                raise with_location(reference.name.span, AnalysisError(problem))
+        for name, place in _unqualified(self.env, self.statement.query):
+            if self.env.is_temporary_view(name):
+                problem = f"View {self.full_name} cannot read {name}: it is a view of this session only"
+                raise with_location(place, AnalysisError(problem))
 
-    def _analysed(self, references: References, sources: Sources) -> list[StructField]:
+    def _analysed(self) -> list[StructField]:
         """Names and types of the query's columns. Spark's own error passes through."""
-        with pinned(self.env) as pin, Views(self.env.spark) as views:
-            frame = self.env.spark.sql(bind(self.env, references, sources, pin.snapshot, views))
-            fields = frame.schema.fields
+        query = self.statement.query
+        with pinned(self.env) as pin:
+            binding = Binding(pin.context, self.parameters, query.text)
+            plan = binding.query(query)
+            self._refuse_cycle(binding)
+            fields = binding.catalyst.frame(plan).schema.fields
             pin.end()
         return fields
 
@@ -121,7 +121,7 @@ class CreateViewCommand:
     def _view(self, fields: Sequence[StructField]) -> Table:
         statement = self.statement
         columns = self._columns(fields)
-        qualified = _with_databases(self.env, self.references, statement.query)
+        qualified = _with_databases(self.env, statement.query)
         return Table(
             self.database,
             self.name,
@@ -173,36 +173,33 @@ class CreateViewCommand:
         return with_location(self.statement.view.span, error)
 
 
-def _views_below(sources: Sources) -> Iterator[list[str]]:
-    """Every view that a text reads, as the path of views down to it."""
-    for source in sources:
-        if isinstance(source, ViewSource):
-            yield [source.view.full_name]
-            for path in _views_below(source.sources):
-                yield [source.view.full_name, *path]
+def _unqualified(env: Environment, query: Span) -> list[tuple[str, Span]]:
+    """The tables that a query names without a database, each with its place, in their order."""
+    catalyst = env.catalyst
+    found: dict[int, tuple[str, Span]] = {}
+    for node in catalyst.nodes(catalyst.parse(padded(query))):
+        relation = node.relation() if node.nodeName() == "RelationTimeTravel" else node
+        if relation.nodeName() != "UnresolvedRelation":
+            continue
+        parts = list(catalyst.items(relation.multipartIdentifier()))
+        place = place_of(relation, query)
+        if len(parts) == 1:
+            found[place.start] = (parts[0], place)
+    return [found[start] for start in sorted(found)]
 
 
-def _with_databases(env: Environment, references: References, query: Span) -> str:
-    """The query with a database before every table's name, so that it means the same in every current database.
-
-    Raises:
-        UnsupportedError: Where a table may be named at a place that was not found.
-    """
-    missing = [r for r in references.tables if r.name.database is None]
-    if missing and not references.exact:
-        message = "The names of tables in this query could not be found with certainty"
-        raise with_location(query, UnsupportedError(message, hint="Write database.table for each of them."))
+def _with_databases(env: Environment, query: Span) -> str:
+    """The query with a database before every table's name, so that it means the same in every current database."""
     made, end = [], query.start
-    for reference in sorted(missing, key=lambda r: r.name.span.start):
-        span = reference.name.span
-        made += [query.source[end : span.start], f"{quote(_database(env, reference))}.{quote(reference.name.table)}"]
-        end = span.end
+    for name, place in _unqualified(env, query):
+        made += [query.source[end : place.start], f"{quote(_database(env, name, place))}.{quote(name)}"]
+        end = place.end
     return "".join([*made, query.source[end : query.end]])
 
 
-def _database(env: Environment, reference: TableReference) -> str:
+def _database(env: Environment, name: str, place: Span) -> str:
     """The database that an unqualified name means today."""
-    if env.registered(reference.name) is not None:
+    if env.registered(TableName(name, None, place)) is not None:
         return env.database
     return str(env.spark.catalog.currentDatabase())
 

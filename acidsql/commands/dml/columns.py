@@ -12,9 +12,8 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column
-from acidsql.plan.scan import RAW_KEY
+from acidsql.plan.scan import RAW_KEY, VIRTUAL_COLUMNS
 from acidsql.plan.values import CHAR_TYPE
-from acidsql.sql.references import VIRTUAL_COLUMNS
 from acidsql.sql.statements import ColumnDef
 from acidsql.types import (
     LOCAL_TIMESTAMP,

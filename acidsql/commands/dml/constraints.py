@@ -34,7 +34,7 @@ def check_default(env: Environment, default: Span, type: HiveType) -> None:
         AnalysisError: When it holds a subquery, an aggregate or a window (Hive 10326).
     """
     _refuse_query(default, "DEFAULT")
-    made = env.spark.sql(f"SELECT CAST(({default.text}\n) AS {to_spark(type, plain_strings=True)}) FROM VALUES (1)")
+    made = env.own_spark.sql(f"SELECT CAST(({default.text}\n) AS {to_spark(type, plain_strings=True)}) FROM VALUES (1)")
     plan = made._jdf.queryExecution().analyzed()
     if _nodes(plan) != ["Project", "LocalRelation"] or _has_subquery(env, plan):
         raise with_location(
@@ -62,13 +62,13 @@ def check_condition(env: Environment, condition: Span, table: TableName, columns
     _refuse_query(condition, "CHECK")
     nulls = [f"CAST(NULL AS {to_spark(parse_type(c.type), plain_strings=True)}) AS {quote(c.name)}" for c in columns]
     source = f"(SELECT {', '.join(nulls)} FROM VALUES (1)) AS {quote(table.table)}"
-    [value] = env.spark.sql(f"SELECT ({condition.text}\n) FROM {source}").schema.fields
+    [value] = env.own_spark.sql(f"SELECT ({condition.text}\n) FROM {source}").schema.fields
     kind = value.dataType.simpleString()
     if kind != "boolean":
         raise with_location(
             condition, _invalid(f"CHECK takes a condition that is true or false, not a value of type {kind}")
         )
-    kept = env.spark.sql(f"SELECT 1 FROM {source} WHERE ({condition.text}\n)")  # takes no aggregate and no window
+    kept = env.own_spark.sql(f"SELECT 1 FROM {source} WHERE ({condition.text}\n)")  # takes no aggregate and no window
     plan = kept._jdf.queryExecution().analyzed().children().head()
     if _has_subquery(env, plan):
         raise with_location(condition, _invalid("CHECK cannot have a subquery"))

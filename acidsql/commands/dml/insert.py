@@ -8,30 +8,31 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from acidsql.catalyst import Plan
+from acidsql.commands.ddl.partitions import values_of
 from acidsql.commands.dml.assignments import named_columns
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.query import with_sources
-from acidsql.commands.resolve.binding import Snapshot, Sources, bind, find_sources, read_locks
+from acidsql.commands.query import with_query
+from acidsql.commands.resolve.binding import Binding, Read, read_locks
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import insert_lock
-from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
-from acidsql.metastore.model import Column, LockComponent, Operation, Table
+from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Change, Target, Written
+from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.text import literal
-from acidsql.plan.values import NotStorable, default_value, key_text, store_assignment
-from acidsql.plan.views import Views
+from acidsql.plan.values import NotStorable, default_value, key_text, store_assignment, to_files
 from acidsql.plan.write import Writer
 from acidsql.settings import (
     DRIVER_WRITE_ROWS,
     DYNAMIC_PARTITION,
     DYNAMIC_PARTITION_MODE,
 )
-from acidsql.sql.references import References, analyse_query
 from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
 from acidsql.sql.with_clause import whole_query
 from acidsql.types import parse_type, to_spark
@@ -45,12 +46,28 @@ class _Partitioning:
     dynamic: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class InsertPlan:
+    """The query of an INSERT, resolved by Spark over the tables that it reads."""
+
+    binding: Binding
+    analysed: Plan
+
+    @property
+    def read_locks(self) -> list[LockComponent]:
+        return read_locks(self.binding.tables)
+
+    def reads(self) -> list[Read]:
+        return self.binding.reads(self.analysed)
+
+
 class InsertCommand:
     """INSERT.
 
-    1. Resolve the table, the columns and the PARTITION clause; a static partition's value is evaluated at once.
-    2. Open a transaction; lock the table or the static partition SHARED_READ (OVERWRITE: EXCLUSIVE), and the tables
-       read SHARED_READ.
+    1. Open a transaction. Resolve the table, the columns and the PARTITION clause, of which static values are evaluated
+       at once, and have Spark resolve the query.
+    2. Lock the table or the static partition SHARED_READ (OVERWRITE: EXCLUSIVE), and the tables read SHARED_READ; look
+       everything up again, and start over where something has changed, or where OVERWRITE has not seen all rows.
     3. Where the query reads ACID tables: one snapshot for all of them.
     4. Cast the query's columns to the table's by Spark's ANSI store assignment; columns not named get their default.
     5. Allocate the write id; write a delta (OVERWRITE: a base) into a staging directory: VALUES and other small
@@ -72,10 +89,13 @@ class InsertCommand:
         self.head = head
         self.statement = statement
         self.parameters = parameters
-        self.table = table
-        self.partitioning = self._partitioning(statement.partition)
         self.body = self._body()
-        self.references: References = analyse_query(self.body)
+        self.resolve(table)
+
+    def resolve(self, table: Table) -> None:
+        """Resolve what the statement says about a table."""
+        self.table = table
+        self.partitioning = self._partitioning(self.statement.partition)
         self.columns = self._columns()
 
     # --- resolve -----------------------------------------------------------------------------------------------------
@@ -108,10 +128,11 @@ class InsertCommand:
         return _Partitioning(static, dynamic)
 
     def _static_value(self, key: Column, value: Span) -> str | None:
+        """The path text of a static key's value: evaluated as the user's session does, stored as ANSI mode does."""
         type = parse_type(key.type)
-        typed = f"CAST(({value.text}\n) AS {to_spark(type, plain_strings=True)})"
         try:
-            row = self.env.sql(f"SELECT {key_text(typed, type)} FROM VALUES (1)", self.parameters).collect()[0]
+            typed = f"CAST(v0 AS {to_spark(type, plain_strings=True)})"
+            row = values_of(self.env, [value], self.parameters).selectExpr(key_text(typed, type)).collect()[0]
         except AcidError as e:
             raise with_location(value, e) from e
         return None if row[0] is None else str(row[0])
@@ -136,45 +157,63 @@ class InsertCommand:
 
     # --- run ---------------------------------------------------------------------------------------------------------
 
-    def run(self) -> Written:
+    def run(self) -> RowCounts:
         """All phases from the resolved statement to the commit."""
-        env = self.env
+        return in_transaction(self.env, self._run)
+
+    def _run(self, txn: WriteTransaction) -> RowCounts:
+        self.resolve(self.env.get_table(self.statement.table))
         if self.exists_already():
-            return Written()
-        sources = find_sources(env, self.references, self.parameters)
-        with write_transaction(env, [*self.locks(), *read_locks(sources)]) as txn, Views(env.spark) as views:
-            txn.confirm(self.table)
-            snapshot = Snapshot(env, txn.valid_txns) if sources else None
-            staging = txn.stage(self.table)
-            written = self.write(self.changes(snapshot, sources, views), txn, staging)
-            self.publish(txn, staging)
+            return RowCounts()
+        context = StatementContext(self.env)
+        plan = self.plan(context)
+        txn.lock([*self.locks(), *plan.read_locks])
+        context.revalidate(txn.valid_txns)
+        self.require_all_seen(txn, plan)
+        staging = txn.stage(self.table)
+        written = self.write(self.changes(plan), txn, staging)
+        self.publish(txn, staging)
         return written
 
-    def changes(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
-        """The rows to insert as :mod:`acidsql.plan.write` describes them; ``snapshot`` where ACID tables are read."""
-        return self.stored(self._raw(snapshot, sources, views))
+    def plan(self, context: StatementContext) -> InsertPlan:
+        """The query, resolved."""
+        context.add(self.table)
+        binding = Binding(context, self.parameters, self.body.text)
+        rows = self.statement.rows
+        if rows is not None and any(isinstance(v, Default) for row in rows for v in row):
+            text = self._values_with_defaults(rows)
+            return InsertPlan(binding, binding.analysed(binding.query(Span(text, 0, len(text)))))
+        return InsertPlan(binding, binding.analysed(binding.query(self.body)))
 
-    def write(self, changes: DataFrame, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> Written:
+    def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
+        """Who overwrites a table with what it has read of it must have read all of it."""
+        if self.statement.overwrite and any(t.full_name == self.table.full_name for t in plan.binding.tables):
+            txn.require_all_seen(self.table)
+
+    def changes(self, plan: InsertPlan) -> DataFrame:
+        """The rows to insert as :mod:`acidsql.plan.write` describes them, in the session that writes files."""
+        rows = self.env.sessions.own.frame(plan.binding.scanned(plan.analysed))
+        return self.env.writing.moved(self.stored(rows))
+
+    def write(self, changes: DataFrame, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""
         target = Target(self.table, txn.allocate_write_id(self.table), statement_id, self.statement.overwrite)
-        writer = Writer(self.env.spark, target, staging, self.env.settings.value(DRIVER_WRITE_ROWS))
+        writer = Writer(changes.sparkSession, target, staging, self.env.settings.value(DRIVER_WRITE_ROWS))
         written = writer.write(changes, Change.INSERT, small=self._small(changes))
         self._hide_without_rows(writer, staging)
         return written
 
     def publish(self, txn: WriteTransaction, staging: Staging) -> None:
         """Move what was written to its place."""
-        operation = Operation.UPDATE if self.statement.overwrite else Operation.INSERT
-        txn.publish(self.table, staging, dynamic=operation if self.partitioning.dynamic else None)
+        txn.publish(self.table, staging, dynamic=bool(self.partitioning.dynamic))
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         if self.exists_already():
-            return [Explained(self.table, (), None, (), None, no_plan="the partition is there already")]
-        sources = find_sources(self.env, self.references, self.parameters)
-        changes = self.changes(snapshot if sources else None, sources, views)
-        locks = [*self.locks(), *read_locks(sources)]
-        return [Explained(self.table, locks, None, sources, changes, writes=[self.directory])]
+            return [Explained(self.table, (), (), None, no_plan="the partition exists already")]
+        plan = self.plan(context)
+        locks = [*self.locks(), *plan.read_locks]
+        return [Explained(self.table, locks, plan.reads(), self.changes(plan), writes=[self.directory])]
 
     @property
     def directory(self) -> str:
@@ -200,14 +239,6 @@ class InsertCommand:
         dynamic = bool(self.partitioning.dynamic)
         partition = self._static_name() if self.table.partition_keys and not dynamic else None
         return [insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)]
-
-    def _raw(self, snapshot: Snapshot | None, sources: Sources, views: Views) -> DataFrame:
-        """The query's own answer."""
-        if self.statement.rows is not None and any(isinstance(v, Default) for row in self.statement.rows for v in row):
-            return self.env.sql(self._values_with_defaults(self.statement.rows), self.parameters)
-        if snapshot is None:
-            return self.env.sql(self.body.text, self.parameters)
-        return self.env.sql(bind(self.env, self.references, sources, snapshot, views), self.parameters)
 
     def _values_with_defaults(self, rows: Sequence[Sequence[Span | Default]]) -> str:
         made = []
@@ -249,11 +280,13 @@ class InsertCommand:
         self._check_count(len(raw.columns), columns)
         named = raw.toDF(*[f"v{i}" for i in range(len(columns))])
         try:
-            stored = store_assignment(self.env.spark, named, columns, 0)
+            stored = store_assignment(
+                self.env.own_spark, named, columns, 0, zones=self.env.zones, kept=self._keys_among(columns)
+            )
         except NotStorable as e:
             raise with_location(self._place_of(e.target, columns), e) from e
         given = {c.name: e for c, e in zip(columns, stored, strict=True)}
-        made = [f"{given.get(c.name) or self._missing(c)} AS c{i}" for i, c in enumerate(table.columns)]
+        made = [f"{given.get(c.name) or self._stored_default(c)} AS c{i}" for i, c in enumerate(table.columns)]
         for i, key in enumerate(table.partition_keys):
             if key.name in self.partitioning.static:
                 value = self.partitioning.static[key.name]
@@ -270,6 +303,13 @@ class InsertCommand:
             return self.statement.query
         value = rows[0][[c.name for c in columns].index(column)]
         return value.span if isinstance(value, Default) else value
+
+    def _keys_among(self, columns: Sequence[Column]) -> frozenset[int]:
+        """Positions of the partition keys: the text in a path is of the wall clock that the user sees."""
+        return frozenset(i for i, c in enumerate(columns) if c in self.table.partition_keys)
+
+    def _stored_default(self, column: Column) -> str:
+        return to_files(self._missing(column), parse_type(column.type), self.env.zones)
 
     def _missing(self, column: Column) -> str:
         if column.default is None and column.not_null:
@@ -306,6 +346,4 @@ def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -
 
 
 def _insert_by_spark(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
-    query = statement.query
-    head, tail = query.source[statement.span.start : query.start], query.source[query.end : statement.span.end]
-    return with_sources(env, query, parameters, head=head, tail=tail)
+    return with_query(env, statement.span, statement.query, parameters)

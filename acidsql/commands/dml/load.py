@@ -17,7 +17,7 @@ from acidsql.commands.dml.load_files import at_path, plain_footer, source_files
 from acidsql.commands.dml.load_rows import LoadRowsCommand, loads_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
@@ -27,7 +27,6 @@ from acidsql.metastore.model import LockComponent, Table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.staging import StagedDirectory
 from acidsql.plan.target import Target
-from acidsql.plan.views import Views
 from acidsql.sql.statements import LoadData
 from acidsql.types import parse_type, to_spark
 
@@ -78,7 +77,7 @@ class LoadCommand:
         env, table = self.env, self.table
         sources = self._found()
         with write_transaction(env, [self._lock()]) as txn:
-            txn.confirm(table)
+            txn.revalidate(table)
             target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
             staging = txn.stage(table)
             directory = staging.directory(self.partition, target.inserts)
@@ -89,13 +88,13 @@ class LoadCommand:
         if not self.statement.local:
             _remove(sources)
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         kind = "base" if self.statement.overwrite else "delta"
         place = f"{kind} in {self.partition}" if self.partition else kind
         files = [f"{s.status.path} as {s.name}, {s.footer.row_count} rows" for s in self._found()]
         reason = "files go in as they are"
-        return [Explained(self.table, [self._lock()], None, (), None, writes=[place], files=files, no_plan=reason)]
+        return [Explained(self.table, [self._lock()], (), None, writes=[place], files=files, no_plan=reason)]
 
     def _lock(self) -> LockComponent:
         return insert_lock(self.env, self.table, self.partition or None, overwrite=self.statement.overwrite)
@@ -154,11 +153,12 @@ class LoadCommand:
                 f"The number before _ is that of the bucket, of {table.num_buckets}; INSERT … SELECT finds it itself."
             )
             raise AnalysisError(message, code=INVALID_FILE_NAME, hint=hint)
-        rows = self.env.spark.read.option("__globPaths__", "false").orc(fs.spark_path(status.path))
+        spark = self.env.writing.spark
+        rows = spark.read.option("__globPaths__", "false").orc(fs.spark_path(status.path))
         types = [to_spark(parse_type(c.type), plain_strings=True) for c in table.columns]
         values = rows.toDF(*[f"v{i}" for i in range(len(types))])
         named = values.selectExpr(*[f"CAST(v{i} AS {type}) AS c{i}" for i, type in enumerate(types)])
-        if named.filter(bucket_number(self.env.spark, table, named) != bucket).limit(1).collect():
+        if named.filter(bucket_number(spark, table, named) != bucket).limit(1).collect():
             message = f"{status.path} holds rows that do not belong into bucket {bucket} of {table.full_name}"
             raise AnalysisError(message, code=INVALID_FILE_NAME, hint="INSERT … SELECT puts rows into their buckets.")
         return status.name

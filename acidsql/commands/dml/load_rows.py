@@ -16,12 +16,11 @@ from acidsql.commands.dml.load_files import at_path, plain_footer, source_files
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.text import quote
-from acidsql.plan.views import Views
 from acidsql.settings import DYNAMIC_PARTITION_MODE, Settings
 from acidsql.sql.statements import Insert, LoadData
 from acidsql.types import Char, Decimal, Primitive, Struct, Varchar, parse_type, to_spark
@@ -78,18 +77,21 @@ class LoadRowsCommand:
         """All phases."""
         frame = self._frame(self._files())
         with write_transaction(self.env, self.insert.locks()) as txn:
-            txn.confirm(self.table)
+            txn.revalidate(self.table)
             staging = txn.stage(self.table)
-            self.insert.write(self.insert.stored(frame), txn, staging)
+            self.insert.write(self._changes(frame), txn, staging)
             self.insert.publish(txn, staging)
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def _changes(self, frame: DataFrame) -> DataFrame:
+        return self.env.writing.moved(self.insert.stored(frame))
+
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         found = self._files()
-        changes = self.insert.stored(self._frame(found))
+        changes = self._changes(self._frame(found))
         files = [f"the rows of {status.path}" for status in found[1]]
         writes = [self.insert.directory]
-        return [Explained(self.table, self.insert.locks(), None, (), changes, writes=writes, files=files)]
+        return [Explained(self.table, self.insert.locks(), (), changes, writes=writes, files=files)]
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ class LoadRowsCommand:
             return reduce(DataFrame.union, [self._ordered(self._read(some)) for some in alike.values()])
 
     def _read(self, files: Sequence[fs.FileStatus]) -> DataFrame:
-        reader = self.env.spark.read.option("__globPaths__", "false").format(self.format)
+        reader = self.env.own_spark.read.option("__globPaths__", "false").format(self.format)
         return reader.load([fs.spark_path(f.path) for f in files])
 
     def _ordered(self, frame: DataFrame) -> DataFrame:

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from acidsql.catalyst import Catalyst, Plan
 from acidsql.commands.dml.columns import columns_of
-from acidsql.commands.dml.merge_clauses import Clause, Names, resolve_clauses
-from acidsql.commands.dml.merge_run import MergeRows, MergeRun
+from acidsql.commands.dml.merge_clauses import Scope, is_delete, is_star, resolve_clauses
+from acidsql.commands.dml.merge_run import MergeDraft, MergeRows, MergeRun
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import (
-    Snapshot,
-    Sources,
-    bind,
-    find_sources,
-    partitions_left,
-    read_locks,
-)
+from acidsql.commands.resolve.binding import Binding, read_locks
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_lock_type, change_locks, insert_lock
-from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AcidError
-from acidsql.metastore.model import LockComponent, Operation, Partition
-from acidsql.plan.local import fetch_small
-from acidsql.plan.merge import SOURCE_NUMBER, Branch, MergePlan
-from acidsql.plan.target import Written
-from acidsql.plan.text import quote
-from acidsql.plan.values import NotStorable
-from acidsql.plan.views import Views
-from acidsql.settings import (
-    DRIVER_WRITE_ROWS,
-    MERGE_CARDINALITY,
-    XLOCK_MERGE_INSERT,
-)
-from acidsql.sql.references import References, analyse_expression, analyse_query
-from acidsql.sql.statements import Match, Merge, MergeDelete, MergeInsert, MergeUpdate, Span, WhenClause
-from acidsql.sql.with_clause import cte_names, named_queries, spliced_clause, whole_query
+from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.merge import Join, MergePlan, source_of
+from acidsql.plan.target import RowCounts
+from acidsql.settings import MERGE_CARDINALITY, XLOCK_MERGE_INSERT
+from acidsql.sql.statements import Match, Merge, Span
+from acidsql.sql.with_clause import whole_query
 
 UNNAMED_SOURCE = "__acid_using"
 """The alias of a subquery that the user has given none."""
@@ -49,16 +34,16 @@ UNNAMED_SOURCE = "__acid_using"
 class MergeCommand:
     """MERGE.
 
-    1. Resolve the target, the columns in SET and INSERT, and the source; conditions of ON over the target's partition
-       keys alone leave partitions out.
-    2. Open a transaction; lock what is left EXCL_WRITE (SHARED_READ where rows are only inserted) and the tables read
-       SHARED_READ, all at once.
+    1. Open a transaction. Resolve the target, the source, the columns in SET and INSERT, and have Spark resolve the
+       user's expressions over both; the conditions that reach the target leave partitions.
+    2. Lock what is left EXCL_WRITE (SHARED_READ where rows are only inserted) and the tables read SHARED_READ, all at
+       once; look everything up again, and start over where something has changed.
     3. Take one snapshot for the target, the source and every table in a subquery.
-    4. A small source is fetched: its keys leave out partitions and parts of files of the target.
+    4. A small source is fetched, once: its keys leave out partitions and parts of files of the target.
     5. One join tells for each pair of rows which clause comes first, and its values. A fetched source is broadcast, and
        its rows without a partner are inserted without a second look at the target; a MERGE that only inserts needs no
        row of the target but what ON compares.
-    6. A row of the target with several partners is an error, before anything is published.
+    6. A row of the target that is matched by more than one source row is an error, before anything is published.
     7. Allocate the write id; write delete events and new versions under one statement id, inserted rows under the next.
     8. Publish by rename, register new partitions, commit, answer the counts.
     """
@@ -68,210 +53,175 @@ class MergeCommand:
         self.statement = statement
         self.parameters = parameters
         self.table = env.changeable_table(statement.table)
-        self.alias = statement.alias.text if statement.alias else None
-        self.using = analyse_query(self._source_text())
-        self.named_queries = named_queries(statement.with_clause)
-        self.on = self._analyse(statement.on)
-        clauses = resolve_clauses(statement.clauses, self._names(None))
-        self.texts = {span: self._analyse(span) for clause in clauses for span in clause.spans}
         self.matches = {c.match for c in statement.clauses}
-
-    # --- resolve -----------------------------------------------------------------------------------------------------
-
-    @property
-    def target_name(self) -> str:
-        """The name by which the expressions call the target."""
-        return self.alias or self.table.name
-
-    @property
-    def source_name(self) -> str:
-        """The name by which the expressions call the source."""
-        source = self.statement.source
-        if source.alias is not None:
-            return source.alias.text
-        return source.table.table if source.table is not None else UNNAMED_SOURCE
-
-    def _source_text(self) -> Span:
-        """The source as a query, with the WITH clause that stands before MERGE."""
-        source = self.statement.source
-        query = source.query
-        if source.table is not None:
-            version = f" {source.version.text}" if source.version is not None else ""
-            text = f"SELECT * FROM {source.table.span.text}{version}"
-            query = Span(text, 0, len(text))
-        assert query is not None
-        return whole_query(self.statement.with_clause, query)
-
-    def _analyse(self, span: Span) -> References:
-        source = self.statement.source
-        other = (source.table, source.alias.text if source.alias else None)
-        ctes = cte_names(self.statement.with_clause)
-        return analyse_expression(span, target=self.statement.table, alias=self.alias, other=other, ctes=ctes)
-
-    def _names(self, source_columns: Sequence[str] | None) -> Names:
-        return Names(
-            self.table,
-            quote(self.target_name),
-            quote(self.source_name),
-            source_columns,
-            self.statement.schema_evolution,
-        )
-
-    @property
-    def prunes(self) -> bool:
-        """Whether rows of the target that ON excludes do not matter."""
-        return Match.NOT_MATCHED_BY_SOURCE not in self.matches
 
     @property
     def changes_rows(self) -> bool:
         """Whether rows of the target may be updated or deleted."""
         return self.matches != {Match.NOT_MATCHED}
 
-    # --- run ---------------------------------------------------------------------------------------------------------
+    # --- resolve -----------------------------------------------------------------------------------------------------
 
-    def run(self) -> Written:
-        """All phases from the resolved statement to the commit."""
-        env = self.env
-        using, inner, read = self._sources()
-        partitions = self._partitions()
-        locks = [*self._locks(partitions), *read_locks(read)]
-        with write_transaction(env, locks) as txn, Views(env.spark) as views:
-            txn.confirm(self.table, partitions)
-            snapshot = Snapshot(env, txn.valid_txns)
-            source = self._source(using, snapshot, views)
-            evolved = self._evolve(source)
-            bound = {r: bind(env, r, s, snapshot, views) for r, s in inner.items()}
-            plan = self._plan(source, bound)
-            written = MergeRun(self, snapshot, views, plan, source).run(txn, partitions)
-            if evolved and any((written.inserted, written.updated)):
-                self._store_schema(txn)
-        return written
+    def draft(self, context: StatementContext) -> MergeDraft:
+        """Resolve the statement in a context."""
+        self.table = self.env.changeable_table(self.statement.table)
+        context.add(self.table)
+        binding = Binding(context, self.parameters, self.statement.span.text)
+        source = self._source(binding)
+        new_columns = self._new_columns(binding, source)
+        table = replace(self.table, columns=(*self.table.columns, *new_columns))
+        plan = self.plan(binding, table, source, None)
+        query = binding.with_clause(self.statement.with_clause, plan.query(self.join))
+        analysed = binding.analysed(binding.bound(query, self.statement.span))
+        partitions = binding.remaining(analysed, plan.relation)
+        locks = [*self._locks(partitions, bool(new_columns)), *read_locks(binding.tables)]
+        return MergeDraft(
+            self.statement,
+            binding,
+            table,
+            new_columns,
+            source,
+            plan,
+            self.join,
+            analysed,
+            partitions,
+            tuple(locks),
+            self.plan,
+        )
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
-        """What :meth:`run` would do: one join, also where a fetched source would be told apart on the driver."""
-        using, inner, read = self._sources()
-        partitions = self._partitions()
-        source = self._source(using, snapshot, views)
-        self._evolve(source)
-        plan = self._plan(source, {r: bind(self.env, r, s, snapshot, views) for r, s in inner.items()})
-        target, changes = MergeRun(self, snapshot, views, plan, source).explain(partitions)
-        locks = [*self._locks(partitions), *read_locks(read)]
-        return [Explained(self.table, locks, target, read, changes, writes=self._directories())]
+    @property
+    def join(self) -> Join:
+        """The pairs that the clauses need."""
+        if self.matches == {Match.NOT_MATCHED}:
+            return Join.SOURCE_ALONE
+        if Match.NOT_MATCHED not in self.matches:
+            return Join.PAIRS_AND_TARGET if Match.NOT_MATCHED_BY_SOURCE in self.matches else Join.PAIRS
+        return Join.ALL if Match.NOT_MATCHED_BY_SOURCE in self.matches else Join.PAIRS_AND_SOURCE
 
-    def _directories(self) -> list[str]:
-        """The kinds of directories that it may write."""
-        changing = [c for c in self.statement.clauses if c.match is not Match.NOT_MATCHED]
-        made = ["delete_delta"] if changing else []
-        made += ["delta"] if any(not _is_delete(c) for c in changing) else []
-        if Match.NOT_MATCHED in self.matches:
-            made.append("delta of a second statement" if changing else "delta")
-        return made
+    def _source(self, binding: Binding) -> Plan:
+        """The rows of USING, resolved; columns have the qualifier of the table where the user gave no alias."""
+        source = self.statement.source
+        try:
+            if source.table is not None:
+                version = f" {source.version.text}" if source.version is not None else ""
+                text = f"SELECT * FROM {source.table.span.text}{version}"
+                plan = binding.analysed(binding.query(Span(text, 0, len(text))))
+            else:
+                assert source.query is not None
+                plan = binding.analysed(binding.query(whole_query(self.statement.with_clause, source.query)))
+        except AcidError as e:
+            raise with_location(source.span, e) from e
+        if source.columns is None:
+            return plan
+        frame = binding.catalyst.frame(plan).toDF(*[c.text for c in source.columns])
+        return binding.catalyst.analyzed(frame)
 
-    def _sources(self) -> tuple[Sources, dict[References, Sources], Sources]:
-        """The ACID tables of USING, those of the expressions and of the queries that they may name, and all of them."""
-        using = find_sources(self.env, self.using, self.parameters)
-        texts = [self.on, *self.texts.values(), *([self.named_queries] if self.named_queries else [])]
-        inner = {r: find_sources(self.env, r, self.parameters) for r in texts}
-        return using, inner, [*using, *(s for found in inner.values() for s in found)]
+    def _source_name(self, plan: Plan) -> tuple[str, list[str]]:
+        """The name by which the expressions call the source, and what may stand before it."""
+        source = self.statement.source
+        if source.alias is not None:
+            return source.alias.text, []
+        if source.table is None:
+            return UNNAMED_SOURCE, []
+        qualifier = list(Catalyst.items(Catalyst.output(plan)[0].qualifier()))
+        return (qualifier[-1], qualifier[:-1]) if qualifier else (source.table.table, [])
 
-    def _partitions(self) -> tuple[Partition, ...] | None:
-        conditions = self.on if self.prunes else None
-        return partitions_left(self.env, self.table, conditions, None, self.target_name, self.parameters)
+    def _new_columns(self, binding: Binding, source: Plan) -> tuple[Column, ...]:
+        """The columns of the source that a star would set and the table does not have, where it may get them.
 
-    def _locks(self, partitions: tuple[Partition, ...] | None) -> list[LockComponent]:
-        """As Hive's branches ask for them: ``x`` on what UPDATE and DELETE may change, ``r`` for INSERT."""
+        Files with fewer columns read as NULL in the new ones, so it does not matter who sees the new columns first.
+        """
+        if not self.statement.schema_evolution or not any(is_star(c) for c in self.statement.clauses):
+            return ()
+        known = {c.name for c in self.table.all_columns}
+        try:
+            columns = columns_of(binding.catalyst.frame(source).schema)
+        except AcidError as e:
+            raise with_location(self.statement.source.span, e) from e
+        return tuple(c for c in columns if c.name not in known)
+
+    def plan(
+        self, binding: Binding, table: Table, source: Plan, number: str | None, like: Plan | None = None
+    ) -> MergePlan:
+        """The plan over a source.
+
+        Args:
+            binding: The texts.
+            table: The target.
+            source: The source's rows, resolved.
+            number: A column of them that numbers them.
+            like: The source as the user wrote it, where ``source`` holds its fetched rows.
+        """
+        statement = self.statement
+        relation, target = binding.target(table, statement.alias.text if statement.alias else None)
+        name, qualifier = self._source_name(source if like is None else like)
+        found = source_of(binding.catalyst, source, name, qualifier, binding.secret, number)
+        scope = Scope(binding, table, relation, found, statement.schema_evolution)
+        branches = resolve_clauses(statement.clauses, scope)
+        strict = self.env.settings.value(MERGE_CARDINALITY) and Match.MATCHED in self.matches
+        on = binding.expression(statement.on)
+        return MergePlan(binding.catalyst, table, relation, target, found, on, branches, strict, binding.secret)
+
+    def _locks(self, partitions: tuple[Partition, ...] | None, evolves: bool) -> list[LockComponent]:
+        """As Hive's branches ask for them: ``x`` on what UPDATE and DELETE may change, ``r`` for INSERT.
+
+        Who adds columns excludes all others who write by what they know of the columns.
+        """
         env, table = self.env, self.table
         made = []
         if self.changes_rows:
-            updates = any(c.match is not Match.NOT_MATCHED and not _is_delete(c) for c in self.statement.clauses)
+            updates = any(c.match is not Match.NOT_MATCHED and not is_delete(c) for c in self.statement.clauses)
             made += change_locks(env, table, Operation.UPDATE if updates else Operation.DELETE, partitions)
         if Match.NOT_MATCHED in self.matches and (table.partition_keys or not made):
             lock = insert_lock(env, table, None, overwrite=False, dynamic=bool(table.partition_keys))
             strong = env.settings.value(XLOCK_MERGE_INSERT)
             made.append(replace(lock, type=change_lock_type(env)) if strong else lock)
+        if evolves:
+            made.append(LockComponent(LockType.EXCL_WRITE, table.database, table.name))
         return made
 
-    def _source(self, sources: Sources, snapshot: Snapshot, views: Views) -> MergeRows:
-        """The rows of USING, fetched where they are few."""
-        env, statement = self.env, self.statement
-        try:
-            frame = env.sql(bind(env, self.using, sources, snapshot, views), self.parameters)
-        except AcidError as e:
-            raise with_location(statement.source.span, e) from e
-        if statement.source.columns is not None:
-            frame = frame.toDF(*[c.text for c in statement.source.columns])
-        rows = fetch_small(frame, env.settings.value(DRIVER_WRITE_ROWS))
-        if rows is None:
-            return MergeRows(frame, None)
-        numbered = rows.append_column(SOURCE_NUMBER, pa.array(range(rows.num_rows), type=pa.int64()))
-        return MergeRows(frame, numbered)
+    # --- run ---------------------------------------------------------------------------------------------------------
 
-    def _evolve(self, source: MergeRows) -> bool:
-        """Give the table those columns of the source that a star would set and it does not have; whether there are any.
+    def run(self) -> RowCounts:
+        """All phases from the resolved statement to the commit."""
+        return in_transaction(self.env, self._run)
 
-        Files with fewer columns read as NULL in the new ones, so it does not matter who sees the new columns first.
-        """
-        if not self.statement.schema_evolution or not any(_is_star(c) for c in self.statement.clauses):
-            return False
-        known = {c.name for c in self.table.all_columns}
-        try:
-            new = tuple(c for c in columns_of(source.frame.schema) if c.name not in known)
-        except AcidError as e:
-            raise with_location(self.statement.source.span, e) from e
-        self.table = replace(self.table, columns=(*self.table.columns, *new))
-        return bool(new)
+    def _run(self, txn: WriteTransaction) -> RowCounts:
+        draft = self.draft(StatementContext(self.env))
+        txn.lock(draft.locks)
+        binding = draft.binding
+        binding.context.revalidate(txn.valid_txns)
+        now = binding.remaining(draft.analysed, draft.plan.relation)
+        if now is not None and self.changes_rows and set(now) != set(draft.partitions or ()):
+            txn.start_over(f"The partitions of {self.table.full_name} have changed")
+        if Match.NOT_MATCHED in self.matches and self.env.settings.value(XLOCK_MERGE_INSERT):
+            txn.require_all_seen(self.table)
+        rows = MergeRows.of(self.env, binding, draft.source)
+        written = MergeRun(self.env, draft, rows).run(txn)
+        if draft.new_columns and any((written.inserted, written.updated)):
+            self._store_schema(txn, draft.table)
+        return written
 
-    def _store_schema(self, txn: WriteTransaction) -> None:
-        write_ids, write_id = txn.valid_write_ids(self.table), txn.allocate_write_id(self.table)
-        now = self.env.metastore.get_table(self.table.database, self.table.name)  # its statistics have changed
-        self.env.metastore.alter_table(replace(now, columns=self.table.columns), write_id=write_id, write_ids=write_ids)
+    def explain(self, context: StatementContext) -> list[Explained]:
+        """What :meth:`run` would do: one join, also where a fetched source would be told apart on the driver."""
+        draft = self.draft(context)
+        changes = MergeRun(self.env, draft, MergeRows(draft.source, None)).one_join()
+        reads = draft.binding.reads(draft.analysed)
+        return [Explained(self.table, draft.locks, reads, changes, writes=self._directories())]
 
-    def _plan(self, source: MergeRows, bound: Mapping[References, str]) -> MergePlan:
-        clauses = resolve_clauses(self.statement.clauses, self._names(source.frame.columns))
-        strict = self.env.settings.value(MERGE_CARDINALITY) and Match.MATCHED in self.matches
+    def _directories(self) -> list[str]:
+        """The kinds of directories that it may write."""
+        changing = [c for c in self.statement.clauses if c.match is not Match.NOT_MATCHED]
+        made = ["delete_delta"] if changing else []
+        made += ["delta"] if any(not is_delete(c) for c in changing) else []
+        if Match.NOT_MATCHED in self.matches:
+            made.append("delta of a second statement" if changing else "delta")
+        return made
 
-        def text(value: Span | str) -> str:
-            return bound[self.texts[value]] if isinstance(value, Span) else value
-
-        def branch(clause: Clause) -> Branch:
-            condition = clause.clause.condition
-            values = {name: text(value) for name, value in clause.values.items()}
-            return Branch(
-                clause.number,
-                clause.fits,
-                None if condition is None else text(condition),
-                clause.change,
-                values,
-                clause.guard,
-            )
-
-        return MergePlan(
-            self.table,
-            quote(self.target_name),
-            quote(self.source_name),
-            bound[self.on],
-            tuple(branch(c) for c in clauses),
-            strict,
-            named_queries=spliced_clause(bound[self.named_queries]) if self.named_queries else "",
-        )
-
-    def not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
-        """The error of a value that its column cannot take, at its place."""
-        clause = self.statement.clauses[branch.number]
-        [resolved] = resolve_clauses([clause], self._names(None))
-        return with_location(resolved.place_of(error.target), error)
-
-
-def _is_delete(clause: WhenClause) -> bool:
-    return isinstance(clause.action, MergeDelete)
-
-
-def _is_star(clause: WhenClause) -> bool:
-    """Whether a clause takes the source's columns by their names."""
-    action = clause.action
-    return (isinstance(action, MergeUpdate) and action.assignments is None) or (
-        isinstance(action, MergeInsert) and action.values is None
-    )
+    def _store_schema(self, txn: WriteTransaction, table: Table) -> None:
+        write_ids, write_id = txn.valid_write_ids(table), txn.allocate_write_id(table)
+        now = self.env.metastore.get_table(table.database, table.name)  # its statistics have changed
+        self.env.metastore.alter_table(replace(now, columns=table.columns), write_id=write_id, write_ids=write_ids)
 
 
 def merge(env: Environment, statement: Merge, parameters: Mapping[str, Any]) -> DataFrame:

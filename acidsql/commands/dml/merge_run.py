@@ -1,211 +1,233 @@
-"""MERGE inside its transaction: the rows of the target that may matter, the join, and what is written."""
+"""MERGE inside its transaction: the source's rows, the join, and what is written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from acidsql.commands.inspect.explained import TargetRead
-from acidsql.commands.resolve.binding import (
-    Snapshot,
-    search_of,
-)
+from acidsql.catalyst import Catalyst, Expression, Plan
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.transaction.write_transaction import WriteTransaction
-from acidsql.metastore.model import Operation, Partition
-from acidsql.plan.local import local_frame
-from acidsql.plan.merge import SOURCE_MARK, SOURCE_NUMBER, Fits, Join, MergePlan
-from acidsql.plan.nanoseconds import kept_timestamps, refuse_finer
-from acidsql.plan.prune import prune
-from acidsql.plan.scan import snapshot_frame
-from acidsql.plan.search import Search, key_conditions
-from acidsql.plan.target import Change, Target, Written
-from acidsql.plan.views import Views
+from acidsql.errors import AcidError
+from acidsql.metastore.model import Column, LockComponent, Partition, Table
+from acidsql.plan.keys import key_condition
+from acidsql.plan.local import fetch_small, local_frame
+from acidsql.plan.merge import Branch, Join, MatchKind, MergePlan
+from acidsql.plan.nanoseconds import kept_timestamps, reject_sub_microsecond
+from acidsql.plan.target import Change, RowCounts, Target
+from acidsql.plan.values import NotStorable
 from acidsql.plan.write import Writer
-from acidsql.settings import (
-    DRIVER_WRITE_ROWS,
-    NANOSECONDS,
-)
-from acidsql.sql.join_keys import Side, equal_columns
+from acidsql.settings import DRIVER_WRITE_ROWS, NANOSECONDS
+from acidsql.sql.statements import Merge, Span
 
-if TYPE_CHECKING:
-    from acidsql.commands.dml.merge import MergeCommand
+
+@dataclass(frozen=True)
+class MergeDraft:
+    """A MERGE before it runs.
+
+    Attributes:
+        statement: What the user wrote.
+        binding: The texts and the tables in them.
+        table: The target, with the columns that the source adds; ``new_columns`` are these.
+        source: The rows of USING, resolved.
+        plan: What happens to the pairs.
+        join: The pairs that the clauses need.
+        analysed: The plan of all of them as one join, resolved.
+        partitions: Those of the target that its conditions leave; None for a table without partition keys.
+        locks: What the statement asks for.
+        replan: The plan over other rows of the source: binding, target, rows, the column that numbers them, and the
+            source that they are from.
+    """
+
+    statement: Merge
+    binding: Binding
+    table: Table
+    new_columns: tuple[Column, ...]
+    source: Plan
+    plan: MergePlan
+    join: Join
+    analysed: Plan
+    partitions: tuple[Partition, ...] | None
+    locks: tuple[LockComponent, ...]
+    replan: Callable[[Binding, Table, Plan, str | None, Plan], MergePlan]
 
 
 @dataclass(frozen=True)
 class MergeRows:
-    """The rows of USING; ``rows`` with their numbers, where they are few enough to be on the driver."""
+    """The rows of USING; ``rows`` where they are few enough for the driver: then nothing reads the source again."""
 
-    frame: DataFrame
+    source: Plan
     rows: pa.Table | None
+
+    @staticmethod
+    def of(env: Environment, binding: Binding, source: Plan) -> MergeRows:
+        """Fetch a small source."""
+        frame = env.catalyst.frame(binding.scanned(source))
+        return MergeRows(source, fetch_small(frame, env.settings.value(DRIVER_WRITE_ROWS)))
 
 
 class MergeRun:
     """Phases 4 to 8, inside the transaction."""
 
-    def __init__(
-        self,
-        command: MergeCommand,
-        snapshot: Snapshot,
-        views: Views,
-        plan: MergePlan,
-        source: MergeRows,
-    ) -> None:
-        self._command = command
-        self._env = command.env
-        self._table = command.table
-        self._snapshot = snapshot
-        self._views = views
-        self._plan = plan
-        self._source = source
-        self._inserts = any(b.fits is Fits.SOURCE for b in plan.branches)
+    def __init__(self, env: Environment, draft: MergeDraft, rows: MergeRows) -> None:
+        self._env = env
+        self._draft = draft
+        self._table = draft.table
+        self._rows = rows.rows
+        self._number = f"__acid_number{draft.binding.secret}"
+        self._kinds = {b.match for b in draft.plan.branches}
+        self._changes_rows = self._kinds != {MatchKind.SOURCE}
 
-    def run(self, txn: WriteTransaction, partitions: tuple[Partition, ...] | None) -> Written:
-        """Write and publish.
-
-        Args:
-            txn: The transaction that holds the locks.
-            partitions: Those that ON leaves of the target.
-        """
-        command, rows = self._command, self._source.rows
-        if rows is not None and not rows.num_rows and command.prunes:
-            return Written()
-        target, _ = self._target_view(partitions)
+    def run(self, txn: WriteTransaction) -> RowCounts:
+        """Write and publish."""
+        if self._rows is not None and not self._rows.num_rows and MatchKind.TARGET not in self._kinds:
+            return RowCounts()
         write_id = txn.allocate_write_id(self._table)
         staging = txn.stage(self._table)
-        limit = self._env.settings.value(DRIVER_WRITE_ROWS)
-        to = Target(self._table, write_id)
-        self._changer = Writer(self._env.spark, to, staging, limit)
-        self._inserter = Writer(self._env.spark, to.next if command.changes_rows else to, staging, limit)
-        written = self._by_fetched_source(target) if rows is not None else None
-        if written is None:
-            written = self._by_one_join(target)
-        dynamic = Operation.INSERT if self._inserts and self._table.partition_keys else None
-        txn.publish(self._table, staging, dynamic=dynamic)
+        limit, to = self._env.settings.value(DRIVER_WRITE_ROWS), Target(self._table, write_id)
+        spark = self._env.writing.spark
+        self._changer = Writer(spark, to, staging, limit)
+        self._inserter = Writer(spark, to.next if self._changes_rows else to, staging, limit)
+        written = self._by_fetched_source() if self._rows is not None else self._by_one_join(self.one_join())
+        txn.publish(self._table, staging, dynamic=MatchKind.SOURCE in self._kinds)
         return written
 
-    # --- the target --------------------------------------------------------------------------------------------------
+    def one_join(self) -> DataFrame:
+        """Every pair in one plan, for a source that is not on the driver."""
+        draft = self._draft
+        return self._changes(draft.binding, draft.plan, self._draft.join, draft.analysed)
 
-    def _key_conditions(self) -> tuple[tuple[str, str], ...]:
-        """What the keys of a fetched source leave of the target."""
-        rows, command = self._source.rows, self._command
-        if rows is None:
-            return ()
-        columns = [c.lower() for c in self._source.frame.columns]
-        one = Side(command.target_name.lower(), frozenset(c.name for c in self._table.all_columns))
-        other = Side(command.source_name.lower(), frozenset(c for c in columns if columns.count(c) == 1))
-        pairs = equal_columns(command.statement.on, one, other)
-        types = {f.name.lower(): f.dataType.simpleString() for f in self._source.frame.schema.fields}
-        keys = {t: (rows.column(columns.index(s)), types[s]) for t, s in pairs}
-        return key_conditions(self._table, self._plan.target, keys)
-
-    def _prune(self, partitions: Sequence[Partition], conditions: Sequence[tuple[str, str]]) -> list[Partition]:
-        keys = {k.name for k in self._table.partition_keys}
-        texts = [text for name, text in conditions if name in keys]
-        return prune(
-            self._env.spark,
-            self._table,
-            partitions,
-            texts,
-            alias=self._command.target_name,
-            parameters=self._command.parameters,
-        )
-
-    def _target_view(self, partitions: tuple[Partition, ...] | None) -> tuple[str, TargetRead]:
-        """A view of the target's rows that may matter, and what is read for it."""
-        command, table = self._command, self._table
-        conditions = self._key_conditions() if command.prunes else ()
-        if partitions is not None and conditions:
-            partitions = tuple(self._prune(partitions, conditions))
-        seen = self._seen = self._snapshot.of(table, partitions)
-        search = Search((), command.target_name, command.parameters)
-        if command.prunes:
-            search = search_of(table, command.on, None, command.target_name, command.parameters)
-            data = {c.name for c in table.columns}
-            search = replace(search, conjuncts=(*search.conjuncts, *(t for n, t in conditions if n in data)))
-        changes = command.changes_rows
-        frame = snapshot_frame(self._env.spark, seen, row_id=changes, raw_keys=changes, search=search)
-        return self._views.add(frame), TargetRead(partitions, search)
-
-    def explain(self, partitions: tuple[Partition, ...] | None) -> tuple[TargetRead, DataFrame]:
-        """What is read of the target, and the changes as one join gives them."""
-        target, read = self._target_view(partitions)
-        return read, self._joined(target)[1]
-
-    # --- one join ----------------------------------------------------------------------------------------------------
-
-    def _by_one_join(self, target: str) -> Written:
-        """Every pair in one query: for a source that is not on the driver, or more changes than the driver writes."""
-        join, changes = self._joined(target)
-        if join is Join.SOURCE_ALONE:
+    def _by_one_join(self, changes: DataFrame) -> RowCounts:
+        if self._draft.join is Join.SOURCE_ALONE:
             return self._inserter.write(changes, Change.INSERT)
         return self._changer.write(changes, None)
 
-    def _joined(self, target: str) -> tuple[Join, DataFrame]:
-        join = _join({b.fits for b in self._plan.branches})
-        marked = self._source.frame.withColumn(SOURCE_MARK, F.lit(True))
-        source = self._views.add(self._source.frame if join is Join.SOURCE_ALONE else marked)
-        return join, self._changes(join, target, source, self._plan)
-
-    def _changes(self, join: Join, target: str, source: str, plan: MergePlan) -> DataFrame:
-        raw = self._env.sql(plan.query(join, target, source), self._command.parameters)
-        changes = plan.changes(self._env.spark, raw, join, self._command.not_storable)
-        if join in (Join.SOURCE_ALONE, Join.NO_TARGET) or self._env.settings.value(NANOSECONDS) == "truncate":
-            return changes
-        updates = [b.values.keys() for b in plan.branches if b.change is Change.UPDATE]
-        kept = {i for assigned in updates for i in kept_timestamps(self._table, assigned)}
-        return refuse_finer(self._env.spark, self._seen, sorted(kept), changes, None)
-
     # --- a fetched source --------------------------------------------------------------------------------------------
 
-    def _by_fetched_source(self, target: str) -> Written | None:
-        """The source is broadcast; its rows without a partner are told by their numbers. None for too many changes."""
-        rows = self._source.rows
+    def _by_fetched_source(self) -> RowCounts:
+        """The source is broadcast; its rows without a partner are told by their numbers."""
+        rows = self._rows
         assert rows is not None
-        local = self._local(rows)
-        marked = local.withColumn(SOURCE_MARK, F.lit(True))
-        source = self._views.add(F.broadcast(marked))
-        written = Written()
-        if not self._command.changes_rows:
-            raw = self._env.sql(self._plan.matched_query(target, source), self._command.parameters)
-            numbers = raw.toArrow()["n"]
+        numbered = rows.append_column(self._number, pa.array(range(rows.num_rows), type=pa.int64()))
+        binding, plan = self._over(numbered, broadcast=True)
+        inserts, written = MatchKind.SOURCE in self._kinds, RowCounts()
+        if not self._changes_rows:
+            analysed = self._analysed(binding, plan.matched_numbers())
+            numbers = self._env.catalyst.frame(binding.scanned(analysed)).toArrow().column(0)
         else:
-            fits = {b.fits for b in self._plan.branches}
-            join = Join.PAIRS_AND_TARGET if Fits.TARGET in fits else Join.PAIRS
-            plan = replace(self._plan, numbered=True, all_pairs=self._plan.all_pairs or self._inserts)
-            changes = self._changes(join, target, source, plan)
+            join = Join.PAIRS_AND_TARGET if MatchKind.TARGET in self._kinds else Join.PAIRS
+            changes = self._joined(binding, plan, join)
             fetched = self._changer.fetch(changes, None)
             if fetched is None:
-                return None
+                whole = self._joined(*self._over(numbered, broadcast=True), self._draft.join)
+                return self._by_one_join(whole.drop("n"))
             numbers = fetched["n"]
-            if not self._plan.all_pairs:
+            if not self._draft.plan.all_pairs:
                 fetched = fetched.filter(pc.not_equal(fetched["kind"], int(Change.NOTHING)))
             written = self._changer.write_fetched(fetched, None)
-        if not self._inserts:
+        if not inserts:
             return written
-        rest = rows.filter(pc.invert(pc.is_in(rows[SOURCE_NUMBER], pc.unique(numbers))))
-        return written + self._insert(rest, target)
+        rest = numbered.filter(pc.invert(pc.is_in(numbered[self._number], pc.unique(numbers))))
+        return written + self._insert(rest)
 
-    def _insert(self, rows: pa.Table, target: str) -> Written:
+    def _insert(self, rows: pa.Table) -> RowCounts:
         """Rows of the source that have no partner."""
         if not rows.num_rows:
-            return Written()
-        changes = self._changes(Join.NO_TARGET, target, self._views.add(self._local(rows)), self._plan)
+            return RowCounts()
+        changes = self._joined(*self._over(rows, broadcast=False), Join.NO_TARGET)
         return self._inserter.write(changes, Change.INSERT, small=True)
 
-    def _local(self, rows: pa.Table) -> DataFrame:
-        return local_frame(self._env.spark, rows, self._source.frame)
+    def _over(self, rows: pa.Table, *, broadcast: bool) -> tuple[Binding, MergePlan]:
+        """The plan over rows that were fetched from the source."""
+        env, draft = self._env, self._draft
+        like = env.catalyst.frame(draft.source)
+        local = local_frame(env.own_spark, rows, like)
+        source = env.sessions.own.analyzed(F.broadcast(local) if broadcast else local)
+        binding = draft.binding.anew()
+        plan = self._draft.replan(binding, self._table, source, self._number, draft.source)
+        keys = self._keys(plan, rows) if MatchKind.TARGET not in self._kinds and broadcast else []
+        if keys:
+            plan = plan.over_target(env.catalyst.filter(env.catalyst.both(keys), plan.target))
+        inserts = MatchKind.SOURCE in self._kinds
+        return binding, plan.answering_all() if inserts and broadcast else plan
+
+    def _keys(self, plan: MergePlan, rows: pa.Table) -> list[Expression]:
+        """What the keys of the fetched rows leave of the target: conditions that each row with a partner meets."""
+        made = []
+        for target, source in self._equal_columns(plan):
+            position = [a.exprId().id() for a in Catalyst.output(self._draft.source)].index(source)
+            condition = key_condition(self._env.sessions.own, plan.relation, target, rows.column(position))
+            made += [] if condition is None else [condition]
+        return made
+
+    def _equal_columns(self, plan: MergePlan) -> list[tuple[Expression, int]]:
+        """The columns of the target that ON holds equal to a column of the source, with that one's identity.
+
+        Read from the resolved condition of the drafted join: both sides are columns, of one type.
+        """
+        draft = self._draft
+        names = {
+            a.exprId().id(): a.name() for a in Catalyst.output(draft.plan.relation.leaf)[: len(self._table.all_columns)]
+        }
+        origin = {a.exprId().id() for a in Catalyst.output(draft.source)}
+        attributes = plan.relation.attributes()
+        return [
+            (attributes[names[one]], other)
+            for one, other in _equalities(self._env.catalyst, draft.analysed)
+            if one in names and other in origin
+        ]
+
+    # --- plans -------------------------------------------------------------------------------------------------------
+
+    def _analysed(self, binding: Binding, plan: Plan) -> Plan:
+        statement = self._draft.statement
+        return binding.analysed(binding.bound(binding.with_clause(statement.with_clause, plan), statement.span))
+
+    def _joined(self, binding: Binding, plan: MergePlan, join: Join) -> DataFrame:
+        return self._changes(binding, plan, join, self._analysed(binding, plan.query(join)))
+
+    def _changes(self, binding: Binding, plan: MergePlan, join: Join, analysed: Plan) -> DataFrame:
+        """The changes, in the session that writes files."""
+        env = self._env
+        raw = env.sessions.own.frame(binding.scanned(analysed)).toDF(*plan.names(join))
+        changes = plan.changes(raw, join, env.zones, self._not_storable)
+        if join.has_target and env.settings.value(NANOSECONDS) != "truncate":
+            updates = [b.values.keys() for b in plan.branches if b.change is Change.UPDATE]
+            kept = {i for assigned in updates for i in kept_timestamps(self._table, assigned)}
+            seen = binding.read(analysed, plan.relation).snapshot
+            changes = reject_sub_microsecond(env.own_spark, seen, sorted(kept), changes, None)
+        return env.writing.moved(changes)
+
+    def _not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
+        """The error of a value that its column cannot take, at its place."""
+        place = branch.places[error.target]
+        assert isinstance(place, Span)
+        return with_location(place, error)
 
 
-def _join(fits: set[Fits]) -> Join:
-    """The pairs that clauses of these kinds need."""
-    if fits == {Fits.SOURCE}:
-        return Join.SOURCE_ALONE
-    if Fits.SOURCE not in fits:
-        return Join.PAIRS_AND_TARGET if Fits.TARGET in fits else Join.PAIRS
-    return Join.ALL if Fits.TARGET in fits else Join.PAIRS_AND_SOURCE
+def _equalities(catalyst: Catalyst, analysed: Plan) -> list[tuple[int, int]]:
+    """Pairs of columns of one type that the outermost join of a resolved plan holds equal, in both orders."""
+    node = analysed
+    while node.nodeName() != "Join":
+        if node.children().isEmpty():
+            return []
+        node = node.children().last() if node.nodeName() == "WithCTE" else node.children().head()
+    condition = node.condition()
+    if condition.isEmpty():
+        return []
+    made: list[tuple[int, int]] = []
+    for part in catalyst.conjuncts(condition.get()):
+        if part.nodeName() not in ("EqualTo", "EqualNullSafe"):
+            continue
+        left, right = part.left(), part.right()
+        if left.nodeName() == right.nodeName() == "AttributeReference" and left.dataType().equals(right.dataType()):
+            one, other = left.exprId().id(), right.exprId().id()
+            made += [(one, other), (other, one)] if part.nodeName() == "EqualTo" else []
+    return made

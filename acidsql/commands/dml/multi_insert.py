@@ -13,13 +13,12 @@ from acidsql.commands.dml.insert import InsertCommand
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Snapshot, find_sources, read_locks
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import LockComponent, LockType
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Written
-from acidsql.plan.views import Views
+from acidsql.plan.target import RowCounts
 from acidsql.sql.statements import MultiInsert
 
 _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
@@ -28,8 +27,8 @@ _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, L
 class MultiInsertCommand:
     """FROM source INSERT … INSERT ….
 
-    1. Resolve each INSERT as it would be alone.
-    2. Open one transaction with the locks of all of them.
+    1. Open a transaction; resolve each INSERT as it would be alone.
+    2. Lock what all of them lock; look everything up again, and start over where something has changed.
     3. Take one snapshot for all tables that are read.
     4. Write the INSERTs in their order, the first under statement id 0, each next one under the next: each has a delta
        of its own. Two that write to one partition, one of them with OVERWRITE, are an error: the one would hide the
@@ -47,29 +46,34 @@ class MultiInsertCommand:
             leg = replace(insert, with_clause=statement.with_clause)
             self.legs.append(InsertCommand(env, leg, parameters, table, head=(statement.source,)))
 
-    def run(self) -> Written:
+    def run(self) -> RowCounts:
         """All phases from the resolved statement to the commit."""
+        return in_transaction(self.env, self._run)
+
+    def _run(self, txn: WriteTransaction) -> RowCounts:
         env = self.env
+        for leg in self.legs:
+            leg.resolve(env.get_table(leg.statement.table))
         legs = [leg for leg in self.legs if not leg.exists_already()]
         if not legs:
-            return Written()
-        sources = [find_sources(env, leg.references, self.parameters) for leg in legs]
-        locks = [*self._locks(legs), *read_locks(s for found in sources for s in found)]
-        with write_transaction(env, locks) as txn, Views(env.spark) as views:
-            for table in {leg.table.full_name: leg.table for leg in legs}.values():
-                txn.confirm(table)
-            snapshot = Snapshot(env, txn.valid_txns)
-            written, stagings = Written(), [txn.stage(leg.table) for leg in legs]
-            for number, (leg, staging, found) in enumerate(zip(legs, stagings, sources, strict=True)):
-                written += leg.write(leg.changes(snapshot, found, views), txn, staging, number)
-            self._refuse_hidden(legs, stagings)
-            for leg, staging in zip(legs, stagings, strict=True):
-                leg.publish(txn, staging)
+            return RowCounts()
+        context = StatementContext(env)
+        plans = [leg.plan(context) for leg in legs]
+        txn.lock([*self._locks(legs), *dict.fromkeys(lock for plan in plans for lock in plan.read_locks)])
+        context.revalidate(txn.valid_txns)
+        written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]
+        for leg, plan in zip(legs, plans, strict=True):
+            leg.require_all_seen(txn, plan)
+        for number, (leg, plan, staging) in enumerate(zip(legs, plans, stagings, strict=True)):
+            written += leg.write(leg.changes(plan), txn, staging, number)
+        self._refuse_hidden(legs, stagings)
+        for leg, staging in zip(legs, stagings, strict=True):
+            leg.publish(txn, staging)
         return written
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do, INSERT by INSERT."""
-        return [part for leg in self.legs for part in leg.explain(snapshot, views)]
+        return [part for leg in self.legs for part in leg.explain(context)]
 
     @staticmethod
     def _locks(legs: list[InsertCommand]) -> Iterator[LockComponent]:

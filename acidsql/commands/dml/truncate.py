@@ -11,15 +11,14 @@ from acidsql.commands.ddl.alter import acid_table
 from acidsql.commands.ddl.partitions import no_partition, partitions_with, spec_values
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.inspect.explained import Explained, TargetRead
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Target
 from acidsql.plan.text import quote
-from acidsql.plan.views import Views
 from acidsql.plan.write import Writer
 from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS
 from acidsql.sql.statements import PartitionSpec, TableName, Truncate
@@ -131,21 +130,20 @@ class TruncateCommand:
         """
         env, table = self.env, self.table
         with write_transaction(env, self._locks()) as txn:
-            txn.confirm(table)
+            txn.revalidate(table)
             target = Target(table, txn.allocate_write_id(table), overwrite=True)
             staging = txn.stage(table)
-            writer = Writer(env.spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+            writer = Writer(env.own_spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
             for place in _places(table, self._known()):
                 writer.write_nothing(place)
-            txn.publish(table, staging, dynamic=Operation.UPDATE if self._whole else None)
+            txn.publish(table, staging, dynamic=self._whole)
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         known = self._known()
-        read = TargetRead(known)
         writes = [f"base without rows{f' in {place}' if place else ''}" for place in _places(self.table, known)]
         reason = "no row is looked at"
-        return [Explained(self.table, self._locks(), read, (), None, writes=writes, no_plan=reason)]
+        return [Explained(self.table, self._locks(), (), None, writes=writes, no_plan=reason)]
 
 
 def _places(table: Table, known: Sequence[Partition] | None) -> list[str]:

@@ -14,7 +14,7 @@ from acidsql import fs
 from acidsql.commands import query
 from acidsql.commands.environment import Environment
 from acidsql.commands.maintenance.optimize import own_table
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.compactor.initiator import Thresholds, opts_out, type_due
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.metastore.model import CompactionFilter, CompactionInfo, Table
@@ -100,16 +100,16 @@ def describe_detail(env: Environment, statement: DescribeDetail, parameters: Map
     if table is None:
         return env.sql(statement.span.text, parameters)
     with query.pinned(env) as pin:
-        looks = list(_looks(env, pin.snapshot, table))
-        write_id = pin.snapshot.write_ids(table).high_watermark
+        looks = list(_looks(env, pin.context, table))
+        write_id = pin.context.write_ids(table).high_watermark
         pin.end()
     row = {**_of_catalog(env, table), **_of_files(looks), **_of_queue(env, table), "writeId": write_id}
     row["numPartitions"] = len(looks) if table.partition_keys else None
     return env.frame(COLUMNS, [[row[name] for name in COLUMNS]])
 
 
-def _looks(env: Environment, snapshot: Snapshot, table: Table) -> Iterator[_Look]:
-    write_ids, txns = snapshot.write_ids(table), snapshot.txns
+def _looks(env: Environment, context: StatementContext, table: Table) -> Iterator[_Look]:
+    write_ids, txns = context.write_ids(table), context.txns
     thresholds = Thresholds.of(table, env.settings)
     places = [("", table.location)]
     if table.partition_keys:

@@ -12,12 +12,13 @@ from pyspark.sql import DataFrame
 from acidsql.commands import query
 from acidsql.commands.ddl.create_as import CreateTableAsCommand
 from acidsql.commands.ddl.table_kind import is_ours
+from acidsql.commands.dml.delete import DeleteCommand
 from acidsql.commands.dml.insert import InsertCommand
 from acidsql.commands.dml.load import load_command
 from acidsql.commands.dml.merge import MergeCommand
 from acidsql.commands.dml.multi_insert import MultiInsertCommand
 from acidsql.commands.dml.truncate import TruncateCommand, truncate_command
-from acidsql.commands.dml.update import DeleteCommand, UpdateCommand
+from acidsql.commands.dml.update import UpdateCommand
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explainable, Explained
@@ -25,13 +26,12 @@ from acidsql.commands.maintenance.analyze import analyze_command
 from acidsql.commands.maintenance.compaction import CompactCommand
 from acidsql.commands.maintenance.optimize import optimize_command
 from acidsql.commands.maintenance.vacuum import vacuum_command
-from acidsql.commands.resolve.binding import Snapshot, Source, ViewSource
+from acidsql.commands.resolve.binding import Binding, Read
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState
-from acidsql.metastore.model import LockComponent, Partition, Table
+from acidsql.metastore.model import LockComponent
 from acidsql.plan.search import MIN_BYTES, Search
 from acidsql.plan.snapshot import partition_names
-from acidsql.plan.views import Views
 from acidsql.sql.statements import (
     Analyze,
     Compact,
@@ -122,7 +122,7 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
     """
     inner, head = statement.inner, f"EXPLAIN {statement.mode} "
     if isinstance(inner, Query):
-        return query.with_sources(env, inner.span, parameters, head=head)
+        return _query(env, inner, parameters, statement.mode, head)
     make = COMMANDS.get(type(inner))
     if make is None and isinstance(inner, Passthrough) and not any(env.find_table(name) for name in inner.names):
         return env.sql(f"{head}{inner.span.text}", parameters)
@@ -132,20 +132,34 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
     command = make(env, inner, parameters)
     if command is None:
         return _by_spark(env, inner, parameters, head)
-    with query.pinned(env) as pin, Views(env.spark) as views:
-        found = command.explain(pin.snapshot, views)
-        lines = [*_phases(command), *(line for one in found for line in _part(env, one, pin.snapshot, statement.mode))]
+    with query.pinned(env) as pin:
+        found = command.explain(pin.context)
+        lines = [*_phases(command), *(line for one in found for line in _part(env, one, statement.mode))]
         pin.end()
     return env.strings(["plan"], [["\n".join(lines)]])
+
+
+def _query(env: Environment, inner: Query, parameters: Mapping[str, Any], mode: str, head: str) -> DataFrame:
+    """A query is explained by Spark, over the snapshots of its tables."""
+    if not query.reads_acid_tables(env, inner.span, parameters):
+        return env.sql(f"{head}{inner.span.text}", parameters)
+    with query.pinned(env) as pin:
+        binding = Binding(pin.context, parameters, inner.span.text)
+        text = _spark_plan(env, binding.answer(binding.query(inner.span)), mode)
+        pin.end()
+    return env.strings(["plan"], [[text]])
 
 
 def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any], head: str) -> DataFrame:
     """A statement about a table of Spark's own is explained by Spark, over snapshots of the ACID tables in it."""
     span = inner.query if isinstance(inner, Insert | CreateTable) else None
-    if span is None:
+    if span is None or not query.reads_acid_tables(env, span, parameters):
         return env.sql(f"{head}{inner.span.text}", parameters)
-    before, after = span.source[inner.span.start : span.start], span.source[span.end : inner.span.end]
-    return query.with_sources(env, span, parameters, head=f"{head}{before}", tail=after)
+    with query.pinned(env) as pin:
+        binding = Binding(pin.context, parameters, inner.span.text)
+        text = env.catalyst.explained(binding.command(inner.span), MODES.get(head.split()[-1].upper(), "simple"))
+        pin.end()
+    return env.strings(["plan"], [[text]])
 
 
 # --- the text --------------------------------------------------------------------------------------------------------
@@ -159,7 +173,7 @@ def _phases(command: Explainable) -> Iterator[str]:
         yield re.sub(r"\s+", " ", phase).replace("``", "")
 
 
-def _part(env: Environment, found: Explained, snapshot: Snapshot, mode: str) -> Iterator[str]:
+def _part(env: Environment, found: Explained, mode: str) -> Iterator[str]:
     yield ""
     yield f"== {found.table.full_name} =="
     yield "Locks:"
@@ -172,11 +186,9 @@ def _part(env: Environment, found: Explained, snapshot: Snapshot, mode: str) -> 
     for title, told in found.more:
         yield f"{title}:"
         yield from (f"  {line}" for line in _some(told))
-    if found.target is not None:
-        target = found.target
-        yield f"Target: {found.table.full_name}"
-        yield from _table(env, snapshot, found.table, target.partitions, target.search, None)
-    yield from _sources(env, snapshot, found.sources)
+    for read in found.reads:
+        yield f"{'Target' if read.relation.is_target else 'Reads'}: {read.relation.table.full_name}"
+        yield from _table(env, read)
     yield ""
     yield "== Spark's plan of the changes =="
     yield f"(none: {found.no_plan})" if found.changes is None else _spark_plan(env, found.changes, mode)
@@ -200,26 +212,9 @@ def _lock(lock: LockComponent) -> str:
     return f"{lock.type.name} {place}{partition} ({lock.operation.name}{dynamic})"
 
 
-def _sources(env: Environment, snapshot: Snapshot, sources: Sequence[Source | ViewSource]) -> Iterator[str]:
-    for source in sources:
-        if isinstance(source, ViewSource):
-            yield f"Reads: view {source.view.full_name}"
-            yield from _sources(env, snapshot, source.sources)
-        else:
-            yield f"Reads: {source.table.full_name}"
-            yield from _table(env, snapshot, source.table, source.partitions, source.search, source.version)
-
-
-def _table(
-    env: Environment,
-    snapshot: Snapshot,
-    table: Table,
-    partitions: tuple[Partition, ...] | None,
-    search: Search | None,
-    version: int | None,
-) -> Iterator[str]:
+def _table(env: Environment, read: Read) -> Iterator[str]:
     """What the snapshot sees of a table."""
-    seen = snapshot.of(table, partitions, version)
+    table, partitions, seen = read.relation.table, read.partitions, read.snapshot
     ids = seen.write_ids
     hidden = "".join(
         f", {word}: {', '.join(map(str, found))}"
@@ -237,8 +232,7 @@ def _table(
         yield f"    {name}: {_directories(part.state)}"
     if len(states) > SHOWN_PARTITIONS:
         yield f"    … and {len(states) - SHOWN_PARTITIONS} more"
-    if search is not None:
-        yield f"  search in ORC files: {_search(search, states)}"
+    yield f"  search in ORC files: {_search(read.search, states)}"
 
 
 def _summary(states: Sequence[AcidState]) -> str:
@@ -267,9 +261,9 @@ def _files(state: AcidState) -> Iterator[Any]:
 
 
 def _search(search: Search, states: Sequence[AcidState]) -> str:
-    if not search.conjuncts:
+    if not search.conditions:
         return "none"
-    text = " AND ".join(re.sub(r"\s+", " ", c) for c in search.conjuncts)
+    text = re.sub(r"\s+", " ", search.text)
     small = sum(f.length for s in states for f in _files(s)) < MIN_BYTES
     return f"{text} (not planned: files of less than {MIN_BYTES >> 20} MB are read whole)" if small else text
 

@@ -8,23 +8,9 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.resolve.binding import Snapshot, Source, ViewSource
-from acidsql.metastore.model import LockComponent, Partition, Table
-from acidsql.plan.search import Search
-from acidsql.plan.views import Views
-
-
-@dataclass(frozen=True)
-class TargetRead:
-    """What is read of the table that a statement changes.
-
-    Attributes:
-        partitions: Those that its conditions leave; None for a table without partition keys.
-        search: The conditions that may skip parts of its files; None where no row is looked at.
-    """
-
-    partitions: tuple[Partition, ...] | None
-    search: Search | None = None
+from acidsql.commands.resolve.binding import Read
+from acidsql.commands.resolve.context import StatementContext
+from acidsql.metastore.model import LockComponent, Table
 
 
 @dataclass(frozen=True)
@@ -34,8 +20,7 @@ class Explained:
     Attributes:
         table: The table that it changes.
         locks: What it would ask for.
-        target: What it reads of that table; None where it reads nothing of it.
-        sources: The ACID tables that it reads besides.
+        reads: What it reads of ACID tables, also of the one that it changes.
         changes: The rows that it would write; None where there is nothing to change, or Spark has no part in it.
         writes: What it would write, each with its place: ``delta``, ``base in p=1``.
         files: Files of the user's that it would take in, with what becomes of them.
@@ -45,8 +30,7 @@ class Explained:
 
     table: Table
     locks: Sequence[LockComponent]
-    target: TargetRead | None
-    sources: Sequence[Source | ViewSource]
+    reads: Sequence[Read]
     changes: DataFrame | None
     writes: Sequence[str] = ()
     files: Sequence[str] = ()
@@ -57,8 +41,8 @@ class Explained:
 class Explainable(Protocol):
     """A command that can tell what it would do. Its class docstring says how, in numbered phases."""
 
-    def explain(self, snapshot: Snapshot, views: Views) -> Sequence[Explained]:
-        """The plan over a snapshot for reading alone, in several parts where the statement has them.
+    def explain(self, context: StatementContext) -> Sequence[Explained]:
+        """The plan over a context with a snapshot for reading alone, in several parts where the statement has them.
 
         It takes no lock and no write id, and writes nothing.
         """

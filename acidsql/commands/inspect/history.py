@@ -14,7 +14,7 @@ from acidsql.commands import query
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.show import known_table
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.errors import AcidError, SnapshotTooOld, UnsupportedError
 from acidsql.metastore.model import CompletedWrite, Partition, Table
 from acidsql.plan.snapshot import Resolve
@@ -121,20 +121,20 @@ def describe_history(env: Environment, statement: DescribeHistory, parameters: M
         raise with_location(statement.table.span, UnsupportedError(problem))
     with query.pinned(env) as pin:
         try:
-            rows = list(_rows(env, pin.snapshot, table, statement.limit))
+            rows = list(_rows(env, pin.context, table, statement.limit))
         except AcidError as e:
             raise with_location(statement.table.span, e) from e
         pin.end()
     return env.frame(COLUMNS, rows)
 
 
-def _rows(env: Environment, snapshot: Snapshot, table: Table, limit: int | None) -> Iterator[list[Any]]:
+def _rows(env: Environment, context: StatementContext, table: Table, limit: int | None) -> Iterator[list[Any]]:
     metastore, resolve = env.metastore, _listed_once()
     partitions = tuple(metastore.list_partitions(table.database, table.name)) if table.partition_keys else None
-    write_ids = snapshot.write_ids(table)
+    write_ids = context.write_ids(table)
     records = metastore.completed_writes(table.database, table.name) or []
-    found = written_directories(table, write_ids, snapshot.txns, partitions, resolve=resolve)
-    seen = Snapshot(env, snapshot.txns, resolve=resolve)
+    found = written_directories(table, write_ids, context.txns, partitions, resolve=resolve)
+    seen = StatementContext(env, context.txns, resolve=resolve)
     for version in _versions([r for r in records if write_ids.is_valid(r.write_id)], found)[:limit]:
         yield version.row(table, readable=_is_readable(seen, table, partitions, version.write_id))
 
@@ -153,10 +153,10 @@ def _versions(records: Iterable[CompletedWrite], directories: Iterable[WrittenDi
     ]
 
 
-def _is_readable(seen: Snapshot, table: Table, partitions: Sequence[Partition] | None, write_id: int) -> bool:
+def _is_readable(seen: StatementContext, table: Table, partitions: Sequence[Partition] | None, write_id: int) -> bool:
     """Whether VERSION AS OF this write id has all files that it needs."""
     try:
-        seen.of(table, partitions, write_id)
+        seen.snapshot(table, partitions, write_id)
     except SnapshotTooOld:
         return False
     return True

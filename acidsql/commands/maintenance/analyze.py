@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, Row
 from acidsql.commands.ddl.partitions import no_partition, partitions_with, spec_values
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.inspect.explained import Explained, TargetRead
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AnalysisError, ColumnNotFound
 from acidsql.format.directory import AcidFile, AcidState
@@ -29,7 +29,7 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.partition_names import partition_name
-from acidsql.plan.scan import RAW_KEY, snapshot_frame
+from acidsql.plan.scan import RAW_KEY, ScanColumns, snapshot_frame
 from acidsql.plan.snapshot import TableSnapshot, partition_names
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
@@ -107,19 +107,17 @@ class AnalyzeCommand:
         """All phases from the resolved statement to the commit."""
         env, table = self.env, self.table
         with write_transaction(env, self._locks()) as txn:
-            txn.confirm(table)
-            snapshot = Snapshot(env, txn.valid_txns)
-            found = self._found(snapshot.of(table, self.partitions))
+            txn.revalidate(table)
+            found = self._found(StatementContext(env, txn.valid_txns).snapshot(table, self.partitions))
             write_id = txn.allocate_write_id(table)
             env.metastore.set_statistics(table, write_id, txn.valid_write_ids(table), found)
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         reason = "NOSCAN looks at no row" if self.statement.noscan else None
-        changes = None if reason else self._answer(snapshot.of(self.table, self.partitions), views)
+        changes = None if reason else self._answer(context.snapshot(self.table, self.partitions))
         writes = ["statistics, in the metastore"]
-        read = TargetRead(self.partitions)
-        return [Explained(self.table, self._locks(), read, (), changes, writes=writes, no_plan=reason or "")]
+        return [Explained(self.table, self._locks(), (), changes, writes=writes, no_plan=reason or "")]
 
     def _locks(self) -> list[LockComponent]:
         return [LockComponent(LockType.SHARED_READ, self.table.database, self.table.name)]
@@ -143,8 +141,7 @@ class AnalyzeCommand:
         """Numbers of rows and columns by the name of the partition; the empty name is that of all rows together."""
         keys = [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
         measures = [(column, list(_measures(column))) for column in self.columns]
-        with Views(self.env.spark) as views:
-            answer = self._answer(seen, views).collect()
+        answer = self._answer(seen).collect()
         names = [k.name for k in self.table.partition_keys]
         found = {}
         for row in answer:
@@ -152,20 +149,24 @@ class AnalyzeCommand:
             found[name] = (int(row.n), tuple(_statistics(c, i, some, row) for i, (c, some) in enumerate(measures)))
         return found
 
-    def _answer(self, seen: TableSnapshot, views: Views) -> DataFrame:
+    def _answer(self, seen: TableSnapshot) -> DataFrame:
         """The one aggregate: ``n`` and each measure, with the number of its column, by partition and over all."""
-        spark, keys = self.env.spark, [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
+        spark, keys = self.env.own_spark, [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
         asked = ["count(*) AS n"]
         for i, column in enumerate(self.columns):
             asked += [f"{m.expression} AS {m.field}_{i}" for m in _measures(column)]
-        view = views.add(snapshot_frame(spark, seen, raw_keys=True))
+        rows = snapshot_frame(spark, seen, self.env.zones, ScanColumns(raw_keys=RAW_KEY))
+        with Views(spark) as views:
+            return spark.sql(self._text(views.add(rows), keys, asked))
+
+    def _text(self, view: str, keys: Sequence[str], asked: Sequence[str]) -> str:
         text = f"SELECT {', '.join(asked)} FROM {view}"
         if keys:
             listed = ", ".join(keys)
             sets = f"(({listed}), ())" if self.columns else f"(({listed}))"
             text = f"SELECT grouping_id() AS g, {listed}, {', '.join(asked)} FROM {view} GROUP BY {listed}"
             text += f" GROUPING SETS {sets}"
-        return spark.sql(text)
+        return text
 
 
 def _name(table: Table, partition: Partition | None) -> str:

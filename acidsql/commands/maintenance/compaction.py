@@ -12,7 +12,7 @@ from acidsql.commands.ddl.partitions import one_partition, partitions_by
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.compactor.forecast import forecast, standing
 from acidsql.compactor.ordering import sort_items
 from acidsql.compactor.overrides import pool_of, settings_of, table_of
@@ -35,7 +35,6 @@ from acidsql.metastore.model import (
 )
 from acidsql.plan.snapshot import partition_names, row_type_of
 from acidsql.plan.target import compression_of
-from acidsql.plan.views import Views
 from acidsql.settings import COMPACTION_WAIT, CONCATENATE_NO_WAIT
 from acidsql.sql.statements import Compact, Concatenate, Span, Text
 
@@ -99,14 +98,14 @@ class CompactCommand:
         except AcidError as e:
             raise self._at_table(e) from e
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would ask for, and what would become of it."""
         table = self._table()
         type = self._type()
         names = self._partitions(table)
         self._check_clauses(table, type)
         requests = [self._request(table, name, type) for name in names]
-        return [explained_requests(self.env, table, requests, snapshot)]
+        return [explained_requests(self.env, table, requests, context)]
 
     # --- resolve -----------------------------------------------------------------------------------------------------
 
@@ -231,7 +230,7 @@ def explained_requests(
     env: Environment,
     table: Table,
     requests: Sequence[CompactionRequest],
-    snapshot: Snapshot,
+    context: StatementContext,
     *,
     asks_in_vain: bool = True,
 ) -> Explained:
@@ -250,7 +249,7 @@ def explained_requests(
         listed = env.metastore.list_partitions(table.database, table.name, wanted)
         found = {partition_names(table, one): one for one in listed}
     queue = env.metastore.show_compactions(CompactionFilter(database=table.database, table=table.name))
-    write_ids = snapshot.write_ids(table)
+    write_ids = context.write_ids(table)
     writes, told, done = [], [], []
     for request in requests:
         name, in_the_way = request.partition, standing(queue, request.partition, write_ids)
@@ -258,7 +257,7 @@ def explained_requests(
             state, id = in_the_way.state, in_the_way.id
             message = f"not accepted: Compaction is already scheduled with state='{state}' and id={id}"
         else:
-            seen = forecast(env.compactor.context, request, table, found.get(name), write_ids, snapshot.txns)
+            seen = forecast(env.compactor.context, request, table, found.get(name), write_ids, context.txns)
             message = str(seen)
             done += [seen] if seen.problem is None else []
             if asks_in_vain or seen.problem is None:
@@ -270,7 +269,7 @@ def explained_requests(
         told.insert(0, f"{len(done)} of {len(requests)} partitions, {files} files, {size} bytes")
     whose = "" if env.metastore.version is None else ", if a worker of acidsql takes it"
     reason = "the compactor works by itself"
-    return Explained(table, (), None, (), None, writes=writes, no_plan=reason, more=[(f"Compacts{whose}", told)])
+    return Explained(table, (), (), None, writes=writes, no_plan=reason, more=[(f"Compacts{whose}", told)])
 
 
 def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:

@@ -16,7 +16,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.maintenance.compaction import DONE, UNDER_WAY, explained_requests, wait_for_worker
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.compactor.overrides import pool_of
 from acidsql.compactor.plan import is_enough
 from acidsql.compactor.version import VERSION
@@ -25,7 +25,6 @@ from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import BaseName
 from acidsql.metastore.model import CompactionRequest, CompactionResponse, CompactionType, Partition, Table
 from acidsql.plan.snapshot import partition_names
-from acidsql.plan.views import Views
 from acidsql.sql.statements import Optimize, TableName
 
 _SIZES = pa.struct(
@@ -89,10 +88,10 @@ class OptimizeCommand:
         asked = [(place, state, self._ask(place) if _is_due(state) else None) for place, state in before]
         return [self._row(place, state, response) for place, state, response in asked]
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would ask for, and what would become of it. It asks for nothing where nothing is to do."""
         requests = [self._request(place) for place in self._places()]
-        return [explained_requests(self.env, self.table, requests, snapshot, asks_in_vain=False)]
+        return [explained_requests(self.env, self.table, requests, context, asks_in_vain=False)]
 
     # --- which -------------------------------------------------------------------------------------------------------
 
@@ -129,7 +128,7 @@ class OptimizeCommand:
         """What a compactor sees now; pinned, so that no cleaner removes what is being listed."""
         any_name, found = self.table.is_insert_only, []
         with query.pinned(self.env) as pin:
-            write_ids, txns = pin.snapshot.write_ids(self.table).for_compaction(), pin.snapshot.txns
+            write_ids, txns = pin.context.write_ids(self.table).for_compaction(), pin.context.txns
             for place in places:
                 filesystem, path = fs.resolve(place.location)
                 found.append((place, acid_state(filesystem, path, write_ids, txns, any_file_name=any_name)))

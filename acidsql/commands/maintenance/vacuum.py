@@ -11,11 +11,10 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.maintenance.optimize import own_table
-from acidsql.commands.resolve.binding import Snapshot
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.compactor.vacuum import TableCleaner
 from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import Table
-from acidsql.plan.views import Views
 from acidsql.sql.statements import Vacuum
 
 _HOUR_MS = 3_600_000
@@ -50,10 +49,10 @@ class VacuumCommand:
         """See what :meth:`explain` tells, while no transaction of our own is open."""
         self._removable, self._kept = self._cleaner.removable(), self._cleaner.kept()
 
-    def explain(self, snapshot: Snapshot, views: Views) -> list[Explained]:
+    def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would have removed when :meth:`look` was called."""
         more = [("Removes", self._removable), ("Keeps", self._kept)]
-        return [Explained(self.table, (), None, (), None, no_plan="the cleaner works by itself", more=more)]
+        return [Explained(self.table, (), (), None, no_plan="the cleaner works by itself", more=more)]
 
 
 def vacuum_command(env: Environment, statement: Vacuum) -> VacuumCommand | None:

@@ -1,290 +1,409 @@
-"""From the names in a text to frames: which ACID tables it reads, in one snapshot for all of them."""
+"""A statement's texts over its context: parsed by Spark, with our plans in the places of the ACID tables in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 
-from acidsql import fs
-from acidsql.commands.environment import Environment
+from acidsql.catalyst import Catalyst, Expression, Plan
 from acidsql.commands.error_location import with_location
-from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, TransactionError, UnsupportedError
+from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.names import SPARK_CATALOG, AcidTable, SparkTable, View
+from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
-from acidsql.plan.history import require_history
-from acidsql.plan.prune import prune
-from acidsql.plan.scan import snapshot_frame
-from acidsql.plan.search import Search, searchable_columns
-from acidsql.plan.snapshot import Resolve, TableSnapshot, take_snapshot
-from acidsql.plan.views import Views
+from acidsql.plan.pruning import remaining
+from acidsql.plan.relation import Relation, find_conditions, relation, with_scans
+from acidsql.plan.scan import ROW_ID, ROW_IS_DELETED, snapshot_frame
+from acidsql.plan.search import MIN_BYTES, Search, search_of, search_options
+from acidsql.plan.snapshot import TableSnapshot
 from acidsql.settings import FETCH_DELETED
-from acidsql.sql.references import References, TableReference, analyse_query
-from acidsql.sql.statements import Span
-from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
-
-
-class Snapshot:
-    """One snapshot of the metastore, and the tables in it, each asked for once.
-
-    It is that of an open transaction: until that one ends, nothing is removed that the snapshot needs.
-    """
-
-    def __init__(self, env: Environment, txns: ValidTxnList, *, resolve: Resolve = fs.resolve) -> None:
-        """``resolve`` finds the file system of a location."""
-        self._env = env
-        self._resolve = resolve
-        self.txns = txns
-        self._write_ids: dict[str, ValidWriteIdList] = {}
-
-    def of(self, table: Table, partitions: Sequence[Partition] | None, version: int | None = None) -> TableSnapshot:
-        """A table with the given partitions (None for a table without partition keys), as of a write id where given.
-
-        Raises:
-            InvalidValue: When the table has no such write id.
-            SnapshotTooOld: When files that this needs are gone (Hive 10327).
-        """
-        valid = self.write_ids(table)
-        if version is None:
-            return take_snapshot(table, valid, self.txns, partitions, resolve=self._resolve, is_pinned=True)
-        if not 0 <= version <= valid.high_watermark:
-            raise InvalidValue(
-                f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"
-            )
-        seen = take_snapshot(table, valid.as_of(version), self.txns, partitions, resolve=self._resolve)
-        metastore = self._env.metastore
-        completed = partial(metastore.completed_writes, table.database, table.name)
-        require_history(seen, completed, resolve=self._resolve)
-        return seen
-
-    def write_ids(self, table: Table) -> ValidWriteIdList:
-        """The write ids of a table that this snapshot sees.
-
-        Raises:
-            TransactionError: When the table has another name or place since it was looked up: they are not its own.
-        """
-        if table.full_name not in self._write_ids:
-            metastore = self._env.metastore
-            [valid] = metastore.get_valid_write_ids([table.full_name], self.txns)
-            now = metastore.find_table(table.database, table.name)
-            if now is None or now.location != table.location:
-                message = f"Table {table.full_name} was renamed, moved or dropped while the statement began"
-                raise TransactionError(message, hint="Run the statement again.")
-            self._write_ids[table.full_name] = valid
-        return self._write_ids[table.full_name]
+from acidsql.sql.placed import padded, place_of, with_versions
+from acidsql.sql.statements import Span, TableName
 
 
 @dataclass(frozen=True)
-class Source:
-    """An ACID table that a text reads at one place, with the partitions that the text leaves of it."""
+class Read:
+    """A table that a statement reads at one place, as its snapshot sees it."""
 
-    reference: TableReference
-    table: Table
+    relation: Relation
     partitions: tuple[Partition, ...] | None
     search: Search
-    version: int | None = None
-    """The write id of VERSION AS OF."""
+    snapshot: TableSnapshot
 
 
-@dataclass(frozen=True)
-class ViewSource:
-    """A view of the metastore that reads ACID tables: Spark could not, so its query is run over the snapshot."""
+class Binding:
+    """The texts of one statement, and the tables that they read.
 
-    reference: TableReference
-    view: Table
-    query: References
-    sources: tuple[Source | ViewSource, ...]
-
-
-Sources = Sequence[Source | ViewSource]
-
-
-def find_sources(
-    env: Environment, references: References, parameters: Mapping[str, Any], inside: tuple[str, ...] = ()
-) -> Sources:
-    """The ACID tables of a text, also those below views. Names that are not ours are left to Spark.
-
-    Args:
-        env: The session.
-        references: The text.
-        parameters: Values of its named parameters.
-        inside: The views in whose queries the text stands, the outermost first.
-
-    Raises:
-        UnsupportedError: When a table is of a kind that is not read yet, or ROW__ID is used in a text that could not be
-            taken apart exactly.
+    1. :meth:`query` and :meth:`expression` parse a text; the relations in it that are ACID tables become leaves.
+    2. :meth:`analysed` has Spark resolve a plan that is made of them.
+    3. :meth:`scanned` puts scans of the snapshot in the places of the leaves; before, Spark's optimiser tells which
+       partitions and parts of files a leaf's conditions leave.
     """
-    sources: list[Source | ViewSource] = []
-    for reference in references.tables:
-        table = env.registered(reference.name)
-        if table is None:
-            continue
-        version = _version(reference, table, parameters)
-        if table.view_text is not None:
-            view = _view_source(env, reference, table, inside)
-            sources += [view] if view is not None else []
-        elif not table.is_transactional:
-            _require_in_spark(env, reference, table)
-        else:
-            _refuse_unread(table, reference, references)
-            partitions = partitions_left(env, table, references, reference, reference.alias or table.name, parameters)
-            search = search_of(table, references, reference, reference.alias or table.name, parameters)
-            sources.append(Source(reference, table, partitions, search, version))
-    return sources
 
+    def __init__(self, context: StatementContext, parameters: Mapping[str, Any], text: str = "") -> None:
+        """``text`` is the whole statement: ROW__ID is there only for a statement that mentions it."""
+        self.context = context
+        self.env = context.env
+        self.parameters = parameters
+        self.relations: list[Relation] = []
+        self.view_paths: list[tuple[str, ...]] = []
+        self._places: dict[int, Span] = {}
+        self.secret = uuid.uuid4().hex[:12]
+        upper = text.upper()
+        self._looked_into: Plan = None
+        self._read_for: Plan = None
+        self._reads: dict[int, Read] = {}
+        self._row_id, self._is_deleted = ROW_ID in upper, ROW_IS_DELETED in upper
+        self._zones = self.env.zones
 
-def _version(reference: TableReference, table: Table, parameters: Mapping[str, Any]) -> int | None:
-    """The write id behind VERSION AS OF, None where the table is read as of now."""
-    span = reference.version
-    if span is None:
-        return None
-    text = span.text.strip()
-    value = parameters.get(text[1:].strip()) if text.startswith(":") else int(text)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise with_location(span, InvalidValue(f"VERSION AS OF takes a write id, a whole number; {text} is {value!r}"))
-    if not table.is_transactional:
-        kind = "a view" if table.is_view else "not transactional"
-        raise with_location(
-            span, UnsupportedError(f"{table.full_name} is {kind}: it has no versions that are write ids")
+    def anew(self) -> Binding:
+        """Another binding of the same statement in the same context: it shares no relation with this one."""
+        made = Binding(self.context, self.parameters)
+        made._row_id, made._is_deleted, made.secret = self._row_id, self._is_deleted, self.secret
+        return made
+
+    @property
+    def tables(self) -> list[Table]:
+        """The ACID tables that are read, besides the one that the statement changes."""
+        return [r.table for r in self.relations if not r.is_target]
+
+    @property
+    def catalyst(self) -> Catalyst:
+        return self.env.catalyst
+
+    # --- 1: texts ----------------------------------------------------------------------------------------------------
+
+    def query(self, span: Span) -> Plan:
+        """A query, its ACID tables as leaves."""
+        span = with_versions(span, self.parameters)
+        return self.bound(self.catalyst.parse(padded(span)), span)
+
+    def expression(self, span: Span) -> Expression:
+        """One expression of the user's; tables in its subqueries are still to be bound, by :meth:`bound`.
+
+        Raises:
+            AnalysisError: When it is a star or has a name: it is to give one value.
+        """
+        parsed = self.catalyst.parse_expression(padded(span))
+        if parsed.nodeName() in ("UnresolvedStar", "UnresolvedStarBase", "Alias", "UnresolvedAlias", "MultiAlias"):
+            raise with_location(span, AnalysisError("An expression for one value is expected here"))
+        return parsed
+
+    def with_clause(self, clause: Span | None, plan: Plan) -> Plan:
+        """A plan that sees the names of a WITH clause which stands before the statement."""
+        if clause is None:
+            return plan
+        text = with_versions(clause, self.parameters)
+        return self.catalyst.under(self.catalyst.parse_with(f"{padded(text)}\nSELECT 1"), plan)
+
+    def bound(self, plan: Plan, span: Span, inside: tuple[str, ...] = (), database: str | None = None) -> Plan:
+        """A parsed plan with leaves in the places of ACID tables, also of those below views.
+
+        Args:
+            plan: The plan.
+            span: The text that it was parsed from, for the places of errors.
+            inside: The views in whose queries the text stands, the outermost first.
+            database: The database of names without one; the current one, when left out.
+        """
+        catalyst = self.catalyst
+        plan = catalyst.with_parameters(plan, self.parameters) if not inside else plan
+
+        def replaced(node: Plan) -> Plan:
+            name = node.nodeName()
+            if name == "PlanWithUnresolvedIdentifier":
+                node, name = self._identified(node), "UnresolvedRelation"
+            if name == "UnresolvedRelation":
+                return self._relation(node, span, None, inside, database)
+            if name == "RelationTimeTravel":
+                return self._time_travel(node, span, inside, database)
+            if name == "SubqueryAlias" and node.child().nodeName() == "Project":
+                return self._aliased(node)
+            return node
+
+        return catalyst.transform(plan, replaced)
+
+    def _identified(self, node: Plan) -> Plan:
+        """What ``IDENTIFIER(text)`` names."""
+        catalyst = self.catalyst
+        one = catalyst.parse("SELECT 1").child()
+        text = catalyst.frame(catalyst.project([catalyst.alias(node.identifierExpr(), "name")], one)).collect()[0][0]
+        return node.planBuilder().apply(catalyst.seq(catalyst.parse_name(str(text))), node.children())
+
+    def _time_travel(self, node: Plan, span: Span, inside: tuple[str, ...], database: str | None) -> Plan:
+        relation = node.relation()
+        if relation.nodeName() != "UnresolvedRelation":
+            return node
+        return self._relation(relation, span, node, inside, database)
+
+    def _relation(
+        self, node: Plan, span: Span, travel: Plan | None, inside: tuple[str, ...], database: str | None
+    ) -> Plan:
+        parts = list(Catalyst.items(node.multipartIdentifier()))
+        unchanged = travel if travel is not None else node
+        if len(parts) > 3:
+            return unchanged
+        table, given, catalog = [*reversed(parts), None, None][:3]
+        found = self.context.resolve(table, given or database, catalog)
+        place = place_of(node, span)
+        if isinstance(found, SparkTable):
+            self._require_in_spark(found, parts, place)
+            return unchanged
+        if not isinstance(found, AcidTable | View):
+            return unchanged
+        version = self._version(travel, found.table, place)
+        if node.isStreaming() or not node.options().isEmpty():
+            what = "as a stream" if node.isStreaming() else "with options of a reader"
+            raise with_location(place, UnsupportedError(f"{found.table.full_name} cannot be read {what}"))
+        if isinstance(found, View):
+            return self._view(found.table, parts, place, inside) or unchanged
+        return self._leaf(found.table, version, place)
+
+    def _leaf(self, table: Table, version: int | None, place: Span) -> Plan:
+        made = relation(
+            self.catalyst,
+            table,
+            self._zones,
+            version=version,
+            row_id=self._row_id,
+            is_deleted=self._is_deleted,
         )
-    return value
+        self.relations.append(made)
+        self._places[made.number] = place
+        return self._named(made, table.name, [SPARK_CATALOG, table.database])
 
+    def _named(self, made: Relation, name: str, qualifier: Sequence[str]) -> Plan:
+        """A relation under a name; its hidden columns are below the name, and no star stands for them."""
+        named = self.catalyst.named(name, qualifier, made.leaf)
+        columns = Catalyst.output(named)
+        if len(columns) == made.visible:
+            return named
+        return self.catalyst.project(columns[: made.visible], named, hidden=columns[made.visible :])
 
-def _view_source(
-    env: Environment, reference: TableReference, view: Table, inside: tuple[str, ...]
-) -> ViewSource | None:
-    """A view with the ACID tables below it; None where there are none and Spark knows the view itself."""
-    text = view.view_text or ""
-    try:
-        if view.full_name in inside:
-            cycle = " -> ".join([*inside[inside.index(view.full_name) :], view.full_name])
-            raise AnalysisError(f"Recursive view {view.full_name} detected (cycle: {cycle})")
-        query = analyse_query(Span(text, 0, len(text)))
-        sources = tuple(find_sources(env, query, {}, (*inside, view.full_name)))
-    except AcidError as e:
-        span = reference.name.span
+    def _aliased(self, node: Plan) -> Plan:
+        """``t AS x`` of a table with hidden columns: they go with the alias."""
+        project = node.child()
+        inner = project.child()
+        if inner.nodeName() != "SubqueryAlias" or Catalyst.leaf_number(inner.child()) is None:
+            return node
+        number = Catalyst.leaf_number(inner.child())
+        made = next((r for r in self.relations if r.number == number), None)
+        return node if made is None else self._named(made, node.alias(), [])
+
+    def _version(self, travel: Plan | None, table: Table, place: Span) -> int | None:
+        """The write id of VERSION AS OF, None where the table is read as of now."""
+        if travel is None:
+            return None
+        if table.is_view or not table.is_transactional:
+            kind = "a view" if table.is_view else "not transactional"
+            problem: AcidError = UnsupportedError(f"{table.full_name} is {kind}: it has no versions that are write ids")
+            raise with_location(place, problem)
+        if travel.version().isEmpty():
+            problem = UnsupportedError(
+                f"Table {table.full_name} cannot be read as of a time",
+                hint="VERSION AS OF takes a write id; DESCRIBE HISTORY lists them.",
+            )
+            raise with_location(place, problem)
+        text = travel.version().get()
+        if not text.isdecimal():
+            problem = InvalidValue(f"VERSION AS OF takes a write id, a whole number; {text!r} is none")
+            raise with_location(place, problem)
+        return int(text)
+
+    def _require_in_spark(self, found: SparkTable, parts: Sequence[str], place: Span) -> None:
+        """A table of the metastore that is not transactional is Spark's to read: say so where Spark cannot."""
+        registered = found.registered
+        if registered is None or self.env.known_to_spark(_name(parts, place)):
+            return
         raise with_location(
-            span, UnsupportedError(f"View {view.full_name} cannot be read: {e.message}", hint=e.hint)
-        ) from e
-    if not sources and env.known_to_spark(reference.name):
-        return None
-    return ViewSource(reference, view, query, sources)
-
-
-def _require_in_spark(env: Environment, reference: TableReference, table: Table) -> None:
-    """A table of the metastore that is not transactional is Spark's to read: say so where Spark does not know it."""
-    if env.known_to_spark(reference.name):
-        return
-    span = reference.name.span
-    raise with_location(
-        span,
-        UnsupportedError(
-            f"{table.full_name} is not transactional, so Spark has to read it, and this Spark session does not know it",
-            hint="Give connect() a session with Hive support on the same metastore: enableHiveSupport(),"
-            " spark.hadoop.hive.metastore.uris, and spark.sql.hive.metastore.version as the server's.",
-        ),
-    )
-
-
-def _refuse_unread(table: Table, reference: TableReference, references: References) -> None:
-    if not references.virtual_columns:
-        return
-    problem: AcidError | None = None
-    if not references.exact:
-        name = references.virtual_columns[0]
-        problem = UnsupportedError(f"{name} cannot be used in this query: its scopes could not be taken apart")
-    elif references.uses_row_id and table.is_insert_only and len(references.tables) == 1:
-        problem = AnalysisError(
-            f"The rows of {table.full_name} have no ROW__ID: the table is insert-only transactional",
-            hint="Only full-ACID tables number their rows.",
+            place,
+            UnsupportedError(
+                f"{registered.full_name} is not transactional, so Spark has to read it, and this Spark session does"
+                " not know it",
+                hint="Give connect() a session with Hive support on the same metastore: enableHiveSupport(),"
+                " spark.hadoop.hive.metastore.uris, and spark.sql.hive.metastore.version as the server's.",
+            ),
         )
-    if problem is not None:
-        raise with_location(reference.name.span, problem)
 
+    def whole(self, found: AcidTable | View, name: TableName, version: int | None) -> Plan:
+        """All columns of a table or view."""
+        if isinstance(found, AcidTable):
+            return self._leaf(found.table, version, name.span)
+        parts = [p for p in (name.catalog, name.database, name.table) if p]
+        return self._view(found.table, parts, name.span, ()) or self.catalyst.parse(f"TABLE {name.span.text}")
 
-def partitions_left(
-    env: Environment,
-    table: Table,
-    references: References | None,
-    reference: TableReference | None,
-    alias: str,
-    parameters: Mapping[str, Any],
-) -> tuple[Partition, ...] | None:
-    """The partitions of a table for which the conditions of a text on its keys can hold; None: it has no keys.
+    def command(self, whole: Span) -> Plan:
+        """A statement of Spark's, its queries over scans of the snapshot."""
+        span = with_versions(whole, self.parameters)
+        return self._command(self.catalyst.parse(padded(span)), span)
 
-    Args:
-        env: The session.
-        table: The table.
-        references: The text; None where it has no condition.
-        reference: The table in it; None where the text is an expression over the table.
-        alias: What the text calls the table.
-        parameters: Values of its named parameters.
-    """
-    if not table.partition_keys:
-        return None
-    keys = frozenset(k.name for k in table.partition_keys)
-    texts = [c.text for c in references.conjuncts(reference, keys)] if references else []
-    found = env.metastore.list_partitions(table.database, table.name)
-    return tuple(prune(env.spark, table, found, texts, alias=alias, parameters=parameters))
+    def _command(self, plan: Plan, span: Span) -> Plan:
+        children = list(Catalyst.items(plan.children()))
+        if plan.nodeName() == "Union":  # FROM … INSERT … INSERT …
+            return plan.withNewChildren(self.catalyst.seq([self._command(child, span) for child in children]))
+        made = [
+            child
+            if child.nodeName() == "UnresolvedIdentifier"
+            else self.scanned(self.analysed(self.bound(child, span)))
+            for child in children
+        ]
+        return plan.withNewChildren(self.catalyst.seq(made))
 
+    # --- views -------------------------------------------------------------------------------------------------------
 
-def search_of(
-    table: Table,
-    references: References | None,
-    reference: TableReference | None,
-    alias: str,
-    parameters: Mapping[str, Any],
-) -> Search:
-    """The conditions of a text over a table's columns that can skip parts of its files."""
-    conjuncts = references.conjuncts(reference, searchable_columns(table)) if references else ()
-    return Search(tuple(c.text for c in conjuncts), alias, parameters)
-
-
-def bind(env: Environment, references: References, sources: Sources, snapshot: Snapshot, views: Views) -> str:
-    """The text with each ACID table replaced by a view over its snapshot."""
-    names: dict[TableReference, str] = {}
-    for source in sources:
-        span = source.reference.name.span
+    def _view(self, view: Table, parts: Sequence[str], place: Span, inside: tuple[str, ...]) -> Plan | None:
+        """A view's query with the view's own column names; None where Spark can read the view itself."""
+        text = view.view_text or ""
+        before = len(self.relations)
         try:
-            names[source.reference] = views.add(_frame(env, references, source, snapshot, views))
+            if view.full_name in inside:
+                cycle = " -> ".join([*inside[inside.index(view.full_name) :], view.full_name])
+                raise AnalysisError(f"Recursive view {view.full_name} detected (cycle: {cycle})")
+            span = Span(text, 0, len(text))
+            parsed = self._parsed_view(view, text)
+            query = self.bound(parsed, span, (*inside, view.full_name), view.database)
         except AcidError as e:
-            raise with_location(span, e) from e
-    return references.splice(names, database=env.database)
+            problem = UnsupportedError(f"View {view.full_name} cannot be read: {e.message}", hint=e.hint)
+            raise with_location(place, problem) from e
+        self.view_paths.append((*inside, view.full_name))
+        if len(self.relations) == before and self.env.known_to_spark(_name(parts, place)):
+            return None
+        try:
+            frame = self.catalyst.frame(query)
+        except SparkAnalysisException as e:
+            raise with_location(place, _unreadable(view, e)) from e
+        if len(frame.columns) != len(view.columns):
+            problem = UnsupportedError(
+                f"View {view.full_name} cannot be read: its query gives {len(frame.columns)} columns, the view has"
+                f" {len(view.columns)}: a table below it was altered",
+                hint="CREATE OR REPLACE VIEW … AS … takes the columns of today.",
+            )
+            raise with_location(place, problem)
+        named = self.catalyst.analyzed(frame.toDF(*[c.name for c in view.columns]))
+        return self.catalyst.named(view.name, [SPARK_CATALOG, view.database], named)
 
+    def _parsed_view(self, view: Table, text: str) -> Plan:
+        try:
+            return self.catalyst.parse(text)
+        except SparkAnalysisException as e:
+            raise _unreadable(view, e) from e
 
-def _frame(
-    env: Environment, references: References, source: Source | ViewSource, snapshot: Snapshot, views: Views
-) -> DataFrame:
-    """What a name stands for: a table's snapshot, or a view's answer with the view's own column names."""
-    if isinstance(source, Source):
-        seen = snapshot.of(source.table, source.partitions, source.version)
-        return snapshot_frame(
-            env.spark,
-            seen,
-            row_id=references.uses_row_id,
-            search=source.search,
-            deleted=_fetches_deleted(env, source.table) if references.uses_row_is_deleted else None,
+    # --- the target --------------------------------------------------------------------------------------------------
+
+    def target(self, table: Table, alias: str | None) -> tuple[Relation, Plan]:
+        """The table that the statement changes, with the identity of its rows, and the plan that stands for it."""
+        made = relation(self.catalyst, table, self._zones, row_id=True, is_target=True, secret=self.secret)
+        self.relations.append(made)
+        qualifier = [] if alias is not None else [SPARK_CATALOG, table.database]
+        return made, self._named(made, alias if alias is not None else table.name, qualifier)
+
+    # --- 2: analysis -------------------------------------------------------------------------------------------------
+
+    def analysed(self, plan: Plan) -> Plan:
+        """The plan as Spark's analyser resolves it, over leaves; times in it are fixed."""
+        try:
+            return self.catalyst.with_time_fixed(self.catalyst.analyzed(self.catalyst.frame(plan)))
+        except SparkAnalysisException as e:
+            self._explain_missing_row_id(e)
+            raise
+
+    def _explain_missing_row_id(self, error: SparkAnalysisException) -> None:
+        """Raises: AnalysisError where ROW__ID was asked of a table whose rows have none."""
+        name = (error.getMessageParameters() or {}).get("objectName", "")
+        insert_only = [r.table for r in self.relations if r.table.is_insert_only]
+        if ROW_ID in name.upper() and insert_only:
+            raise AnalysisError(
+                f"The rows of {insert_only[0].full_name} have no ROW__ID: the table is insert-only transactional",
+                hint="Only full-ACID tables number their rows.",
+            ) from error
+
+    def remaining(self, analysed: Plan, made: Relation) -> tuple[Partition, ...] | None:
+        """The partitions of a relation that the conditions in a plan leave; None: it has no keys."""
+        partitions = self.context.partitions(made.table)
+        if partitions is None:
+            return None
+        self._find_conditions(analysed)
+        return tuple(remaining(self.env.sessions, made, partitions))
+
+    def _find_conditions(self, analysed: Plan) -> None:
+        """What reaches the relations in a plan; what was found in another plan is forgotten."""
+        if self._looked_into is not analysed:
+            find_conditions(self.catalyst, analysed, self.relations)
+            self._looked_into = analysed
+
+    # --- 3: scans ----------------------------------------------------------------------------------------------------
+
+    def scanned(self, analysed: Plan) -> Plan:
+        """The plan over scans of the snapshot."""
+        by_number = {r.number: r for r in self.relations}
+
+        def scan(number: int) -> Plan | None:
+            made = by_number.get(number)
+            return None if made is None else self._scan(self.read(analysed, made))
+
+        return with_scans(self.catalyst, analysed, scan) if by_number else analysed
+
+    def read(self, analysed: Plan, made: Relation) -> Read:
+        """What the snapshot has of a relation, by the conditions in a plan."""
+        if self._read_for is not analysed:
+            self._reads, self._read_for = {}, analysed
+        if made.number not in self._reads:
+            self._reads[made.number] = self._looked_up(analysed, made)
+        return self._reads[made.number]
+
+    def _looked_up(self, analysed: Plan, made: Relation) -> Read:
+        if self._looked_into is not analysed:
+            made.conditions = None
+        partitions = self.remaining(analysed, made)
+        try:
+            seen = self.context.snapshot(made.table, partitions, made.version)
+        except AcidError as e:
+            place = self._places.get(made.number)
+            raise (e if place is None else with_location(place, e)) from e
+        if _bytes(seen) >= MIN_BYTES:
+            self._find_conditions(analysed)
+        return Read(made, partitions, search_of(made), seen)
+
+    def reads(self, analysed: Plan) -> list[Read]:
+        """What the snapshot has of each relation in a plan, for EXPLAIN; the conditions are looked for in any case."""
+        self._find_conditions(analysed)
+        return [self.read(analysed, made) for made in self.relations if made.conditions]
+
+    def _scan(self, read: Read) -> Plan:
+        made, own = read.relation, self.env.sessions.own
+        options = search_options(self.env.sessions, made) if _bytes(read.snapshot) >= MIN_BYTES else {}
+        frame = snapshot_frame(
+            own.spark,
+            read.snapshot,
+            self._zones,
+            made.columns,
+            options=options,
+            deleted=made.columns.is_deleted and self._fetches_deleted(made.table),
         )
-    view = source.view
-    try:
-        frame = env.spark.sql(bind(env, source.query, source.sources, snapshot, views))
-    except SparkAnalysisException as e:
-        raise _unreadable(view, e) from e
-    if len(frame.columns) != len(view.columns):
-        raise AnalysisError(
-            f"The query of view {view.full_name} gives {len(frame.columns)} columns, the view has {len(view.columns)}:"
-            " a table below it was altered",
-            hint="CREATE OR REPLACE VIEW … AS … takes the columns of today.",
-        )
-    return frame.toDF(*[c.name for c in view.columns])
+        return own.analyzed(frame)
+
+    def _fetches_deleted(self, table: Table) -> bool:
+        """Whether ROW__IS__DELETED shows deleted rows: as the table's property says, or the session."""
+        settings = self.env.settings
+        return settings.value(FETCH_DELETED) or table.parameters.get(FETCH_DELETED.name, "").lower() == "true"
+
+    def answer(self, plan: Plan) -> DataFrame:
+        """A bound plan as a frame of the user's session."""
+        return self.catalyst.frame(self.scanned(self.analysed(plan)))
 
 
-def _fetches_deleted(env: Environment, table: Table) -> bool:
-    """Whether a query with ROW__IS__DELETED is to have deleted rows: as the table's property says, or the session."""
-    return env.settings.value(FETCH_DELETED) or table.parameters.get(FETCH_DELETED.name, "").lower() == "true"
+def _bytes(seen: TableSnapshot) -> int:
+    return sum(f.length for part in seen.partitions for f in part.state.files)
+
+
+def _name(parts: Sequence[str], place: Span) -> TableName:
+    table, database, catalog = [*reversed(parts), None, None][:3]
+    assert table is not None
+    return TableName(table, database, place, catalog)
 
 
 def _unreadable(view: Table, error: SparkAnalysisException) -> AcidError:
@@ -299,17 +418,9 @@ def _unreadable(view: Table, error: SparkAnalysisException) -> AcidError:
     )
 
 
-def read_locks(sources: Iterable[Source | ViewSource]) -> list[LockComponent]:
+def read_locks(tables: Iterable[Table]) -> list[LockComponent]:
     """SHARED_READ on every table that a writing statement reads."""
-    tables = {t.full_name: t for t in _tables(sources)}
+    distinct = {t.full_name: t for t in tables}
     return [
-        LockComponent(LockType.SHARED_READ, t.database, t.name, operation=Operation.SELECT) for t in tables.values()
+        LockComponent(LockType.SHARED_READ, t.database, t.name, operation=Operation.SELECT) for t in distinct.values()
     ]
-
-
-def _tables(sources: Iterable[Source | ViewSource]) -> Iterator[Table]:
-    for source in sources:
-        if isinstance(source, Source):
-            yield source.table
-        else:
-            yield from _tables(source.sources)

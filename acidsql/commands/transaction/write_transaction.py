@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from acidsql.commands.environment import Environment
+from acidsql.commands.resolve.context import StartOver, essence
 from acidsql.errors import (
     AcidError,
     NoSuchTransaction,
@@ -15,9 +17,6 @@ from acidsql.errors import (
     TransactionError,
 )
 from acidsql.metastore.model import (
-    BUCKETING_VERSION,
-    TRANSACTIONAL,
-    TRANSACTIONAL_PROPERTIES,
     LockComponent,
     LockRequest,
     Operation,
@@ -33,7 +32,7 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
 
-_ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
+T = TypeVar("T")
 
 
 @dataclass
@@ -47,6 +46,43 @@ class WriteTransaction:
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
 
+    def lock(self, components: Sequence[LockComponent]) -> None:
+        """Wait for locks. The snapshot is taken after it.
+
+        Raises:
+            LockTimeout: When they are not granted in time.
+            StartOver: When a later transaction has changed what is now locked: this one's snapshot, which ends at its
+                own id, would not see that.
+        """
+        if not components:
+            return
+        env = self.env
+        request = LockRequest(tuple(components), self.id, env.user, env.host, env.agent)
+        wait_for_lock(env.metastore, env.settings, request)
+        conflict = env.metastore.get_latest_txn_in_conflict(self.id)
+        if conflict is not None and conflict > self.id:
+            raise StartOver(f"The snapshot was outdated by transaction {conflict}")
+
+    def start_over(self, reason: str) -> None:
+        """Raises: StartOver."""
+        raise StartOver(reason, hint="Run it again.")
+
+    def require_all_seen(self, table: Table) -> None:
+        """Make sure that the snapshot sees all that was committed to a table on which others are locked out now.
+
+        A writer with a later id may have committed between this transaction's beginning and its locks: who replaces
+        rows by what it has read of them must see those, too.
+
+        Raises:
+            StartOver: When it does not.
+        """
+        mine = self.valid_write_ids(table)
+        [latest] = self.env.metastore.get_valid_write_ids([table.full_name], self.env.metastore.get_valid_txns())
+        newer = range(mine.high_watermark + 1, latest.high_watermark + 1)
+        unseen = [w for w in (*newer, *mine.exceptions) if latest.is_valid(w)]
+        if unseen:
+            raise StartOver(f"Write id {unseen[0]} of {table.full_name} was committed since this statement began")
+
     @property
     def valid_txns(self) -> ValidTxnList:
         """The one snapshot of this statement."""
@@ -54,7 +90,7 @@ class WriteTransaction:
             self._txns = self.env.metastore.get_valid_txns(self.id)
         return self._txns
 
-    def confirm(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
+    def revalidate(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
         """Make sure that a table that was resolved before the locks were granted is still that table.
 
         Its comment and most of its properties may differ: Hive keeps statistics there, and changes them at each write.
@@ -68,7 +104,7 @@ class WriteTransaction:
             TransactionError: When it was altered or made anew.
         """
         metastore = self.env.metastore
-        same = _essence(metastore.get_table(table.database, table.name)) == _essence(table)
+        same = essence(metastore.get_table(table.database, table.name)) == essence(table)
         if same and partitions:
             names = [partition_names(table, p) for p in partitions]
             same = set(partitions) <= set(metastore.list_partitions(table.database, table.name, names))
@@ -89,7 +125,7 @@ class WriteTransaction:
         [found] = self.env.metastore.get_valid_write_ids([table.full_name], self.valid_txns)
         return found
 
-    def outdate_caches(self, table: Table) -> None:
+    def invalidate_caches(self, table: Table) -> None:
         """Make the other engines of a Hive Metastore see partitions that come or go.
 
         HiveServer2 keeps a table's partitions by its valid write ids (HIVE-23949): what happens without a new one stays
@@ -104,7 +140,7 @@ class WriteTransaction:
         self.stagings.append(staging)
         return staging
 
-    def publish(self, table: Table, staging: Staging, *, dynamic: Operation | None = None) -> None:
+    def publish(self, table: Table, staging: Staging, *, dynamic: bool = False) -> None:
         """Move what was staged to its places: those of the partitions, which are registered where they are new.
 
         Statistics of the table, or of those partitions, no longer hold from then on.
@@ -112,7 +148,8 @@ class WriteTransaction:
         Args:
             table: The table.
             staging: What was staged.
-            dynamic: What the statement does to partitions that its locks could not name; None where they did.
+            dynamic: Whether the locks could not name the partitions. What was done to each is then told here: a
+                partition in which rows were deleted or replaced is a changed one, whatever else came into it.
         """
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
@@ -126,8 +163,13 @@ class WriteTransaction:
         write_id = self.allocate_write_id(table)
         if table.partition_keys:
             metastore.add_partitions([new_partition(table, name) for name in names if name not in places])
-        if dynamic is not None:
-            metastore.add_dynamic_partitions(self.id, write_id, table.database, table.name, names, dynamic)
+        if dynamic and table.partition_keys:
+            done = staging.changes
+            changed = [n for n in names if done[n].deleted or done[n].overwrites]
+            added = [n for n in names if n not in changed]
+            for operation, some in ((Operation.UPDATE, changed), (Operation.INSERT, added)):
+                if some:
+                    metastore.add_dynamic_partitions(self.id, write_id, table.database, table.name, some, operation)
         metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
 
     def committed(self) -> None:
@@ -136,25 +178,18 @@ class WriteTransaction:
             self.env.compactor.wrote(table.database, table.name, partitions)
 
 
-def _essence(table: Table) -> Table:
-    """What a statement's plan builds upon."""
-    parameters = {k: v for k, v in table.parameters.items() if k.lower() in _ESSENTIAL}
-    return replace(table, parameters=parameters, comment=None)
-
-
 @contextmanager
-def write_transaction(env: Environment, components: Sequence[LockComponent]) -> Iterator[WriteTransaction]:
-    """Run a block inside a transaction that holds its locks, and commit it.
+def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
+    """Run a block inside a transaction, and commit it.
 
     Any error before the commit aborts the transaction and removes what was written. Files are removed only once the
     metastore has confirmed the abort: after an unclear commit they may be the truth.
 
     Raises:
-        LockTimeout: When the locks were not granted in time.
         ConstraintViolation: When Spark met a value that its column cannot have.
         WriteConflict: When another transaction changed the same rows first.
     """
-    txn_id = _open_and_lock(env, components)
+    [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
     txn = WriteTransaction(env, txn_id)
     is_unclear = False
     try:
@@ -169,6 +204,53 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
                 _forget(env, txn_id)
         raise
     txn.committed()
+
+
+def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
+    """Run a statement inside a transaction of its own; in a new one where it has to start over.
+
+    Hive starts over with a new transaction where the snapshot was outdated when the locks were granted, and so do we.
+
+    Args:
+        env: The session.
+        run: The statement; it locks, and may raise :class:`StartOver` before it has written anything.
+
+    Raises:
+        TransactionError: When it had to start over too often. Others as :func:`open_transaction`.
+    """
+    for _ in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
+        try:
+            with open_transaction(env) as txn:
+                return run(txn)
+        except StartOver as e:
+            logger.info("transaction starts over: %s", e.message)
+            reason = e
+    raise TransactionError(
+        f"The statement's snapshot was outdated each time when its locks were granted: {reason.message}",
+        hint=f"Raise {SNAPSHOT_RETRIES.name}, or let fewer writers work on the same rows.",
+    )
+
+
+@contextmanager
+def write_transaction(env: Environment, components: Sequence[LockComponent]) -> Iterator[WriteTransaction]:
+    """Run a block inside a transaction that holds its locks from the start, and commit it.
+
+    Raises:
+        LockTimeout: When the locks were not granted in time. Others as :func:`open_transaction`.
+    """
+    retries = env.settings.value(SNAPSHOT_RETRIES)
+    while True:
+        granted = False
+        try:
+            with open_transaction(env) as txn:
+                txn.lock(components)
+                granted = True
+                yield txn
+            return
+        except StartOver:
+            if granted or not retries:
+                raise
+            retries -= 1
 
 
 def _forget(env: Environment, txn_id: int) -> None:
@@ -200,31 +282,3 @@ def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear:
         logger.warning("transaction %s could not be aborted: %s", txn_id, e)
         return False
     return done
-
-
-def _open_and_lock(env: Environment, components: Sequence[LockComponent]) -> int:
-    """Open a transaction and wait for its locks; anew where somebody changed the same rows while it waited.
-
-    The snapshot of a transaction ends at its own id. Where a later one has committed a change to what is now locked,
-    this one would not see it and would overwrite it: Hive then starts over with a new transaction, and so do we.
-    """
-    for _ in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
-        [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
-        try:
-            with env.heartbeats.keep_alive(txn_id):
-                if components:
-                    request = LockRequest(tuple(components), txn_id, env.user, env.host, env.agent)
-                    wait_for_lock(env.metastore, env.settings, request)
-                conflict = env.metastore.get_latest_txn_in_conflict(txn_id) if components else None
-        except BaseException as error:
-            if _aborted(env, txn_id, error):
-                _forget(env, txn_id)
-            raise
-        if conflict is None or conflict < txn_id:
-            return txn_id
-        env.metastore.abort_txns([txn_id], reason=f"snapshot outdated by transaction {conflict}")
-        _forget(env, txn_id)
-    raise TransactionError(
-        "The statement's snapshot was outdated each time when its locks were granted",
-        hint=f"Raise {SNAPSHOT_RETRIES.name}, or let fewer writers work on the same rows.",
-    )

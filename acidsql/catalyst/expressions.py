@@ -46,6 +46,10 @@ class JavaExpressions:
         place = (self._expression(target), method, self._type(type))
         return self._column(self._expressions.objects.Invoke(*place, *self._call(arguments)))
 
+    def text(self, value: Column) -> Column:
+        """A ``java.lang.String`` that a call answered as a value of Spark's."""
+        return self.static("org.apache.spark.unsafe.types.UTF8String", "fromString", "string", value)
+
     def cast(self, value: Column, type: str) -> Column:
         """A cast as Java's, in every ANSI mode: a whole number wraps around, or becomes its big-endian bytes."""
         expressions = self._expressions

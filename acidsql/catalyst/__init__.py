@@ -1,0 +1,25 @@
+"""Spark's internals: its parser, analyser and optimiser as acidsql uses them.
+
+This room alone touches what PySpark does not promise to keep (``_jdf``, plans, expressions, ORC filters). What it needs
+is looked up once, when a session is connected: a Spark that lacks some of it is refused by name (:func:`check`).
+"""
+
+from acidsql.catalyst.check import check
+from acidsql.catalyst.expressions import JavaExpressions
+from acidsql.catalyst.held import HeldFiles, collect_garbage
+from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of
+from acidsql.catalyst.push_down import reader_options
+from acidsql.catalyst.sessions import InternalSessions
+
+__all__ = [
+    "Catalyst",
+    "Expression",
+    "HeldFiles",
+    "InternalSessions",
+    "JavaExpressions",
+    "Plan",
+    "check",
+    "collect_garbage",
+    "conjuncts_of",
+    "reader_options",
+]

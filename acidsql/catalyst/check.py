@@ -1,0 +1,61 @@
+"""What this version needs of Spark's internals, looked for before it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from acidsql.errors import UnsupportedError
+
+_SQL = "org.apache.spark.sql"
+_NEEDED = {
+    f"{_SQL}.catalyst.analysis.CTESubstitution": ("apply",),
+    f"{_SQL}.catalyst.analysis.BindParameters": ("apply",),
+    f"{_SQL}.catalyst.analysis.NameParameterizedQuery": (),
+    f"{_SQL}.catalyst.analysis.UnresolvedRelation": ("multipartIdentifier", "isStreaming"),
+    f"{_SQL}.catalyst.analysis.RelationTimeTravel": ("relation", "timestamp", "version"),
+    f"{_SQL}.catalyst.analysis.PlanWithUnresolvedIdentifier": ("identifierExpr", "planBuilder"),
+    f"{_SQL}.catalyst.expressions.Alias": (),
+    f"{_SQL}.catalyst.optimizer.ComputeCurrentTime": ("apply",),
+    f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
+    f"{_SQL}.catalyst.plans.logical.SubqueryAlias": (),
+    f"{_SQL}.catalyst.plans.logical.Join": ("condition",),
+    f"{_SQL}.catalyst.trees.TreeNode": ("nodeName", "withNewChildren", "setTagValue"),
+    f"{_SQL}.catalyst.plans.QueryPlan": ("transformUpWithSubqueries",),
+    f"{_SQL}.classic.Dataset": ("ofRows", "queryExecution"),
+    f"{_SQL}.classic.ExpressionUtils": ("expression", "column"),
+    f"{_SQL}.classic.SparkSession": ("cloneSession", "expression", "internalCreateDataFrame", "newSession", "sessionState"),
+    f"{_SQL}.execution.LogicalRDD": ("rdd",),
+    f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
+    f"{_SQL}.execution.datasources.HadoopFsRelation": ("location",),
+    f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
+}
+"""Classes and methods that this room calls."""
+
+
+def check(spark: SparkSession) -> None:
+    """Make sure that this Spark has what is needed of it.
+
+    Raises:
+        UnsupportedError: Naming what is missing, when it has not.
+    """
+    jvm: Any = spark._jvm
+    if jvm is None:
+        raise UnsupportedError("A Spark session with a JVM of its own is needed, not one of Spark Connect")
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for name, methods in _NEEDED.items():
+        try:
+            found = {m.getName() for m in loader.loadClass(name).getMethods()} if methods else loader.loadClass(name)
+        except Exception as e:  # whatever a class loader throws
+            raise _missing(spark, name) from e
+        for method in methods:
+            if method not in found:
+                raise _missing(spark, f"{name}.{method}")
+
+
+def _missing(spark: SparkSession, name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"PySpark {spark.version} is not supported by this version of acidsql: it has no {name}",
+        hint="Supported are PySpark 4.0 and the newer 4.x that this version of acidsql was tested with.",
+    )

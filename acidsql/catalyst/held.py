@@ -1,0 +1,37 @@
+"""Whether anything in Spark still reads files: frames, frames made of them, views and caches all share a scan's index.
+
+A plan that is derived from a scan (a filter, a join, a view, a cache, a running query) refers to the same
+``HadoopFsRelation.location``. When the last of them is garbage a JVM ``WeakReference`` on it is empty.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from acidsql.catalyst.plans import Catalyst, Plan
+
+
+class HeldFiles:
+    """The file indexes of scans, by weak references."""
+
+    def __init__(self, catalyst: Catalyst) -> None:
+        self._jvm: Any = catalyst.spark._jvm
+        self._references: list[Any] = []
+
+    def add(self, scan: Plan) -> None:
+        """Watch the relations of a scan."""
+        for leaf in Catalyst.items(scan.collectLeaves()):
+            if leaf.nodeName().startswith("LogicalRelation") or leaf.getClass().getSimpleName() == "LogicalRelation":
+                self._references.append(self._jvm.java.lang.ref.WeakReference(leaf.relation().location()))
+
+    def are_read(self) -> bool:
+        """Whether anything refers to one of them."""
+        return any(not reference.refersTo(None) for reference in self._references)
+
+
+def collect_garbage(spark: SparkSession) -> None:
+    """Have the JVM find out what is garbage."""
+    jvm: Any = spark._jvm
+    jvm.java.lang.System.gc()

@@ -1,0 +1,298 @@
+"""Logical plans: parsed from the user's text, put together, analysed, and looked into.
+
+Names are resolved by Spark itself. The user's text is parsed by Spark's own parser; ours are only the plans that are
+put in the place of the relations in it, each below a ``SubqueryAlias`` with the table's full qualifier. So qualifiers,
+aliases, scopes, stars and the places in Spark's errors are Spark's own. A plan is walked by a Python object that stands
+for ``scala.PartialFunction`` (py4j's callback server, as ``foreachBatch`` uses it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from acidsql.errors import UnsupportedError
+
+Plan: TypeAlias = Any
+"""A ``LogicalPlan`` in the JVM."""
+Expression: TypeAlias = Any
+"""A Catalyst ``Expression`` in the JVM."""
+
+
+class _Function:
+    """A Python function as a ``scala.PartialFunction`` that is defined everywhere; its first error is kept."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self.error: BaseException | None = None
+
+    def applyOrElse(self, node: Any, default: Any) -> Any:
+        if self.error is None:
+            try:
+                return self._function(node)
+            except BaseException as e:  # an exception must not pass through the JVM: it would lose its type
+                self.error = e
+        return node
+
+    def apply(self, node: Any) -> Any:
+        return self.applyOrElse(node, None)
+
+    def isDefinedAt(self, node: Any) -> bool:
+        return True
+
+    class Java:
+        implements = ("scala.PartialFunction",)
+
+
+class Catalyst:
+    """Spark's parser, analyser and optimiser in one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm, gateway = spark._jvm, spark.sparkContext._gateway
+        if jvm is None or gateway is None:
+            raise UnsupportedError("A Spark session with a JVM of its own is needed, not one of Spark Connect")
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        self.spark = spark
+        self._jvm: Any = jvm
+        self._session: Any = spark._jsparkSession
+        catalyst = jvm.org.apache.spark.sql.catalyst
+        self._logical: Any = catalyst.plans.logical
+        self._analysis: Any = catalyst.analysis
+        self._expressions: Any = catalyst.expressions
+        self._utils: Any = jvm.org.apache.spark.sql.classic.ExpressionUtils
+
+    # --- text to plans -----------------------------------------------------------------------------------------------
+
+    def parse(self, text: str) -> Plan:
+        """A statement as Spark's parser reads it, its WITH clauses put into the places of their names.
+
+        Raises:
+            pyspark.errors.ParseException: As Spark.
+        """
+        return self.substitute_with(self._session.sessionState().sqlParser().parsePlan(text))
+
+    def parse_with(self, text: str) -> Plan:
+        """A text that is a WITH clause and any query; the clause is kept: see :meth:`under`."""
+        return self._session.sessionState().sqlParser().parsePlan(text)
+
+    def under(self, with_clause: Plan, plan: Plan) -> Plan:
+        """A plan that sees the names of a WITH clause, which are put into their places."""
+        return self.substitute_with(with_clause.withNewChildren(self.seq([plan])))
+
+    def substitute_with(self, plan: Plan) -> Plan:
+        """The plan with the queries of its WITH clauses in the places of their names, by Spark's own rule."""
+        return self._analysis.CTESubstitution.apply(plan)
+
+    def parse_expression(self, text: str) -> Expression:
+        """One expression; whatever follows it is an error.
+
+        Raises:
+            pyspark.errors.ParseException: As Spark.
+        """
+        return self._session.sessionState().sqlParser().parseExpression(text)
+
+    def parse_name(self, text: str) -> list[str]:
+        """The parts of a name."""
+        return list(self.items(self._session.sessionState().sqlParser().parseMultipartIdentifier(text)))
+
+    def with_parameters(self, plan: Plan, values: Mapping[str, Any]) -> Plan:
+        """The plan with values in the places of its named parameters: as typed literals, never as text."""
+        if not values:
+            return plan
+        literals = [self.expression(value if isinstance(value, Column) else F.lit(value)) for value in values.values()]
+        query = self._analysis.NameParameterizedQuery(plan, self.seq(list(values)), self.seq(literals))
+        return self._analysis.BindParameters.apply(query)
+
+    # --- plans to frames ---------------------------------------------------------------------------------------------
+
+    def frame(self, plan: Plan) -> DataFrame:
+        """A plan as a frame of this session; it is analysed here, a command is run.
+
+        Raises:
+            pyspark.errors.AnalysisException: As Spark.
+        """
+        return DataFrame(self._jvm.org.apache.spark.sql.classic.Dataset.ofRows(self._session, plan), self.spark)
+
+    def moved(self, frame: DataFrame) -> DataFrame:
+        """A frame of another session of the same Spark as one of this session."""
+        return self.frame(self.analyzed(frame))
+
+    def explained(self, plan: Plan, mode: str) -> str:
+        """EXPLAIN of a plan, also of a command, which is not run; ``mode`` as Spark's ``ExplainMode`` is called."""
+        modes = self._jvm.org.apache.spark.sql.execution.ExplainMode
+        command = self._jvm.org.apache.spark.sql.execution.command.ExplainCommand(plan, modes.fromString(mode))
+        return str(self.frame(command).collect()[0][0])
+
+    @staticmethod
+    def analyzed(frame: DataFrame) -> Plan:
+        return frame._jdf.queryExecution().analyzed()
+
+    @staticmethod
+    def optimized(frame: DataFrame) -> Plan:
+        return frame._jdf.queryExecution().optimizedPlan()
+
+    def with_time_fixed(self, plan: Plan) -> Plan:
+        """An analysed plan with today's date and the current time as literals: each is asked for once a statement."""
+        return self._jvm.org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime.apply(plan)
+
+    # --- looking into plans ------------------------------------------------------------------------------------------
+
+    def transform(self, plan: Plan, function: Callable[[Plan], Plan]) -> Plan:
+        """The plan with each node, also those of subqueries, replaced by what a function makes of it, leaves first."""
+        rule = _Function(function)
+        made = plan.transformUpWithSubqueries(rule)
+        if rule.error is not None:
+            raise rule.error
+        return made
+
+    def nodes(self, plan: Plan) -> list[Plan]:
+        """All nodes of a plan and of its subqueries, leaves first."""
+        found: list[Plan] = []
+
+        def keep(node: Plan) -> Plan:
+            found.append(node)
+            return node
+
+        self.transform(plan, keep)
+        return found
+
+    # --- putting plans together --------------------------------------------------------------------------------------
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        """A Scala ``Seq``."""
+        made = self._jvm.java.util.ArrayList()
+        for item in items:
+            made.add(item)
+        return self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(made)
+
+    @staticmethod
+    def items(sequence: Any) -> Iterator[Any]:
+        """The items of a Scala ``Seq``."""
+        for i in range(sequence.size()):
+            yield sequence.apply(i)
+
+    @property
+    def none(self) -> Any:
+        return self._jvm.scala.Option.empty()
+
+    def some(self, value: Any) -> Any:
+        return self._jvm.scala.Option.apply(value)
+
+    def named(self, name: str, qualifier: Sequence[str], plan: Plan) -> Plan:
+        """``plan AS qualifier.name``."""
+        identifier = self._jvm.org.apache.spark.sql.catalyst.AliasIdentifier(name, self.seq(qualifier))
+        return self._logical.SubqueryAlias(identifier, plan)
+
+    def project(self, columns: Iterable[Expression], plan: Plan, *, hidden: Sequence[Expression] = ()) -> Plan:
+        """SELECT; ``hidden`` columns of ``plan`` are there for whoever names them, but no star stands for them."""
+        made = self._logical.Project(self.seq(columns), plan)
+        if hidden:
+            made.setTagValue(self._logical.Project.hiddenOutputTag(), self.seq(hidden))
+        return made
+
+    def filter(self, condition: Expression, plan: Plan) -> Plan:
+        return self._logical.Filter(condition, plan)
+
+    def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
+        """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""
+        types = self._jvm.org.apache.spark.sql.catalyst.plans.JoinType
+        hint = self._logical.JoinHint.NONE()
+        return self._logical.Join(left, right, types.apply(kind), self.some(condition), hint)
+
+    def alias(self, expression: Expression, name: str, like: Expression | None = None) -> Expression:
+        """``expression AS name``; with the identity of the attribute ``like`` where one is given."""
+        identity = like.exprId() if like is not None else self._expressions.NamedExpression.newExprId()
+        metadata = self.some(like.metadata()) if like is not None else self.none
+        return self._expressions.Alias(expression, name, identity, self.seq([]), metadata, self.seq([]))
+
+    def one_row(self) -> Plan:
+        """A relation of one row, of which no text can use anything; no job runs for it."""
+        return self.parse("SELECT * FROM VALUES (1) AS __acid_one(__acid_only_this_row)").child()
+
+    def distinct(self, plan: Plan) -> Plan:
+        return self._logical.Distinct(plan)
+
+    def attribute(self, alias: Expression, type: str) -> Expression:
+        """The column that ``expression AS name`` makes, before the expression is resolved.
+
+        Args:
+            alias: What :meth:`alias` made.
+            type: The type that it is going to have, as Spark names it.
+        """
+        spark_type = self._jvm.org.apache.spark.sql.types.DataType.fromDDL(type)
+        nothing = self._jvm.org.apache.spark.sql.types.Metadata.empty()
+        reference = self._expressions.AttributeReference
+        return reference(alias.name(), spark_type, True, nothing, alias.exprId(), self.seq([]))
+
+    def literal(self, value: bool | int) -> Expression:
+        return self.expression(F.lit(value))
+
+    def case(self, cases: Sequence[tuple[Expression, Expression]], otherwise: Expression | None) -> Expression:
+        """CASE WHEN … THEN … ELSE otherwise END."""
+        pairs = [self._jvm.scala.Tuple2(condition, value) for condition, value in cases]
+        return self._expressions.CaseWhen(self.seq(pairs), self.some(otherwise))
+
+    def is_null(self, value: Expression) -> Expression:
+        return self._expressions.IsNull(value)
+
+    def equal(self, one: Expression, other: Expression, *, null_safe: bool = False) -> Expression:
+        return (self._expressions.EqualNullSafe if null_safe else self._expressions.EqualTo)(one, other)
+
+    def unequal(self, one: Expression, other: Expression) -> Expression:
+        return self._expressions.Not(self.equal(one, other))
+
+    def both(self, conditions: Sequence[Expression]) -> Expression:
+        """All conditions, put together with AND; at least one."""
+        made = conditions[0]
+        for condition in conditions[1:]:
+            made = self._expressions.And(made, condition)
+        return made
+
+    def star(self) -> Expression:
+        """All visible columns."""
+        return self._analysis.UnresolvedStar(self.none)
+
+    def expression(self, column: Column) -> Expression:
+        return self._session.expression(column._jc)
+
+    def column(self, expression: Expression) -> Column:
+        return Column(self._utils.column(expression))
+
+    def leaf(self, schema: str) -> tuple[Plan, int]:
+        """A relation that stands for another: its columns, no rows, and the number by which its copies are known.
+
+        Args:
+            schema: The columns, as the JSON of Spark's ``StructType``.
+        """
+        rdd = self.spark.sparkContext._jsc.emptyRDD().rdd()
+        type = self._jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
+        plan = self._session.internalCreateDataFrame(rdd, type, False).queryExecution().analyzed()
+        return plan, rdd.id()
+
+    @staticmethod
+    def leaf_number(node: Plan) -> int | None:
+        """The number of such a relation; None for any other node."""
+        return node.rdd().id() if node.nodeName() == "LogicalRDD" else None
+
+    @staticmethod
+    def conjuncts(condition: Expression) -> list[Expression]:
+        """The conditions that AND puts together."""
+        return list(conjuncts_of(condition))
+
+    @classmethod
+    def output(cls, plan: Plan) -> list[Expression]:
+        """The columns of a plan, as attributes."""
+        return list(cls.items(plan.output()))
+
+
+def conjuncts_of(condition: Expression) -> Iterator[Expression]:
+    """The conditions that AND puts together."""
+    if condition.nodeName() == "And":
+        yield from conjuncts_of(condition.left())
+        yield from conjuncts_of(condition.right())
+    else:
+        yield condition

@@ -1,0 +1,82 @@
+"""Conditions as a search argument of the ORC reader.
+
+For an ACID file orc-core looks the columns of a search argument up inside ``row``, by their bare names, while Spark
+pushes ``row.<name>``, which finds nothing there. So Spark's own translation is asked for, over a flat schema, and
+handed to the reader as the options that orc-core itself reads. Spark must push nothing of its own for such a scan, or
+it would overwrite them: :mod:`acidsql.plan.files` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from acidsql.catalyst.plans import Catalyst, Expression
+
+_FIRST_UNORDERED = 0xD800
+"""orc-core compares strings by UTF-16 units, and statistics are ordered by bytes of UTF-8: the two orders differ from
+here on. A constant of characters below compares alike in both."""
+
+
+def reader_options(
+    catalyst: Catalyst, schema: str, names: Sequence[str], conditions: Iterable[Expression]
+) -> dict[str, str]:
+    """Options of Spark's ORC reader that let it pass over what conditions rule out.
+
+    Args:
+        catalyst: A session of acidsql's own.
+        schema: The columns that conditions may name, as the JSON of a ``StructType``.
+        names: Their names.
+        conditions: Conditions that all rows of use meet.
+
+    Returns:
+        The options; empty where nothing of the conditions can be pushed.
+    """
+    jvm: Any = catalyst._jvm
+    gateway: Any = catalyst.spark.sparkContext._gateway
+    strategy = getattr(getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy$"), "MODULE$")
+    filters = []
+    for condition in conditions:
+        translated = strategy.translateFilter(condition, False)
+        if translated.isDefined() and _is_ordered(catalyst, condition):
+            filters.append(translated.get())
+    if not filters:
+        return {}
+    type = jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
+    made = _create_filter(catalyst, type, catalyst.seq(filters))
+    if not made.isDefined():
+        return {}
+    array = gateway.new_array(jvm.java.lang.String, len(names))
+    for i, name in enumerate(names):
+        array[i] = name
+    conf = jvm.org.apache.hadoop.conf.Configuration(False)
+    jvm.org.apache.orc.mapred.OrcInputFormat.setSearchArgument(conf, made.get(), array)
+    return {key: conf.get(key) for key in ("orc.kryo.sarg", "orc.sarg.column.names")}
+
+
+def _create_filter(catalyst: Catalyst, type: Any, filters: Any) -> Any:
+    """``OrcFilters.createFilter``; since Spark 4.3 it has a third argument, which has a default."""
+    orc: Any = catalyst._jvm.org.apache.spark.sql.execution.datasources.orc
+    module = getattr(orc, "OrcFilters$")
+    methods = {m.getName(): m.getParameterCount() for m in getattr(module, "MODULE$").getClass().getMethods()}
+    if methods["createFilter"] == 2:
+        return orc.OrcFilters.createFilter(type, filters)
+    return orc.OrcFilters.createFilter(type, filters, catalyst.none)
+
+
+def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
+    """Whether the constants of a condition compare in orc-core as they do in Spark; a NULL among them is not pushed."""
+    stack = [condition]
+    while stack:
+        expression = stack.pop()
+        name = expression.nodeName()
+        if name == "Literal":
+            text = expression.toString()
+            if expression.value() is None or any(ord(c) >= _FIRST_UNORDERED for c in text):
+                return False
+        elif name == "InSet" and (
+            expression.hasNull() or any(ord(c) >= _FIRST_UNORDERED for c in expression.toString())
+        ):
+            return False
+        stack += list(Catalyst.items(expression.children()))
+    return True

@@ -1,0 +1,135 @@
+"""Sessions of acidsql's own beside the user's, with settings that are known.
+
+What acidsql generates must mean the same whatever the user's session is set to: ANSI mode, letter case, parsing of
+literals, the meaning of ``timestamp``, missing files … So its own plans are made in sessions of the same Spark in
+which all of Spark's SQL settings have their defaults, but for those that change only speed and the time zone: these
+follow the user's. A plan keeps what it was analysed with, and a scan the session that it was made in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from acidsql.catalyst.plans import Catalyst
+from acidsql.catalyst.zones import ExecutorZones
+
+ZONE = "spark.sql.session.timeZone"
+_SQL = "spark.sql."
+_FOLLOWED = (
+    ZONE,
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.maxPartitionNum",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.inMemoryColumnarStorage.",
+    "spark.sql.shuffle.partitions",
+    "spark.sql.sources.ignoreDataLocality",
+)
+"""Names of settings, or beginnings of names, that change how fast a plan runs, but not what it gives."""
+
+PINNED = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.legacy.charVarcharAsString": "false",
+    "spark.sql.maxConcurrentOutputFileWriters": "0",
+    "spark.sql.orc.enableVectorizedReader": "true",
+    "spark.sql.orc.filterPushdown": "true",
+    "spark.sql.orc.impl": "native",
+    "spark.sql.orc.mergeSchema": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.variable.substitute": "false",
+}
+"""What plans of ours count on, whatever a version of Spark or its environment takes for the default. The threshold
+keeps Spark from starting a job that looks at files which acidsql has just listed."""
+
+
+class InternalSessions:
+    """The user's session and those of acidsql's own.
+
+    Attributes:
+        user: Where the user's text is parsed and analysed, and where answers live.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.user = Catalyst(spark)
+        self._zones = ExecutorZones(spark)
+        self._own: dict[str | None, Catalyst] = {}
+        self._seen: dict[str | None, int] = {}
+
+    @property
+    def own(self) -> Catalyst:
+        """A session with known settings, in the user's time zone."""
+        return self._session(None)
+
+    @property
+    def file_zone(self) -> str | None:
+        """The zone in which files are read and written; None for that of the driver's JVM.
+
+        Raises:
+            UnsupportedError: When the executors have several.
+        """
+        return self._zones.zone
+
+    def in_zone(self, zone: str) -> Catalyst:
+        """A session with known settings, in a time zone."""
+        return self._session(zone)
+
+    def _session(self, zone: str | None) -> Catalyst:
+        known = self._own.get(zone)
+        if known is None:
+            session = self.user.spark.newSession()
+            _forget(session)
+            for name, value in PINNED.items():
+                session.conf.set(name, value)
+            known = self._own[zone] = Catalyst(session)
+        state = _state(self.user.spark)
+        if self._seen.get(zone) != state:
+            _follow(self.user.spark, known.spark, zone)
+            self._seen[zone] = state
+        return known
+
+
+def _state(spark: SparkSession) -> int:
+    """A number that changes with the session's settings."""
+    settings: Any = spark._jsparkSession.conf().getAll()
+    return int(settings.hashCode())
+
+
+def _is_followed(name: str) -> bool:
+    return not name.startswith("spark.") or name.startswith(_FOLLOWED) or name.startswith("spark.hadoop.")
+
+
+def _forget(session: SparkSession) -> None:
+    """Spark's defaults for whatever the application was started with."""
+    for name in _settings(session):
+        if name.startswith(_SQL) and session.conf.isModifiable(name):
+            session.conf.unset(name)
+
+
+def _follow(user: SparkSession, session: SparkSession, zone: str | None) -> None:
+    theirs = {name: value for name, value in _settings(user).items() if _is_followed(name)}
+    ours = {name: value for name, value in _settings(session).items() if _is_followed(name)}
+    for name in ours.keys() - theirs.keys():
+        if session.conf.isModifiable(name):
+            session.conf.unset(name)
+    for name, value in theirs.items():
+        if ours.get(name) != value:
+            session.conf.set(name, value)
+    wanted = zone or user.conf.get(ZONE) or "UTC"
+    if session.conf.get(ZONE) != wanted:
+        session.conf.set(ZONE, wanted)
+
+
+def _settings(spark: SparkSession) -> Mapping[str, str]:
+    return dict(spark.conf.getAll)

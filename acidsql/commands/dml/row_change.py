@@ -1,0 +1,177 @@
+"""What UPDATE and DELETE share: a table, an optional condition, and the identity of the rows that meet it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.catalyst import Expression, Plan
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.binding import Binding, read_locks
+from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.transaction.locking import change_locks
+from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.errors import AnalysisError
+from acidsql.metastore.model import LockComponent, Operation, Partition, Table
+from acidsql.plan.local import estimated_bytes
+from acidsql.plan.relation import Relation
+from acidsql.plan.scan import ROW_ID
+from acidsql.plan.snapshot import TableSnapshot
+from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
+from acidsql.plan.text import quote
+from acidsql.plan.write import Writer
+from acidsql.settings import DRIVER_WRITE_ROWS
+from acidsql.sql.statements import Delete, Update
+
+JOB_BYTES = 256 << 20
+"""A statement without WHERE over more than this goes straight to a Spark job."""
+
+
+@dataclass(frozen=True)
+class RowChangePlan:
+    """UPDATE or DELETE before it runs.
+
+    Attributes:
+        binding: The texts and the tables in them.
+        target: The table that is changed.
+        analysed: For each row that meets the condition its identity, its partition, and the values to store.
+        partitions: The partitions that the condition leaves; None for a table without partition keys.
+        locks: What the statement asks for.
+    """
+
+    binding: Binding
+    target: Relation
+    analysed: Plan
+    partitions: tuple[Partition, ...] | None
+    locks: tuple[LockComponent, ...]
+
+
+class RowChange(ABC):
+    """UPDATE or DELETE of one table."""
+
+    operation: Operation
+    directories: Sequence[str]
+    """The kinds of directories that it writes."""
+
+    def __init__(self, env: Environment, statement: Update | Delete, parameters: Mapping[str, Any]) -> None:
+        self.env = env
+        self.parameters = parameters
+        self.statement = statement
+        self.table: Table = env.changeable_table(statement.table)
+        self.alias = statement.alias.text if statement.alias else None
+
+    # --- what UPDATE and DELETE differ in ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def resolve(self) -> None:
+        """Resolve the columns that the statement names, once its table is known."""
+
+    @abstractmethod
+    def values(self, binding: Binding, target: Relation) -> list[Expression]:
+        """Expressions for the new values of all data columns; none for DELETE."""
+
+    @abstractmethod
+    def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> DataFrame:
+        """The rows of the analysed plan as :mod:`acidsql.plan.write` describes changes."""
+
+    # --- run ---------------------------------------------------------------------------------------------------------
+
+    def run(self) -> RowCounts:
+        """All phases from the resolved statement to the commit."""
+        return in_transaction(self.env, self._run)
+
+    def _run(self, txn: WriteTransaction) -> RowCounts:
+        plan = self.plan(StatementContext(self.env))
+        if plan.partitions == ():
+            return RowCounts()
+        txn.lock(plan.locks)
+        context = plan.binding.context
+        context.revalidate(txn.valid_txns)
+        now = plan.binding.remaining(plan.analysed, plan.target)
+        if now is not None and set(now) != set(plan.partitions or ()):
+            txn.start_over(f"The partitions of {self.table.full_name} have changed")
+        changes = self.changes(plan)
+        return RowCounts() if changes is None else self._write(txn, changes)
+
+    def plan(self, context: StatementContext) -> RowChangePlan:
+        """Resolve the statement in a context."""
+        self.table = self.env.changeable_table(self.statement.table)
+        self.resolve()
+        context.add(self.table)
+        statement = self.statement
+        binding = Binding(context, self.parameters, statement.span.text)
+        catalyst = binding.catalyst
+        target, rows = binding.target(self.table, self.alias)
+        if statement.where is not None:
+            rows = catalyst.filter(binding.expression(statement.where), rows)
+        values = self.values(binding, target)
+        columns = [catalyst.alias(v, f"__acid_v{binding.secret}_{i}") for i, v in enumerate(values)]
+        hidden = target.attributes()
+        kept = [hidden[name] for name in (ROW_ID, *target.columns.raw_key_names(len(self.table.partition_keys)))]
+        plan = binding.with_clause(statement.with_clause, catalyst.project([*columns, *kept], rows))
+        analysed = binding.analysed(binding.bound(plan, statement.span))
+        self._refuse_generator(analysed)
+        partitions = binding.remaining(analysed, target)
+        locks = [
+            *change_locks(self.env, self.table, self.operation, partitions),
+            *read_locks(binding.tables),
+        ]
+        return RowChangePlan(binding, target, analysed, partitions, tuple(locks))
+
+    def _refuse_generator(self, analysed: Plan) -> None:
+        """Each row gives one row.
+
+        Raises:
+            AnalysisError: When an expression of the statement gives several.
+        """
+        node = analysed
+        while not node.children().isEmpty():
+            if node.nodeName() == "Generate":
+                where = self.statement.span
+                problem = AnalysisError("Generators like explode() give several rows: a value of SET is one value")
+                raise with_location(where, problem)
+            node = node.children().head()
+
+    def changes(self, plan: RowChangePlan) -> DataFrame | None:
+        """The changes over the snapshot, in the session that writes files; None where the table has no rows at all."""
+        binding = plan.binding
+        seen = binding.read(plan.analysed, plan.target).snapshot
+        if all(part.state.is_empty for part in seen.partitions):
+            return None
+        own = self.env.sessions.own
+        rows = own.frame(binding.scanned(plan.analysed))
+        return self.env.writing.moved(self.stored(rows, binding, seen))
+
+    def identity(self, columns: Sequence[str]) -> list[str]:
+        """Expressions for who a row is and where it stands, over the last columns of the analysed plan."""
+        count = len(self.table.partition_keys)
+        row_id, *keys = columns[len(columns) - count - 1 :]
+        made = [f"{quote(row_id)}.{part} AS {part}" for part in IDENTITY]
+        return [*made, *(f"{quote(key)} AS k{i}" for i, key in enumerate(keys))]
+
+    def explain(self, context: StatementContext) -> list[Explained]:
+        """What :meth:`run` would do."""
+        plan = self.plan(context)
+        changes = None if plan.partitions == () else self.changes(plan)
+        reads = plan.binding.reads(plan.analysed) if plan.partitions != () else []
+        writes = [] if changes is None else self.directories
+        return [Explained(self.table, plan.locks, reads, changes, writes=writes)]
+
+    def _write(self, txn: WriteTransaction, changes: DataFrame) -> RowCounts:
+        env, table = self.env, self.table
+        target = Target(table, txn.allocate_write_id(table))
+        staging = txn.stage(table)
+        writer = Writer(changes.sparkSession, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+        small = None
+        if self.statement.where is None and estimated_bytes(changes) > JOB_BYTES:
+            small = False
+        change = Change.UPDATE if self.operation is Operation.UPDATE else Change.DELETE
+        written = writer.write(changes, change, small=small)
+        txn.publish(table, staging)
+        return written

@@ -1,0 +1,146 @@
+"""What one statement sees: names, partitions, write ids and files, all looked up inside its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from acidsql import fs
+from acidsql.commands.resolve.names import AcidTable, Resolved, SparkTable, View, resolve
+from acidsql.errors import InvalidValue, TransactionError
+from acidsql.metastore.model import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, Partition, Table
+from acidsql.plan.history import require_history
+from acidsql.plan.snapshot import Resolve, TableSnapshot, take_snapshot
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+if TYPE_CHECKING:
+    from acidsql.commands.environment import Environment
+
+_ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
+
+
+class StartOver(TransactionError):
+    """What a statement was planned upon has changed before it had its locks: it begins anew, in a new transaction."""
+
+
+def essence(table: Table) -> Table:
+    """What a statement's plan builds upon: Hive keeps statistics in a table's properties, and changes them often."""
+    parameters = {k: v for k, v in table.parameters.items() if k.lower() in _ESSENTIAL}
+    return replace(table, parameters=parameters, comment=None)
+
+
+class StatementContext:
+    """The names, partitions and files that one statement uses, each looked up once.
+
+    A reader's context has a snapshot from the beginning: its transaction was opened first. A writer's is made when its
+    transaction is open, so that the locks can be known; with the locks it looks everything up again
+    (:meth:`revalidate`), and only then takes its snapshot.
+
+    While the transaction is open nothing is removed that the snapshot needs.
+    """
+
+    def __init__(self, env: Environment, txns: ValidTxnList | None = None, *, resolve: Resolve = fs.resolve) -> None:
+        """``resolve`` finds the file system of a location; ``txns`` is the snapshot, where there is one already."""
+        self.env = env
+        self._resolve = resolve
+        self._txns = txns
+        self._names: dict[tuple[str | None, str | None, str], Resolved] = {}
+        self._partitions: dict[str, tuple[Partition, ...]] = {}
+        self._write_ids: dict[str, ValidWriteIdList] = {}
+        self._added: dict[str, Table] = {}
+
+    @property
+    def txns(self) -> ValidTxnList:
+        """The transactions that the statement sees."""
+        assert self._txns is not None, "the snapshot comes after the locks"
+        return self._txns
+
+    def resolve(self, table: str, database: str | None = None, catalog: str | None = None) -> Resolved:
+        """What a name means in this statement."""
+        key = (catalog, database, table)
+        if key not in self._names:
+            self._names[key] = resolve(self.env, table, database, catalog, ask_spark=False)
+        return self._names[key]
+
+    def is_ours(self, table: str, database: str | None = None, catalog: str | None = None) -> bool:
+        """Whether the metastore knows the name: as a table of any kind, or a view."""
+        found = self.resolve(table, database, catalog)
+        return isinstance(found, AcidTable | View | SparkTable)
+
+    def add(self, table: Table) -> None:
+        """Have a table, looked up before, looked up again with the others."""
+        self._added[table.full_name] = table
+
+    def partitions(self, table: Table) -> tuple[Partition, ...] | None:
+        """The partitions of a table; None for one without partition keys."""
+        if not table.partition_keys:
+            return None
+        if table.full_name not in self._partitions:
+            listed = self.env.metastore.list_partitions(table.database, table.name)
+            self._partitions[table.full_name] = tuple(listed)
+        return self._partitions[table.full_name]
+
+    def revalidate(self, txns: ValidTxnList) -> None:
+        """Look everything up again, now that the locks are held, and see it as these transactions do.
+
+        Partitions may have come or gone: who has chosen among them has to choose again.
+
+        Raises:
+            StartOver: When a name means something else than before, or a table was altered.
+        """
+        self._txns = txns
+        self._partitions.clear()
+        for (catalog, database, table), before in self._names.items():
+            if not _same(before, resolve(self.env, table, database, catalog, ask_spark=False)):
+                raise StartOver(f"{table} was changed while this statement waited for its locks", hint="Run it again.")
+        metastore = self.env.metastore
+        for known in self._added.values():
+            now = metastore.find_table(known.database, known.name)
+            if now is None or essence(now) != essence(known):
+                message = f"Table {known.full_name} was changed while this statement waited for its locks"
+                raise StartOver(message, hint="Run it again.")
+
+    def snapshot(
+        self, table: Table, partitions: Sequence[Partition] | None, version: int | None = None
+    ) -> TableSnapshot:
+        """A table with the given partitions (None for a table without partition keys), as of a write id where given.
+
+        Raises:
+            InvalidValue: When the table has no such write id.
+            SnapshotTooOld: When files that this needs are gone (Hive 10327).
+        """
+        valid = self.write_ids(table)
+        if version is None:
+            return take_snapshot(table, valid, self.txns, partitions, resolve=self._resolve, is_pinned=True)
+        if not 0 <= version <= valid.high_watermark:
+            raise InvalidValue(
+                f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"
+            )
+        seen = take_snapshot(table, valid.as_of(version), self.txns, partitions, resolve=self._resolve)
+        completed = partial(self.env.metastore.completed_writes, table.database, table.name)
+        require_history(seen, completed, resolve=self._resolve)
+        return seen
+
+    def write_ids(self, table: Table) -> ValidWriteIdList:
+        """The write ids of a table that this snapshot sees.
+
+        Raises:
+            TransactionError: When the table has another name or place since it was looked up: they are not its own.
+        """
+        if table.full_name not in self._write_ids:
+            metastore = self.env.metastore
+            [valid] = metastore.get_valid_write_ids([table.full_name], self.txns)
+            now = metastore.find_table(table.database, table.name)
+            if now is None or now.location != table.location:
+                message = f"Table {table.full_name} was renamed, moved or dropped while the statement began"
+                raise TransactionError(message, hint="Run the statement again.")
+            self._write_ids[table.full_name] = valid
+        return self._write_ids[table.full_name]
+
+
+def _same(before: Resolved, now: Resolved) -> bool:
+    if isinstance(before, AcidTable) and isinstance(now, AcidTable):
+        return essence(before.table) == essence(now.table)
+    return before == now

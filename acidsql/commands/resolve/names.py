@@ -1,0 +1,89 @@
+"""What a table's name means: the one place that decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from acidsql.commands.ddl.rename_journal import finish_moves
+from acidsql.metastore.model import Table
+from acidsql.plan.text import quote
+
+if TYPE_CHECKING:
+    from acidsql.commands.environment import Environment
+
+SPARK_CATALOG = "spark_catalog"
+
+
+@dataclass(frozen=True)
+class AcidTable:
+    """A transactional table of the metastore."""
+
+    table: Table
+
+
+@dataclass(frozen=True)
+class View:
+    """A view of the metastore; Spark may know it too."""
+
+    table: Table
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A table or view that Spark reads by itself; ``registered`` where our metastore lists it as well."""
+
+    registered: Table | None
+
+
+@dataclass(frozen=True)
+class TemporaryView:
+    """A temporary view of Spark's session."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Neither the metastore nor Spark knows it."""
+
+
+Resolved: TypeAlias = "AcidTable | View | SparkTable | TemporaryView | Missing"
+
+
+def resolve(
+    env: Environment,
+    table: str,
+    database: str | None = None,
+    catalog: str | None = None,
+    *,
+    ask_spark: bool = True,
+) -> Resolved:
+    """What ``[[catalog.]database.]table`` means now; a temporary view goes before a table of its name, as in Spark.
+
+    Args:
+        env: The session.
+        table, database, catalog: The parts of the name.
+        ask_spark: Whether a name that the metastore does not have is looked for in Spark's catalog; else it is missing.
+    """
+    if database is None and is_temporary_view(env, table):
+        return TemporaryView()
+    if catalog is None or catalog.lower() == SPARK_CATALOG:
+        found = env.metastore.find_table((database or env.database).lower(), table.lower())
+        if found is not None:
+            known = finish_moves(env.metastore, found)
+            if known is not None and known.is_transactional:
+                return AcidTable(known)
+            if known is not None:
+                return View(known) if known.is_view else SparkTable(known)
+    known_to_spark = ask_spark and is_known_to_spark(env, table, database, catalog)
+    return SparkTable(None) if known_to_spark else Missing()
+
+
+def is_temporary_view(env: Environment, name: str) -> bool:
+    """Whether Spark's session has a temporary view of that name."""
+    return bool(env.spark._jsparkSession.sessionState().catalog().getTempView(name).isDefined())
+
+
+def is_known_to_spark(env: Environment, table: str, database: str | None = None, catalog: str | None = None) -> bool:
+    """Whether Spark itself has a table or view of that name."""
+    parts = [p for p in (catalog, database, table) if p]
+    return bool(env.spark.catalog.tableExists(".".join(quote(p) for p in parts)))

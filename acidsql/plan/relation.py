@@ -1,0 +1,210 @@
+"""A table at one place of a statement: a leaf while names are resolved, then the scan of a snapshot.
+
+A statement is analysed and optimised over leaves that have a table's columns and no rows. What Spark's own optimiser
+pushes down to a leaf, from whatever clause, is what may prune the table's partitions and files there; nothing of it is
+read from the user's text. Then the leaves of the *analysed* plan, not of the optimised one, are replaced by scans that
+have the same columns, so that each expression is analysed once, and times are the same in both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from acidsql.catalyst import Catalyst, Expression, Plan, conjuncts_of
+from acidsql.metastore.model import Column, Table
+from acidsql.plan.scan import FILE_VALUE, RAW_KEY, ROW_ID, ROW_IS_DELETED, ScanColumns
+from acidsql.plan.text import quote
+from acidsql.plan.values import CHAR_TYPE, Zones, has_wall_clock
+from acidsql.types import contains, parse_type, to_hive, to_spark
+
+_ROW_ID_TYPE = "struct<writeId: bigint, bucketId: int, rowId: bigint>"
+
+
+@dataclass
+class Relation:
+    """A table at one place.
+
+    Attributes:
+        table: The table.
+        version: The write id of VERSION AS OF.
+        columns: Which columns the scan is to have.
+        leaf: The plan that stands for it until there is a snapshot.
+        number: By which copies of the leaf are known.
+        visible: How many of the leaf's columns a star stands for; the others come behind them.
+        is_target: Whether it is the table that the statement changes.
+        conditions: What each copy of the leaf in the optimised plan is filtered by, with that copy; None for one that
+            is read whole. Not known before :func:`find_conditions`.
+    """
+
+    table: Table
+    version: int | None
+    columns: ScanColumns
+    leaf: Plan
+    number: int
+    visible: int
+    is_target: bool = False
+    conditions: list[Occurrence] | None = None
+
+    def attributes(self) -> dict[str, Expression]:
+        """The leaf's columns by name."""
+        return {a.name(): a for a in Catalyst.output(self.leaf)}
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A copy of a leaf in the optimised plan: the conditions that its rows meet, and its columns."""
+
+    conditions: tuple[Expression, ...]
+    output: tuple[Expression, ...]
+
+    def over(self, names: Iterable[str]) -> list[Expression]:
+        """The conditions over some of its columns alone, which give the same answer whenever they are asked."""
+        wanted = set(names)
+        allowed = {a.exprId().id() for a in self.output if a.name() in wanted}
+        return [c for c in self.conditions if _is_plain(c) and _references(c) <= allowed]
+
+
+def _references(condition: Expression) -> set[int]:
+    return {a.exprId().id() for a in Catalyst.items(condition.references().toSeq())}
+
+
+def _is_plain(condition: Expression) -> bool:
+    """Whether a condition is a function of the row alone: no subquery, nothing random, no code of the user's."""
+    if not condition.deterministic():
+        return False
+    stack = [condition]
+    while stack:
+        expression = stack.pop()
+        name = expression.nodeName()
+        if name.endswith(("Subquery", "SubqueryExpression", "UDF")) or name in (
+            "Exists",
+            "ListQuery",
+            "InSubqueryExec",
+        ):
+            return False
+        if name in ("ScalaUDAF", "PythonUDF", "UserDefinedPythonFunction", "DynamicPruningSubquery"):
+            return False
+        stack += list(Catalyst.items(expression.children()))
+    return True
+
+
+def relation(
+    catalyst: Catalyst,
+    table: Table,
+    zones: Zones,
+    *,
+    version: int | None = None,
+    row_id: bool = False,
+    is_deleted: bool = False,
+    is_target: bool = False,
+    secret: str = "",
+) -> Relation:
+    """A leaf for a table.
+
+    Args:
+        catalyst: The session that the statement is analysed in.
+        table: The table.
+        zones: The zones that timestamps pass.
+        version: The write id of VERSION AS OF.
+        row_id: Whether the text may name ROW__ID.
+        is_deleted: Whether it may name ROW__IS__DELETED.
+        is_target: Whether rows of it are going to be changed: then it has their identity, their partition as path text,
+            and the wall clocks of timestamps as files hold them, under names that no text can know.
+        secret: Makes those names.
+    """
+    with_id = (row_id or is_target) and not table.is_insert_only
+    files = [i for i, c in enumerate(table.columns) if has_wall_clock(parse_type(c.type))]
+    columns = ScanColumns(
+        row_id=with_id,
+        is_deleted=is_deleted,
+        raw_keys=f"{RAW_KEY}{secret}_" if is_target else None,
+        file_values=tuple(files) if is_target and not zones.same else (),
+        file_value_prefix=f"{FILE_VALUE}{secret}_",
+    )
+    leaf, number = catalyst.leaf(_schema(catalyst.spark, table, columns))
+    return Relation(table, version, columns, leaf, number, len(table.all_columns), is_target)
+
+
+def _schema(spark: SparkSession, table: Table, columns: ScanColumns) -> str:
+    """The columns of a scan as the JSON of a ``StructType``: the table's own first, then the hidden ones."""
+    types = [(c.name, parse_type(c.type)) for c in table.all_columns]
+    ddl = [(name, to_spark(type, plain_strings=True)) for name, type in types]
+    marks = {i: to_hive(t) for i, (_, t) in enumerate(types) if contains(t, "char") or contains(t, "varchar")}
+    if columns.row_id:
+        ddl.append((ROW_ID, _ROW_ID_TYPE))
+    if columns.is_deleted:
+        ddl.append((ROW_IS_DELETED, "boolean"))
+    ddl += [(name, "string") for name in columns.raw_key_names(len(table.partition_keys))]
+    ddl += [(columns.file_value_prefix + str(i), ddl[i][1]) for i in columns.file_values]
+    text = ", ".join(f"{quote(name)} {type}" for name, type in ddl)
+    return _json(spark, text, tuple(marks.items()))
+
+
+def column_schema(spark: SparkSession, columns: Sequence[Column]) -> str:
+    """Columns as the JSON of a ``StructType``."""
+    types = [(c.name, to_spark(parse_type(c.type), plain_strings=True)) for c in columns]
+    return _parsed(spark, ", ".join(f"{quote(name)} {type}" for name, type in types))
+
+
+@lru_cache(maxsize=512)
+def _parsed(spark: SparkSession, ddl: str) -> str:
+    jvm: Any = spark._jvm
+    return str(jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl).json())
+
+
+def _json(spark: SparkSession, ddl: str, marks: Sequence[tuple[int, str]]) -> str:
+    text = _parsed(spark, ddl)
+    if not marks:
+        return text
+    schema = json.loads(text)
+    for position, type in marks:
+        schema["fields"][position]["metadata"] = {CHAR_TYPE: type}
+    return json.dumps(schema)
+
+
+def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Relation]) -> None:
+    """Find out what Spark's optimiser filters each relation by, wherever the condition stands in the text."""
+    by_number = {r.number: r for r in relations}
+    filtered: dict[int, list[Occurrence]] = {number: [] for number in by_number}
+    seen = dict.fromkeys(by_number, 0)
+    for node in catalyst.nodes(catalyst.optimized(catalyst.frame(analysed))):
+        name = node.nodeName()
+        if name == "LogicalRDD":
+            number = Catalyst.leaf_number(node)
+            if number in seen:
+                seen[number] += 1
+        elif name == "Filter" and node.child().nodeName() == "LogicalRDD":
+            number = Catalyst.leaf_number(node.child())
+            if number in filtered:
+                output = tuple(Catalyst.output(node.child()))
+                filtered[number].append(Occurrence(tuple(conjuncts_of(node.condition())), output))
+    for number, known in by_number.items():
+        whole = [Occurrence((), ())] * (seen[number] - len(filtered[number]))
+        known.conditions = [*filtered[number], *whole]
+
+
+def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:
+    """The plan with scans in the places of leaves; a scan's columns become the leaf's, by position.
+
+    Args:
+        catalyst: The session that the plan was analysed in.
+        plan: The plan.
+        scan: The scan for a leaf's number; None for a leaf that is none of ours.
+    """
+
+    def replaced(node: Plan) -> Plan:
+        number = Catalyst.leaf_number(node)
+        made = None if number is None else scan(number)
+        if made is None:
+            return node
+        wanted, given = Catalyst.output(node), Catalyst.output(made)
+        columns = [catalyst.alias(g, w.name(), like=w) for w, g in zip(wanted, given, strict=True)]
+        return catalyst.project(columns, made)
+
+    return catalyst.transform(plan, replaced)
