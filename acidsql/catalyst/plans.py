@@ -194,6 +194,11 @@ class Catalyst:
             made.setTagValue(self._logical.Project.hiddenOutputTag(), self.seq(hidden))
         return made
 
+    def hides_columns(self, plan: Plan) -> bool:
+        """Whether a plan is one of :meth:`project` with hidden columns."""
+        tag = self._logical.Project.hiddenOutputTag()
+        return plan.nodeName() == "Project" and bool(plan.getTagValue(tag).isDefined())
+
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._logical.Filter(condition, plan)
 

@@ -8,6 +8,7 @@ follow the user's. A plan keeps what it was analysed with, and a scan the sessio
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,6 +65,7 @@ class InternalSessions:
     def __init__(self, spark: SparkSession) -> None:
         self.user = Catalyst(spark)
         self._zones = ExecutorZones(spark)
+        self._lock = threading.Lock()
         self._own: dict[str | None, Catalyst] = {}
         self._seen: dict[str | None, int] = {}
 
@@ -86,6 +88,10 @@ class InternalSessions:
         return self._session(zone)
 
     def _session(self, zone: str | None) -> Catalyst:
+        with self._lock:
+            return self._known(zone)
+
+    def _known(self, zone: str | None) -> Catalyst:
         known = self._own.get(zone)
         if known is None:
             session = self.user.spark.newSession()

@@ -34,13 +34,11 @@ class Pin:
         [self.id] = env.metastore.open_txns(user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent)
         self.context = StatementContext(env, env.metastore.get_valid_txns(self.id))
 
-    def hold(self, frame: DataFrame) -> DataFrame:
+    def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
         """Keep the snapshot as long as Spark has a plan over its files, for ``acidsql.read.lease`` at most.
 
         Frames that are derived from this one, views over it and its cache are such plans.
         """
-        held = HeldFiles(self._env.catalyst)
-        held.add(self._env.catalyst.analyzed(frame))
         self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE), held.are_read)
         weakref.finalize(frame, self._env.heartbeats.release, self.id)
         return frame
@@ -87,7 +85,7 @@ def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> Dat
         return env.sql(span.text, parameters)
     with pinned(env) as pin:
         binding = Binding(pin.context, parameters, span.text)
-        return pin.hold(binding.answer(binding.query(span)))
+        return pin.hold(binding.answer(binding.query(span)), binding.held)
 
 
 def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[str, Any]) -> DataFrame:
@@ -104,8 +102,7 @@ def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[s
     with pinned(env) as pin:
         binding = Binding(pin.context, parameters, whole.text)
         command = binding.command(whole)
-        answer = env.catalyst.frame(command)
-        return pin.hold(answer)
+        return pin.hold(env.catalyst.frame(command), binding.held)
 
 
 def query(env: Environment, statement: Query, parameters: Mapping[str, Any]) -> DataFrame:
@@ -158,7 +155,7 @@ def table_frame(env: Environment, name: TableName, version: int | None = None) -
         if not isinstance(found, AcidTable | View):
             pin.end()
             return env.spark.table(name.span.text)
-        return pin.hold(binding.answer(binding.whole(found, name, version)))
+        return pin.hold(binding.answer(binding.whole(found, name, version)), binding.held)
 
 
 def _without_versions(name: TableName) -> UnsupportedError:

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Catalyst, Expression, Plan
+from acidsql.catalyst import Catalyst, Expression, HeldFiles, Plan
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.resolve.names import SPARK_CATALOG, AcidTable, SparkTable, View
@@ -53,6 +53,7 @@ class Binding:
         self.relations: list[Relation] = []
         self.view_paths: list[tuple[str, ...]] = []
         self._places: dict[int, Span] = {}
+        self.held = HeldFiles(self.env.catalyst)
         self.secret = uuid.uuid4().hex[:12]
         upper = text.upper()
         self._looked_into: Plan = None
@@ -187,12 +188,11 @@ class Binding:
     def _aliased(self, node: Plan) -> Plan:
         """``t AS x`` of a table with hidden columns: they go with the alias."""
         project = node.child()
-        inner = project.child()
-        if inner.nodeName() != "SubqueryAlias" or Catalyst.leaf_number(inner.child()) is None:
+        if not self.catalyst.hides_columns(project):  # a query of the user's
             return node
-        number = Catalyst.leaf_number(inner.child())
-        made = next((r for r in self.relations if r.number == number), None)
-        return node if made is None else self._named(made, node.alias(), [])
+        number = Catalyst.leaf_number(project.child().child())
+        [made] = [r for r in self.relations if r.number == number]
+        return self._named(made, node.alias(), [])
 
     def _version(self, travel: Plan | None, table: Table, place: Span) -> int | None:
         """The write id of VERSION AS OF, None where the table is read as of now."""
@@ -384,7 +384,9 @@ class Binding:
             options=options,
             deleted=made.columns.is_deleted and self._fetches_deleted(made.table),
         )
-        return own.analyzed(frame)
+        plan = own.analyzed(frame)
+        self.held.add(plan)
+        return plan
 
     def _fetches_deleted(self, table: Table) -> bool:
         """Whether ROW__IS__DELETED shows deleted rows: as the table's property says, or the session."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acidsql.errors import AcidError
 from acidsql.sql.parser import parse_statement, split_script
-from acidsql.sql.references import References, TableReference, analyse_query
+from acidsql.sql.placed import padded, with_versions
 from acidsql.sql.statements import Set, Span
 from acidsql.sql.tokens import Kind, skip_gap, tokenize
 from tests.unit.sql.corpus import accepted
@@ -57,7 +57,9 @@ def test_tokens_and_the_gaps_between_them_rebuild_the_source(source: str) -> Non
 def test_no_text_makes_the_parser_crash(source: str) -> None:
     statement = answer_or_place(lambda: parse_statement(source))
     if statement is not None:
-        assert analyse_query(statement.span).splice({}) == statement.span.text
+        span = statement.span
+        assert padded(span).lstrip() == span.text.lstrip()
+        assert with_versions(span, {}) == span
 
 
 WORDS = [
@@ -73,11 +75,7 @@ WORDS = [
 @settings(max_examples=600, deadline=None)
 def test_no_order_of_words_makes_the_reader_crash(text: str) -> None:
     answer_or_place(lambda: parse_statement(text))
-    references = analyse_query(Span(text, 0, len(text)))
-    assert references.splice({}) == text
-    for table in references.tables:
-        references.conjuncts(table, frozenset("ab"))
-    answer_or_place(lambda: references.splice(dict.fromkeys(references.tables, "v")))
+    answer_or_place(lambda: with_versions(Span(text, 0, len(text)), {"a": 1}))
 
 
 MERGE_WORDS = [
@@ -165,84 +163,3 @@ def test_the_value_of_set_is_kept_with_its_space() -> None:
 
 
 # --- queries made up so that their tables are known ------------------------------------------------------------------
-
-NAMES = st.sampled_from(["emp", "dept", "hr.emp", "`my t`", "spark_catalog.hr.dept", "date", "values"])
-ALIASES = st.sampled_from(["", " e", " AS d", " `x y`"])
-CONDITIONS = st.sampled_from(
-    ["a = 1", "b IS DISTINCT FROM c", "a BETWEEN 1 AND 2", "f(x -> x) > 'FROM emp'", "NOT (a OR b)"]
-)
-Made = tuple[str, list[str]]
-"""A text, and the tables that it names, each ``name alias`` in the order of the text."""
-
-
-@st.composite
-def relations(draw: st.DrawFn, depth: int) -> Made:
-    kind = draw(st.sampled_from(["table"] * 4 + ["values", "function", *(["query", "join", "group"] if depth else [])]))
-    if kind == "table":
-        name, alias = draw(NAMES), draw(ALIASES)
-        return name + alias, [(name + alias).replace(" AS", "")]
-    if kind == "values":
-        return "VALUES (1, 2), (3, 4) AS v (a, b)", []
-    if kind == "function":
-        return "range(1, 10) r", []
-    if kind == "query":
-        text, tables = draw(queries(depth - 1))
-        return f"({text}) q", tables
-    left, right = draw(relations(depth - 1)), draw(relations(depth - 1))
-    join = draw(st.sampled_from(["JOIN", "LEFT JOIN", "FULL OUTER JOIN", "CROSS JOIN", "LEFT ANTI JOIN"]))
-    text = f"{left[0]} {join} {right[0]}" + ("" if join == "CROSS JOIN" else f" ON {draw(CONDITIONS)}")
-    return (f"({text})" if kind == "group" else text), left[1] + right[1]
-
-
-@st.composite
-def queries(draw: st.DrawFn, depth: int = 3) -> Made:
-    if depth and draw(st.integers(0, 4)) == 0:
-        (left, one), (right, two) = draw(queries(depth - 1)), draw(queries(depth - 1))
-        return f"({left}) {draw(st.sampled_from(['UNION', 'EXCEPT ALL', 'INTERSECT']))} ({right})", one + two
-    items, tables = ["a", "count(*)"], []
-    if depth and draw(st.booleans()):
-        text, inner = draw(queries(depth - 1))
-        items.append(f"(({text}) + 1) AS x")
-        tables += inner
-    sources = draw(st.lists(relations(depth), min_size=1, max_size=3))
-    text = f"SELECT {', '.join(items)} FROM {', '.join(t for t, _ in sources)}"
-    tables += [name for _, names in sources for name in names]
-    has_where = draw(st.booleans())
-    if has_where:
-        text += f" WHERE {draw(CONDITIONS)}"
-    if depth and draw(st.booleans()):
-        inner_text, inner = draw(queries(depth - 1))
-        text += f"{' AND' if has_where else ' HAVING'} a IN ({inner_text})"
-        tables += inner
-    return text, tables
-
-
-def _shown(table: TableReference) -> str:
-    if table.alias is None:
-        return table.name.span.text
-    return f"{table.name.span.text} " + (f"`{table.alias}`" if " " in table.alias else table.alias)
-
-
-def _analysed(text: str) -> References:
-    source = f"é😀 {text}"
-    return analyse_query(Span(source, 3, len(source)))
-
-
-@given(queries())
-@settings(max_examples=150, deadline=None)
-def test_the_tables_of_a_made_up_query_are_found_where_they_stand(made: Made) -> None:
-    text, tables = made
-    references = _analysed(text)
-    found = [_shown(t) for t in references.tables]
-    assert found == tables
-    assert references.splice({}) == text
-
-
-@given(queries())
-@settings(max_examples=100, deadline=None)
-def test_a_spliced_query_names_the_views_under_the_names_of_the_tables(made: Made) -> None:
-    references = _analysed(made[0])
-    views = {t: f"view{i}" for i, t in enumerate(references.tables)}
-    again = _analysed(references.splice(views))
-    assert [t.name.table for t in again.tables] == list(views.values())
-    assert [t.alias for t in again.tables] == [t.alias or t.name.table for t in references.tables]
