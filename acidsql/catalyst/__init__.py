@@ -9,9 +9,10 @@ from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of
 from acidsql.catalyst.push_down import reader_options
-from acidsql.catalyst.sessions import InternalSessions
+from acidsql.catalyst.sessions import ZONE, InternalSessions
 
 __all__ = [
+    "ZONE",
     "Catalyst",
     "Expression",
     "HeldFiles",

@@ -39,6 +39,9 @@ _NEEDED = {
 }
 """Classes and methods that this room calls."""
 
+_checked: set[str] = set()
+"""The Spark applications that have been looked into."""
+
 
 def check(spark: SparkSession) -> None:
     """Make sure that this Spark has what is needed of it.
@@ -49,15 +52,18 @@ def check(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     if jvm is None:
         raise UnsupportedError("A Spark session with a JVM of its own is needed, not one of Spark Connect")
+    if spark.sparkContext.applicationId in _checked:
+        return
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     for name, methods in _NEEDED.items():
         try:
-            found = {m.getName() for m in loader.loadClass(name).getMethods()} if methods else loader.loadClass(name)
+            found = str(jvm.scala.runtime.ScalaRunTime.stringOf(loader.loadClass(name).getMethods()))
         except Exception as e:  # whatever a class loader throws
             raise _missing(spark, name) from e
         for method in methods:
-            if method not in found:
+            if f".{method}(" not in found:
                 raise _missing(spark, f"{name}.{method}")
+    _checked.add(spark.sparkContext.applicationId)
 
 
 def _missing(spark: SparkSession, name: str) -> UnsupportedError:

@@ -59,11 +59,33 @@ class Catalyst:
         self.spark = spark
         self._jvm: Any = jvm
         self._session: Any = spark._jsparkSession
-        catalyst = jvm.org.apache.spark.sql.catalyst
-        self._logical: Any = catalyst.plans.logical
-        self._analysis: Any = catalyst.analysis
-        self._expressions: Any = catalyst.expressions
-        self._utils: Any = jvm.org.apache.spark.sql.classic.ExpressionUtils
+        self._classes: dict[str, Any] = {}
+        self._parser: Any = None
+
+    def _class(self, name: str) -> Any:
+        """A class below ``org.apache.spark``; each look-up takes several calls to the JVM, so it is kept."""
+        found = self._classes.get(name)
+        if found is None:
+            found = self._jvm.org.apache.spark
+            for part in name.split("."):
+                found = getattr(found, part)
+            self._classes[name] = found
+        return found
+
+    def _logical(self, name: str) -> Any:
+        return self._class(f"sql.catalyst.plans.logical.{name}")
+
+    def _analysis(self, name: str) -> Any:
+        return self._class(f"sql.catalyst.analysis.{name}")
+
+    def _expression(self, name: str) -> Any:
+        return self._class(f"sql.catalyst.expressions.{name}")
+
+    @property
+    def _sql_parser(self) -> Any:
+        if self._parser is None:
+            self._parser = self._session.sessionState().sqlParser()
+        return self._parser
 
     # --- text to plans -----------------------------------------------------------------------------------------------
 
@@ -73,11 +95,11 @@ class Catalyst:
         Raises:
             pyspark.errors.ParseException: As Spark.
         """
-        return self.substitute_with(self._session.sessionState().sqlParser().parsePlan(text))
+        return self.substitute_with(self._sql_parser.parsePlan(text))
 
     def parse_with(self, text: str) -> Plan:
         """A text that is a WITH clause and any query; the clause is kept: see :meth:`under`."""
-        return self._session.sessionState().sqlParser().parsePlan(text)
+        return self._sql_parser.parsePlan(text)
 
     def under(self, with_clause: Plan, plan: Plan) -> Plan:
         """A plan that sees the names of a WITH clause, which are put into their places."""
@@ -85,7 +107,7 @@ class Catalyst:
 
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the queries of its WITH clauses in the places of their names, by Spark's own rule."""
-        return self._analysis.CTESubstitution.apply(plan)
+        return self._analysis("CTESubstitution").apply(plan)
 
     def parse_expression(self, text: str) -> Expression:
         """One expression; whatever follows it is an error.
@@ -93,19 +115,19 @@ class Catalyst:
         Raises:
             pyspark.errors.ParseException: As Spark.
         """
-        return self._session.sessionState().sqlParser().parseExpression(text)
+        return self._sql_parser.parseExpression(text)
 
     def parse_name(self, text: str) -> list[str]:
         """The parts of a name."""
-        return list(self.items(self._session.sessionState().sqlParser().parseMultipartIdentifier(text)))
+        return list(self.items(self._sql_parser.parseMultipartIdentifier(text)))
 
     def with_parameters(self, plan: Plan, values: Mapping[str, Any]) -> Plan:
         """The plan with values in the places of its named parameters: as typed literals, never as text."""
         if not values:
             return plan
         literals = [self.expression(value if isinstance(value, Column) else F.lit(value)) for value in values.values()]
-        query = self._analysis.NameParameterizedQuery(plan, self.seq(list(values)), self.seq(literals))
-        return self._analysis.BindParameters.apply(query)
+        query = self._analysis("NameParameterizedQuery")(plan, self.seq(list(values)), self.seq(literals))
+        return self._analysis("BindParameters").apply(query)
 
     # --- plans to frames ---------------------------------------------------------------------------------------------
 
@@ -115,7 +137,7 @@ class Catalyst:
         Raises:
             pyspark.errors.AnalysisException: As Spark.
         """
-        return DataFrame(self._jvm.org.apache.spark.sql.classic.Dataset.ofRows(self._session, plan), self.spark)
+        return DataFrame(self._class("sql.classic.Dataset").ofRows(self._session, plan), self.spark)
 
     def moved(self, frame: DataFrame) -> DataFrame:
         """A frame of another session of the same Spark as one of this session."""
@@ -123,8 +145,8 @@ class Catalyst:
 
     def explained(self, plan: Plan, mode: str) -> str:
         """EXPLAIN of a plan, also of a command, which is not run; ``mode`` as Spark's ``ExplainMode`` is called."""
-        modes = self._jvm.org.apache.spark.sql.execution.ExplainMode
-        command = self._jvm.org.apache.spark.sql.execution.command.ExplainCommand(plan, modes.fromString(mode))
+        modes = self._class("sql.execution.ExplainMode")
+        command = self._class("sql.execution.command.ExplainCommand")(plan, modes.fromString(mode))
         return str(self.frame(command).collect()[0][0])
 
     @staticmethod
@@ -137,7 +159,7 @@ class Catalyst:
 
     def with_time_fixed(self, plan: Plan) -> Plan:
         """An analysed plan with today's date and the current time as literals: each is asked for once a statement."""
-        return self._jvm.org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime.apply(plan)
+        return self._class("sql.catalyst.optimizer.ComputeCurrentTime").apply(plan)
 
     # --- looking into plans ------------------------------------------------------------------------------------------
 
@@ -167,7 +189,7 @@ class Catalyst:
         made = self._jvm.java.util.ArrayList()
         for item in items:
             made.add(item)
-        return self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(made)
+        return self._class("api.python.PythonUtils").toSeq(made)
 
     @staticmethod
     def items(sequence: Any) -> Iterator[Any]:
@@ -184,42 +206,42 @@ class Catalyst:
 
     def named(self, name: str, qualifier: Sequence[str], plan: Plan) -> Plan:
         """``plan AS qualifier.name``."""
-        identifier = self._jvm.org.apache.spark.sql.catalyst.AliasIdentifier(name, self.seq(qualifier))
-        return self._logical.SubqueryAlias(identifier, plan)
+        identifier = self._class("sql.catalyst.AliasIdentifier")(name, self.seq(qualifier))
+        return self._logical("SubqueryAlias")(identifier, plan)
 
     def project(self, columns: Iterable[Expression], plan: Plan, *, hidden: Sequence[Expression] = ()) -> Plan:
         """SELECT; ``hidden`` columns of ``plan`` are there for whoever names them, but no star stands for them."""
-        made = self._logical.Project(self.seq(columns), plan)
+        made = self._logical("Project")(self.seq(columns), plan)
         if hidden:
-            made.setTagValue(self._logical.Project.hiddenOutputTag(), self.seq(hidden))
+            made.setTagValue(self._logical("Project").hiddenOutputTag(), self.seq(hidden))
         return made
 
     def hides_columns(self, plan: Plan) -> bool:
         """Whether a plan is one of :meth:`project` with hidden columns."""
-        tag = self._logical.Project.hiddenOutputTag()
+        tag = self._logical("Project").hiddenOutputTag()
         return plan.nodeName() == "Project" and bool(plan.getTagValue(tag).isDefined())
 
     def filter(self, condition: Expression, plan: Plan) -> Plan:
-        return self._logical.Filter(condition, plan)
+        return self._logical("Filter")(condition, plan)
 
     def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
         """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""
-        types = self._jvm.org.apache.spark.sql.catalyst.plans.JoinType
-        hint = self._logical.JoinHint.NONE()
-        return self._logical.Join(left, right, types.apply(kind), self.some(condition), hint)
+        types = self._class("sql.catalyst.plans.JoinType")
+        hint = self._logical("JoinHint").NONE()
+        return self._logical("Join")(left, right, types.apply(kind), self.some(condition), hint)
 
     def alias(self, expression: Expression, name: str, like: Expression | None = None) -> Expression:
         """``expression AS name``; with the identity of the attribute ``like`` where one is given."""
-        identity = like.exprId() if like is not None else self._expressions.NamedExpression.newExprId()
+        identity = like.exprId() if like is not None else self._expression("NamedExpression").newExprId()
         metadata = self.some(like.metadata()) if like is not None else self.none
-        return self._expressions.Alias(expression, name, identity, self.seq([]), metadata, self.seq([]))
+        return self._expression("Alias")(expression, name, identity, self.seq([]), metadata, self.seq([]))
 
     def one_row(self) -> Plan:
         """A relation of one row, of which no text can use anything; no job runs for it."""
         return self.parse("SELECT * FROM VALUES (1) AS __acid_one(__acid_only_this_row)").child()
 
     def distinct(self, plan: Plan) -> Plan:
-        return self._logical.Distinct(plan)
+        return self._logical("Distinct")(plan)
 
     def attribute(self, alias: Expression, type: str) -> Expression:
         """The column that ``expression AS name`` makes, before the expression is resolved.
@@ -228,9 +250,9 @@ class Catalyst:
             alias: What :meth:`alias` made.
             type: The type that it is going to have, as Spark names it.
         """
-        spark_type = self._jvm.org.apache.spark.sql.types.DataType.fromDDL(type)
-        nothing = self._jvm.org.apache.spark.sql.types.Metadata.empty()
-        reference = self._expressions.AttributeReference
+        spark_type = self._class("sql.types.DataType").fromDDL(type)
+        nothing = self._class("sql.types.Metadata").empty()
+        reference = self._expression("AttributeReference")
         return reference(alias.name(), spark_type, True, nothing, alias.exprId(), self.seq([]))
 
     def literal(self, value: bool | int) -> Expression:
@@ -239,33 +261,33 @@ class Catalyst:
     def case(self, cases: Sequence[tuple[Expression, Expression]], otherwise: Expression | None) -> Expression:
         """CASE WHEN … THEN … ELSE otherwise END."""
         pairs = [self._jvm.scala.Tuple2(condition, value) for condition, value in cases]
-        return self._expressions.CaseWhen(self.seq(pairs), self.some(otherwise))
+        return self._expression("CaseWhen")(self.seq(pairs), self.some(otherwise))
 
     def is_null(self, value: Expression) -> Expression:
-        return self._expressions.IsNull(value)
+        return self._expression("IsNull")(value)
 
     def equal(self, one: Expression, other: Expression, *, null_safe: bool = False) -> Expression:
-        return (self._expressions.EqualNullSafe if null_safe else self._expressions.EqualTo)(one, other)
+        return self._expression("EqualNullSafe" if null_safe else "EqualTo")(one, other)
 
     def unequal(self, one: Expression, other: Expression) -> Expression:
-        return self._expressions.Not(self.equal(one, other))
+        return self._expression("Not")(self.equal(one, other))
 
     def both(self, conditions: Sequence[Expression]) -> Expression:
         """All conditions, put together with AND; at least one."""
         made = conditions[0]
         for condition in conditions[1:]:
-            made = self._expressions.And(made, condition)
+            made = self._expression("And")(made, condition)
         return made
 
     def star(self) -> Expression:
         """All visible columns."""
-        return self._analysis.UnresolvedStar(self.none)
+        return self._analysis("UnresolvedStar")(self.none)
 
     def expression(self, column: Column) -> Expression:
         return self._session.expression(column._jc)
 
     def column(self, expression: Expression) -> Column:
-        return Column(self._utils.column(expression))
+        return Column(self._class("sql.classic.ExpressionUtils").column(expression))
 
     def leaf(self, schema: str) -> tuple[Plan, int]:
         """A relation that stands for another: its columns, no rows, and the number by which its copies are known.
@@ -274,7 +296,7 @@ class Catalyst:
             schema: The columns, as the JSON of Spark's ``StructType``.
         """
         rdd = self.spark.sparkContext._jsc.emptyRDD().rdd()
-        type = self._jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
+        type = self._class("sql.types.DataType").fromJson(schema)
         plan = self._session.internalCreateDataFrame(rdd, type, False).queryExecution().analyzed()
         return plan, rdd.id()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +19,7 @@ from acidsql.catalyst.zones import ExecutorZones
 
 ZONE = "spark.sql.session.timeZone"
 _SQL = "spark.sql."
+_BETWEEN = "\x02\x03"
 _FOLLOWED = (
     ZONE,
     "spark.sql.adaptive.",
@@ -56,11 +57,25 @@ keeps Spark from starting a job that looks at files which acidsql has just liste
 
 
 class InternalSessions:
-    """The user's session and those of acidsql's own.
+    """The user's session and those of acidsql's own. Get them from :meth:`of`.
 
     Attributes:
         user: Where the user's text is parsed and analysed, and where answers live.
     """
+
+    _made: ClassVar[dict[tuple[str, int], InternalSessions]] = {}
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> InternalSessions:
+        """Those of a Spark session, which has them once, however many sessions of acidsql are connected to it."""
+        jvm: Any = spark._jvm
+        application = spark.sparkContext.applicationId
+        key = (application, int(jvm.java.lang.System.identityHashCode(spark._jsparkSession)))
+        if key not in cls._made:
+            for other in [k for k in cls._made if k[0] != application]:  # of a Spark that was stopped
+                del cls._made[other]
+            cls._made[key] = cls(spark)
+        return cls._made[key]
 
     def __init__(self, spark: SparkSession) -> None:
         self.user = Catalyst(spark)
@@ -138,4 +153,7 @@ def _follow(user: SparkSession, session: SparkSession, zone: str | None) -> None
 
 
 def _settings(spark: SparkSession) -> Mapping[str, str]:
-    return dict(spark.conf.getAll)
+    """The settings of a session; as one text from the JVM, since each call takes time."""
+    settings: Any = spark._jsparkSession.conf().getAll()
+    entries = str(settings.mkString(_BETWEEN)).split(_BETWEEN)
+    return dict(entry.split(" -> ", 1) for entry in entries if entry)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.catalyst import Catalyst, InternalSessions
+from acidsql.catalyst import ZONE, Catalyst, InternalSessions
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.names import (
     AcidTable,
@@ -51,9 +51,10 @@ class Environment:
     agent: str
     database: str = field(default=DEFAULT_DATABASE)
     sessions: InternalSessions = field(init=False)
+    _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sessions = InternalSessions(self.spark)
+        self.sessions = InternalSessions.of(self.spark)
 
     @property
     def catalyst(self) -> Catalyst:
@@ -68,7 +69,10 @@ class Environment:
     @property
     def zones(self) -> Zones:
         """The time zones that timestamps pass, as they are now."""
-        return zones_of(self.spark, self.sessions.file_zone)
+        key = (self.spark.conf.get(ZONE) or "UTC", self.sessions.file_zone)
+        if key not in self._zones:
+            self._zones[key] = zones_of(self.spark, key[1])
+        return self._zones[key]
 
     @property
     def writing(self) -> Catalyst:
