@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import acidsql
+from tests.sharing import shared_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from acidsql.session import AcidSession
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_sql() -> Iterator[None]:
+    with shared_sql():
+        yield
 
 
 @pytest.fixture(scope="session")
