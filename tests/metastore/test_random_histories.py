@@ -29,6 +29,7 @@ from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockT
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from acidsql.valid_ids import ValidTxnList
+from tests.examples import examples
 from tests.metastore.situations import EXCL_WRITE, EXCLUSIVE, READ, SHARED_WRITE, Clock
 from tests.metastore.stores import StoreKind
 
@@ -413,5 +414,7 @@ class Histories(RuleBasedStateMachine):
 
 @pytest.mark.needs("own clock", "own settings", "reallocate", "forgets components", "table meets partition")
 def test_any_history_goes_as_the_model_says(kind: StoreKind) -> None:
-    quick = settings(max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+    quick = settings(
+        max_examples=examples(15), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    )
     run_state_machine_as_test(type("HistoriesOfOneStore", (Histories,), {"kind": kind}), settings=quick)

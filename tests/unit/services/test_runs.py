@@ -1,7 +1,7 @@
 """Runs of servers: nothing of them stays behind, and nobody else's processes are touched.
 
-The servers themselves are tested by being used (``make test-hive``, ``make test-hdfs``); here is what could do harm on a
-developer's machine.
+The servers themselves are tested by being used (``make test-hive``, ``make test-hdfs``); here is what could do harm
+on a developer's machine.
 """
 
 from __future__ import annotations
