@@ -1,6 +1,7 @@
-"""One Spark session for the whole run; a warehouse and an acidsql session of its own for every test that asks.
+"""One Spark session for each worker; a warehouse and an acidsql session of its own for every test that asks.
 
-PySpark is imported by the fixtures that need it: the other tests run without it, and start at once.
+PySpark is imported by the fixtures that need it: the other tests run without it, and start at once. How the tests are
+dealt out to several workers (``make test``) is said in :mod:`tests.parallel`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,27 @@ from typing import TYPE_CHECKING
 import pytest
 
 import acidsql
+from tests import parallel
 from tests.sharing import shared_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.scheduler import LoadScopeScheduling
 
     from acidsql.session import AcidSession
+
+JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: parallel.rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    return parallel.scheduler(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,18 +46,20 @@ def _shared_sql() -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
+    home = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
         .appName("acidsql-tests")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
+        .config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} -Dderby.system.home={home}")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", f"file:{tmp_path_factory.mktemp('spark-warehouse')}")
+        .config("spark.sql.warehouse.dir", f"file:{home}/warehouse")
+        .config("spark.local.dir", str(home / "local"))
         .config("spark.log.level", "OFF")
         .getOrCreate()
     )
