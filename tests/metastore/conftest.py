@@ -24,6 +24,7 @@ LEFT_OUT = pytest.StashKey[dict[str, Counter[str]]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*capabilities): the test runs on stores that have all of them")
+    config.addinivalue_line("markers", "lacks(*capabilities): the test runs on stores that have none of them")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -41,10 +42,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if name is None:
             kept.append(item)
             continue
-        wanted = {one for mark in item.iter_markers("needs") for one in mark.args}
-        assert wanted <= set(CAPABILITIES), f"{item.nodeid}: no such capability as {wanted - set(CAPABILITIES)}"
+        wanted, spare = ({one for mark in item.iter_markers(m) for one in mark.args} for m in ("needs", "lacks"))
+        unknown = (wanted | spare) - set(CAPABILITIES)
+        assert not unknown, f"{item.nodeid}: no such capability as {unknown}"
         lacking = sorted(wanted - STORES[name].capabilities)
-        (dropped if lacking else kept).append(item)
+        (dropped if lacking or spare & STORES[name].capabilities else kept).append(item)
         if lacking:
             left_out.setdefault(name, Counter()).update(lacking)
     if dropped:
