@@ -65,7 +65,7 @@ lint: $(VENV)/.dev ## ruff, mypy and the contract of the rooms
 	@$(PY) -m mypy
 	@$(VENV)/bin/lint-imports
 
-settings: $(VENV)/.package ## write SETTINGS.md anew
+settings: $(VENV)/.package ## write docs/settings.md anew
 	@$(PY) docs/settings_table.py
 
 format: $(VENV)/.dev ## bring the code into the house's form
