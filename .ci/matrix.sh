@@ -45,7 +45,7 @@ install() {
         *) say "matrix.sh: no such cell: $1"; return 2 ;;
     esac
     [ -x "$matrix/$1/bin/python" ] || .ci/venv.sh "$matrix/$1" "$python"
-    "$matrix/$1/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade \
+    "$matrix/$1/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --upgrade \
         "$extras" "${wanted[@]}" 'pytest>=8.2' 'pytest-timeout>=2.3' 'hypothesis>=6.100' 'pytest-xdist>=3.6'
 }
 
