@@ -1,4 +1,4 @@
-"""The documentation: links lead somewhere, every page is linked from the README, and the words are those of the field."""
+"""The documentation: links lead somewhere, the README links every page, and the words are those of the field."""
 
 from __future__ import annotations
 
