@@ -6,8 +6,10 @@ PYTHON ?=
 SECONDS ?= 300
 # Processes that the tests are dealt out to, each with a Spark of its own (some 3 GB of memory).
 WORKERS ?= 2
-# test-random: times the examples of the normal run
+# test-random: times the examples of the normal run, of these tests
 EXAMPLES ?= 10
+DRAWN := tests/metastore/test_random_histories.py tests/metastore/test_compaction_histories.py tests/unit/compactor/test_histories.py \
+    tests/unit/compactor/test_ordering.py tests/unit/format tests/spark/test_bucketing.py
 # test-matrix: interpreters that are not on PATH, and the cells to run (all; see .ci/matrix.sh)
 PYTHONS ?=
 CELLS ?=
@@ -15,6 +17,8 @@ PY := $(VENV)/bin/python
 # The tested versions, where the package itself allows a range.
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint .ci/constraints.txt
 WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
+# As a user's Spark works; make test spares the time.
+AS_USERS = $(WITH_JAVA) ACIDSQL_TEST_CODEGEN=true
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -35,23 +39,23 @@ test-fast: $(VENV)/.dev ## the tests that need no Spark
 	@$(PY) -m pytest -n $(WORKERS) tests/unit tests/metastore tests/golden
 
 test-long: java $(VENV)/.dev ## what test leaves out because it takes long and repeats much, without the three below
-	@$(WITH_JAVA) $(PY) -m pytest -n $(WORKERS) -m long tests/unit tests/metastore tests/spark --ignore=tests/spark/test_random_programs.py
+	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) -m long tests/unit tests/metastore tests/spark --ignore=tests/spark/test_random_programs.py
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
-	@$(WITH_JAVA) $(PY) -m pytest -n $(WORKERS) tests/faults tests/unit/compactor/test_every_step.py -m ""
+	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) tests/faults tests/unit/compactor/test_every_step.py -m ""
 
 test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table), and ten times the examples
-	@$(WITH_JAVA) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0
-	@ACIDSQL_TEST_EXAMPLES="$(EXAMPLES)" $(PY) -m pytest -n $(WORKERS) tests/unit tests/metastore -k "histor or any or random" --timeout 0
+	@$(AS_USERS) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0
+	@$(AS_USERS) ACIDSQL_TEST_EXAMPLES="$(EXAMPLES)" $(PY) -m pytest -n $(WORKERS) $(DRAWN) --timeout 0
 
 test-soak: java $(VENV)/.dev ## writers, readers, compactors and killed processes at once, SECONDS (300) for each layout
-	@$(WITH_JAVA) ACIDSQL_TEST_SECONDS="$(SECONDS)" $(PY) -m pytest tests/soak -m long -s
+	@$(AS_USERS) ACIDSQL_TEST_SECONDS="$(SECONDS)" $(PY) -m pytest tests/soak -m long -s
 
 test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: downloaded if needed, started, stopped
 	@$(WITH_JAVA) $(PY) -m tests.services.suite
 
 test-matrix: java ## all of tests/spark on every PySpark from 4.0 on, and on the oldest and the newest Python (CELLS: some of them)
-	@$(WITH_JAVA) PYTHONS="$(PYTHONS)" WORKERS="$(WORKERS)" .ci/matrix.sh $(CELLS)
+	@$(AS_USERS) PYTHONS="$(PYTHONS)" WORKERS="$(WORKERS)" .ci/matrix.sh $(CELLS)
 
 bench: java $(VENV)/.dev ## time of single statements (see tests/benchmarks/README.md for the comparison with others)
 	@$(WITH_JAVA) $(PY) -m tests.benchmarks.statements

@@ -6,6 +6,7 @@ dealt out to several workers (``make test``) is said in :mod:`tests.parallel`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
     from acidsql.session import AcidSession
 
-JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs."""
+
+CODEGEN = os.environ.get("ACIDSQL_TEST_CODEGEN") or "false"
+"""Whether Spark compiles whole stages, which takes longer than all else that it does for a query of a test. It does so in
+the smoke run, in ``make test-matrix`` and in all long runs, as it does for users."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -55,6 +60,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.codegen.wholeStage", CODEGEN)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
