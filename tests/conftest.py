@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs."""
 
-CODEGEN = os.environ.get("ACIDSQL_TEST_CODEGEN") or "false"
-"""Whether Spark compiles whole stages, which takes longer than all else that it does for a query of a test. It does so in
-the smoke run, in ``make test-matrix`` and in all long runs, as it does for users."""
+COMPILES = os.environ.get("ACIDSQL_TEST_CODEGEN") == "true"
+"""Whether Spark compiles its queries, as for users: in the smoke run, in ``make test-matrix`` and in all long runs.
+Elsewhere it interprets them: for the few rows of a test, compiling took half of the whole time."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -60,7 +60,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.codegen.wholeStage", CODEGEN)
+        .config("spark.sql.codegen.wholeStage", str(COMPILES).lower())
+        .config("spark.sql.codegen.factoryMode", "FALLBACK" if COMPILES else "NO_CODEGEN")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
@@ -71,6 +72,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Let Spark compile the queries of this test, whatever it does in the others."""
+    wanted = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    before = {name: str(spark.conf.get(name)) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(params=["whole files", "searched files"])

@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 import acidsql
 from acidsql.session import AcidSession
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 EMP = "CREATE TABLE emp (id int, name string, salary int) STORED AS ORC TBLPROPERTIES('transactional'='true')"
 
 

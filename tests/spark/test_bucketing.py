@@ -140,14 +140,12 @@ def test_values_that_spark_has_at_hand_need_no_job(spark: SparkSession) -> None:
         assert plan_kind(numbered) == "LocalRelation"
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_flat_key_stays_in_generated_code(spark: SparkSession) -> None:
     frame = spark.range(10).selectExpr("id AS c0", "string(id) AS c1", "CAST(id AS decimal(10,2)) AS c2")
     table = table_of(["bigint", "string", "decimal(10,2)"], [0, 1, 2], 3, "2")
-    before = str(spark.conf.get("spark.sql.codegen.wholeStage"))
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     numbered = frame.select(bucket_number(spark, table, frame))
     plan = numbered._jdf.queryExecution().executedPlan().toString()
-    spark.conf.set("spark.sql.codegen.wholeStage", before)
     assert plan.startswith("*(1) Project")
 
 

@@ -242,6 +242,7 @@ def test_analyze_has_the_plan_of_its_aggregate(acid: AcidSession) -> None:
         ("CODEGEN", "WholeStageCodegen"),
     ],
 )
+@pytest.mark.usefixtures("compiled")
 def test_the_modes_are_sparks(acid: AcidSession, mode: str, mark: str) -> None:
     found = "\n".join(plan(acid, f"EXPLAIN {mode} UPDATE emp SET salary = id + 1 WHERE p = 1"))
     assert mark in found
