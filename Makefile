@@ -52,7 +52,7 @@ test-soak: java $(VENV)/.dev ## writers, readers, compactors and killed processe
 	@$(AS_USERS) ACIDSQL_TEST_SECONDS="$(SECONDS)" $(PY) -m pytest tests/soak -m long -s
 
 test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: downloaded if needed, started, stopped
-	@$(WITH_JAVA) $(PY) -m tests.services.suite
+	@$(AS_USERS) $(PY) -m tests.services.suite
 
 test-matrix: java ## all of tests/spark on every PySpark from 4.0 on, and on the oldest and the newest Python (CELLS: some of them)
 	@$(AS_USERS) PYTHONS="$(PYTHONS)" WORKERS="$(WORKERS)" .ci/matrix.sh $(CELLS)
