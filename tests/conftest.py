@@ -15,6 +15,7 @@ import pytest
 
 import acidsql
 from tests import parallel
+from tests.memory import use_memory
 from tests.sharing import shared_sql
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX
 COMPILES = os.environ.get("ACIDSQL_TEST_CODEGEN") == "true"
 """Whether Spark compiles its queries, as for users: in the smoke run, in ``make test-matrix`` and in all long runs.
 Elsewhere it interprets them: for the few rows of a test, compiling took half of the whole time."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    use_memory(config)
 
 
 @pytest.hookimpl(trylast=True)
