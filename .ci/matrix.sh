@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# matrix.sh [--smoke] [CELL...]: the tests that need Spark, on other versions of PySpark and Python, each in a virtual
+# matrix.sh [--install] [--smoke] [CELL...]: the tests that need Spark, on other versions of PySpark and Python, each in a virtual
 # environment of its own below MATRIX (.matrix). All that is installed comes from the package index that pip uses.
 #
 # A cell is `pyspark-4.0` (a series), `pyspark-newest` (what pip chooses for `pip install .`) or `python-3.10` (that Python,
 # and what pip chooses); the interpreter comes from PATH, or from PYTHONS, a list of executables. A cell whose
 # interpreter is missing is skipped, and the summary says so. --smoke: one short story instead of all of tests/spark.
+# --install: only make the environments.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . .ci/packages.sh
@@ -15,6 +16,11 @@ suites=(tests/spark)
 [ -d tests/oracle ] && suites+=(tests/oracle)
 extras='.[dev]'
 options=(-n "${WORKERS:-2}")
+only_install=
+if [ "${1:-}" = --install ]; then
+    shift
+    only_install=yes
+fi
 if [ "${1:-}" = --smoke ]; then
     shift
     suites=(tests/smoke)
@@ -51,6 +57,8 @@ install() {
 
 results=()
 failed=0
+done=passed
+[ -n "$only_install" ] && done=installed
 for cell in "${all[@]}"; do
     code=0
     install "$cell" || code=$?
@@ -61,12 +69,12 @@ for cell in "${all[@]}"; do
     python=$(realpath -s "$matrix/$cell/bin/python")
     # from another directory: what is imported there is what was installed
     what=$(cd / && "$python" -c 'import platform, acidsql, pyspark; print("Python", platform.python_version(), "PySpark", pyspark.__version__)') || code=$?
-    if [ "$code" = 0 ]; then
+    if [ "$code" = 0 ] && [ -z "$only_install" ]; then
         say "--- $cell: $what"
         "$python" -m pytest -q -p no:cacheprovider "${options[@]}" "${suites[@]}" || code=$?
     fi
     if [ "$code" = 0 ]; then
-        results+=("passed   $cell: $what")
+        results+=("$done   $cell: $what")
     else
         results+=("FAILED   $cell: $what")
         failed=1
