@@ -6,6 +6,7 @@ comes first: the short files of the other tests even out the end.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,21 @@ if TYPE_CHECKING:
 
 _FIRST = ("tests/hdfs", "tests/faults", "tests/soak", "tests/spark", "tests/smoke", "tests/metastore")
 _TOGETHER = ("tests/hdfs",)
+
+
+_LINES = pytest.StashKey[list[str]]()
+
+
+def tell(config: pytest.Config, lines: Iterable[str]) -> None:
+    """Add lines to the summary of the run, from whatever process."""
+    output = getattr(config, "workeroutput", None)
+    known = config.stash.setdefault(_LINES, []) if output is None else output.setdefault("lines", [])
+    known.extend(line for line in lines if line not in known)
+
+
+def told(config: pytest.Config) -> list[str]:
+    """What was added."""
+    return config.stash.get(_LINES, [])
 
 
 def rank(nodeid: str) -> int:

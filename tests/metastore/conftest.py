@@ -14,6 +14,7 @@ import pytest
 
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
+from tests import parallel
 from tests.metastore.situations import Clock, use_warehouse
 from tests.metastore.stores import CAPABILITIES, STORES, Opening, StoreKind
 
@@ -55,13 +56,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT_OUT] = left_out
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def summary(config: pytest.Config) -> Iterator[str]:
+    """What was left out, in lines."""
     for name, kind in STORES.items():
         if reason := kind.missing():
-            terminalreporter.write_line(f"tests/metastore did not run on {name}: {reason}")
+            yield f"tests/metastore did not run on {name}: {reason}"
     for name, counts in config.stash.get(LEFT_OUT, {}).items():
         cases = ", ".join(f"{one} ({count})" for one, count in sorted(counts.items()))
-        terminalreporter.write_line(f"tests/metastore left out on {name}, by what it lacks: {cases}")
+        yield f"tests/metastore left out on {name}, by what it lacks: {cases}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if LEFT_OUT in session.config.stash:  # the tests were collected by this process
+        parallel.tell(session.config, summary(session.config))
 
 
 @pytest.fixture
