@@ -20,6 +20,9 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 # As a user's Spark works; make test spares the time.
 AS_USERS = $(WITH_JAVA) ACIDSQL_TEST_CODEGEN=true
 
+# Where it is set, each of the many Python processes of the tests compiles all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help java venv demo test test-fast test-faults test-long test-random test-soak test-hive test-matrix bench bench-hive lint settings format clean

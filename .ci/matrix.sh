@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . .ci/packages.sh
+unset PYTHONDONTWRITEBYTECODE
 
 matrix=${MATRIX:-.matrix}
 all=(pyspark-4.0 pyspark-4.1 pyspark-4.2 pyspark-4.3 pyspark-newest python-3.10 python-3.13)
