@@ -4,14 +4,28 @@
 VENV ?= .venv
 PYTHON ?=
 SECONDS ?= 300
+# Processes that the tests are dealt out to, each with a Spark of its own (some 3 GB of memory).
+WORKERS ?= 2
+# test-random: times the examples of the normal run, of these tests
+EXAMPLES ?= 10
+DRAWN := tests/metastore/test_random_histories.py tests/metastore/test_compaction_histories.py tests/unit/compactor/test_histories.py \
+    tests/unit/compactor/test_ordering.py tests/unit/format tests/spark/test_bucketing.py
+# test-matrix: interpreters that are not on PATH, and the cells to run (all; see .ci/matrix.sh)
+PYTHONS ?=
+CELLS ?=
 PY := $(VENV)/bin/python
 # The tested versions, where the package itself allows a range.
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint .ci/constraints.txt
 WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
+# As a user's Spark works; make test spares the time.
+AS_USERS = $(WITH_JAVA) ACIDSQL_TEST_CODEGEN=true
+
+# Where it is set, each of the many Python processes of the tests compiles all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-random test-soak test-hive bench bench-hive lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-long test-random test-soak test-hive test-matrix bench bench-hive lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,22 +36,29 @@ demo: java $(VENV)/.package ## two short stories: a table of our own, and one th
 	@$(WITH_JAVA) $(PY) -m acidsql.demo
 
 test: java $(VENV)/.dev ## all tests
-	@$(WITH_JAVA) $(PY) -m pytest
+	@$(WITH_JAVA) $(PY) -m pytest -n $(WORKERS)
 
 test-fast: $(VENV)/.dev ## the tests that need no Spark
-	@$(PY) -m pytest --ignore=tests/spark --ignore=tests/faults --ignore=tests/hdfs
+	@$(PY) -m pytest -n $(WORKERS) tests/unit tests/metastore tests/golden
+
+test-long: java $(VENV)/.dev ## what test leaves out because it takes long and repeats much, without the three below
+	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) -m long tests/unit tests/metastore tests/spark --ignore=tests/spark/test_random_programs.py
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
-	@$(WITH_JAVA) $(PY) -m pytest tests/faults -m ""
+	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) tests/faults tests/unit/compactor/test_every_step.py -m ""
 
-test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table)
-	@$(WITH_JAVA) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0
+test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table), and ten times the examples
+	@$(AS_USERS) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0
+	@$(AS_USERS) ACIDSQL_TEST_EXAMPLES="$(EXAMPLES)" $(PY) -m pytest -n $(WORKERS) $(DRAWN) --timeout 0
 
 test-soak: java $(VENV)/.dev ## writers, readers, compactors and killed processes at once, SECONDS (300) for each layout
-	@$(WITH_JAVA) ACIDSQL_TEST_SECONDS="$(SECONDS)" $(PY) -m pytest tests/soak -m long -s
+	@$(AS_USERS) ACIDSQL_TEST_SECONDS="$(SECONDS)" $(PY) -m pytest tests/soak -m long -s
 
 test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: downloaded if needed, started, stopped
-	@$(WITH_JAVA) $(PY) -m tests.services.suite
+	@$(AS_USERS) $(PY) -m tests.services.suite
+
+test-matrix: java ## all of tests/spark on every PySpark from 4.0 on, and on the oldest and the newest Python (CELLS: some of them)
+	@$(AS_USERS) PYTHONS="$(PYTHONS)" WORKERS="$(WORKERS)" .ci/matrix.sh $(CELLS)
 
 bench: java $(VENV)/.dev ## time of single statements (see tests/benchmarks/README.md for the comparison with others)
 	@$(WITH_JAVA) $(PY) -m tests.benchmarks.statements
@@ -51,7 +72,7 @@ lint: $(VENV)/.dev ## ruff, mypy and the contract of the rooms
 	@$(PY) -m mypy
 	@$(VENV)/bin/lint-imports
 
-settings: $(VENV)/.package ## write SETTINGS.md anew
+settings: $(VENV)/.package ## write docs/settings.md anew
 	@$(PY) docs/settings_table.py
 
 format: $(VENV)/.dev ## bring the code into the house's form
@@ -59,7 +80,7 @@ format: $(VENV)/.dev ## bring the code into the house's form
 	@$(PY) -m ruff format .
 
 clean: ## remove the virtual environment and everything that can be made again
-	rm -rf $(VENV) build dist *.egg-info warehouse spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) .matrix build dist *.egg-info warehouse spark-warehouse metastore_db derby.log
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,6 +1,6 @@
 """Writes the table of all settings.
 
-``make settings`` puts what ``acidsql.settings`` knows into ``SETTINGS.md``; a test sees that it is up to date.
+``make settings`` writes what ``acidsql.settings`` declares into ``settings.md``; a test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from acidsql.settings import REGISTRY, WITHOUT_EFFECT, Setting
 from acidsql.settings import setting as kinds
 
-TABLE = Path(__file__).parents[1] / "SETTINGS.md"
+TABLE = Path(__file__).with_name("settings.md")
 BEGIN = "<!-- written by docs/settings_table.py -->\n"
 END = "<!-- end of the table -->\n"
 

@@ -1,45 +1,104 @@
-"""One Spark session for the whole run; a warehouse and an acidsql session of its own for every test that asks.
+"""One Spark session for each worker; a warehouse and an acidsql session of its own for every test that asks.
 
-PySpark is imported by the fixtures that need it: the other tests run without it, and start at once.
+PySpark is imported by the fixtures that need it: the other tests run without it, and start at once. How the tests are
+dealt out to several workers (``make test``) is said in :mod:`tests.parallel`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import acidsql
+from tests import parallel
+from tests.memory import use_memory
+from tests.sharing import shared_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.scheduler import LoadScopeScheduling
 
     from acidsql.session import AcidSession
+
+JAVA_OPTIONS = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs."""
+
+COMPILES = os.environ.get("ACIDSQL_TEST_CODEGEN") == "true"
+"""Whether Spark compiles its queries, as for users: in the smoke run, in ``make test-matrix`` and in all long runs.
+Elsewhere it interprets them: for the few rows of a test, compiling took half of the whole time."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    use_memory(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: parallel.rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    return parallel.scheduler(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    parallel.tell(node.config, getattr(node, "workeroutput", {}).get("lines", []))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in parallel.told(config):
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_sql() -> Iterator[None]:
+    with shared_sql():
+        yield
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
+    home = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
         .appName("acidsql-tests")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
+        .config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} -Dderby.system.home={home}")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.codegen.wholeStage", str(COMPILES).lower())
+        .config("spark.sql.codegen.factoryMode", "FALLBACK" if COMPILES else "NO_CODEGEN")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", f"file:{tmp_path_factory.mktemp('spark-warehouse')}")
+        .config("spark.sql.warehouse.dir", f"file:{home}/warehouse")
+        .config("spark.local.dir", str(home / "local"))
         .config("spark.log.level", "OFF")
         .getOrCreate()
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Let Spark compile the queries of this test, whatever it does in the others."""
+    wanted = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    before = {name: str(spark.conf.get(name)) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(params=["whole files", "searched files"])

@@ -13,7 +13,10 @@ from pyspark.sql import SparkSession
 import acidsql
 from tests.spark.tree import tree
 
-STATEMENTS = ["INSERT OVERWRITE t VALUES (9, 'never')", "UPDATE t SET v = 'never'"]
+STATEMENTS = [
+    "UPDATE t SET v = 'never'",
+    pytest.param("INSERT OVERWRITE t VALUES (9, 'never')", marks=pytest.mark.long),
+]
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)

@@ -14,6 +14,7 @@ import pytest
 
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
+from tests import parallel
 from tests.metastore.situations import Clock, use_warehouse
 from tests.metastore.stores import CAPABILITIES, STORES, Opening, StoreKind
 
@@ -24,6 +25,7 @@ LEFT_OUT = pytest.StashKey[dict[str, Counter[str]]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*capabilities): the test runs on stores that have all of them")
+    config.addinivalue_line("markers", "lacks(*capabilities): the test runs on stores that have none of them")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -41,10 +43,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if name is None:
             kept.append(item)
             continue
-        wanted = {one for mark in item.iter_markers("needs") for one in mark.args}
-        assert wanted <= set(CAPABILITIES), f"{item.nodeid}: no such capability as {wanted - set(CAPABILITIES)}"
+        wanted, spare = ({one for mark in item.iter_markers(m) for one in mark.args} for m in ("needs", "lacks"))
+        unknown = (wanted | spare) - set(CAPABILITIES)
+        assert not unknown, f"{item.nodeid}: no such capability as {unknown}"
         lacking = sorted(wanted - STORES[name].capabilities)
-        (dropped if lacking else kept).append(item)
+        (dropped if lacking or spare & STORES[name].capabilities else kept).append(item)
         if lacking:
             left_out.setdefault(name, Counter()).update(lacking)
     if dropped:
@@ -53,13 +56,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT_OUT] = left_out
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def summary(config: pytest.Config) -> Iterator[str]:
+    """What was left out, in lines."""
     for name, kind in STORES.items():
         if reason := kind.missing():
-            terminalreporter.write_line(f"tests/metastore did not run on {name}: {reason}")
+            yield f"tests/metastore did not run on {name}: {reason}"
     for name, counts in config.stash.get(LEFT_OUT, {}).items():
         cases = ", ".join(f"{one} ({count})" for one, count in sorted(counts.items()))
-        terminalreporter.write_line(f"tests/metastore left out on {name}, by what it lacks: {cases}")
+        yield f"tests/metastore left out on {name}, by what it lacks: {cases}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if LEFT_OUT in session.config.stash:  # the tests were collected by this process
+        parallel.tell(session.config, summary(session.config))
 
 
 @pytest.fixture

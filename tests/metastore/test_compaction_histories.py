@@ -27,6 +27,7 @@ from acidsql.metastore.model import CompactionFilter, CompactionRequest, Compact
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from acidsql.valid_ids import ValidTxnList
+from tests.examples import examples
 from tests.metastore.situations import READ, Clock, begin, partition, table, take
 from tests.metastore.stores import StoreKind
 
@@ -456,6 +457,6 @@ def test_random_histories_of_compactions(kind: StoreKind) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=20, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(8), stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

@@ -2,6 +2,9 @@
 
 The model keeps plain lists of what was asked and answered, and computes each answer anew from the rules of Hive's
 snapshots and locks. It knows nothing of tables of a database, of pruning or of caches.
+
+This is for the stores that are not ours: where time, settings and what is aborted can be had from the test, the
+histories of :mod:`tests.metastore.test_random_histories` say all of this and more.
 """
 
 from __future__ import annotations
@@ -270,6 +273,7 @@ class Histories(RuleBasedStateMachine):
 
 
 @pytest.mark.needs("shared writes go together", "exclusive writes")
+@pytest.mark.lacks("own clock")
 def test_random_histories_agree_with_the_model(kind: StoreKind) -> None:
     run_state_machine_as_test(
         type("HistoriesOfOneStore", (Histories,), {"kind": kind}),

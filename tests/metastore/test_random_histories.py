@@ -29,6 +29,7 @@ from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockT
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from acidsql.valid_ids import ValidTxnList
+from tests.examples import examples
 from tests.metastore.situations import EXCL_WRITE, EXCLUSIVE, READ, SHARED_WRITE, Clock
 from tests.metastore.stores import StoreKind
 
@@ -377,6 +378,23 @@ class Histories(RuleBasedStateMachine):
                 for owner, write_id in self.owners(valid.table[-1]):
                     assert valid.is_valid(write_id) == snapshot.is_valid(owner), (valid, owner)
                     assert not (valid.is_aborted(write_id) and not snapshot.is_aborted(owner))
+                assert not valid.is_valid(self.next_write_id[valid.table[-1]])
+
+    @invariant()
+    def new_snapshots_see_what_is_committed(self) -> None:
+        """Those of nobody, and of the latest open transactions, which see their own writes too."""
+        if not hasattr(self, "store"):
+            return
+        for current in (0, *self.of_state(OPEN)[-2:]):
+            snapshot = self.store.get_valid_txns(current)
+            for txn_id, txn in self.txns.items():
+                is_seen = txn_id == current or (txn.state is COMMITTED and txn_id <= snapshot.high_watermark)
+                assert snapshot.is_valid(txn_id) == is_seen, (txn_id, txn, snapshot)
+            for valid in self.store.get_valid_write_ids(["d.a", "d.b"], snapshot):
+                for owner, write_id in self.owners(valid.table[-1]):
+                    if owner in self.txns:
+                        assert valid.is_valid(write_id) == snapshot.is_valid(owner), (valid, owner)
+                assert not valid.is_valid(self.next_write_id[valid.table[-1]])
 
     def owners(self, name: str) -> Iterator[tuple[int, int]]:
         return ((txn, w) for (of, txn), w in self.write_ids.items() if of == name)
@@ -413,5 +431,7 @@ class Histories(RuleBasedStateMachine):
 
 @pytest.mark.needs("own clock", "own settings", "reallocate", "forgets components", "table meets partition")
 def test_any_history_goes_as_the_model_says(kind: StoreKind) -> None:
-    quick = settings(max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+    quick = settings(
+        max_examples=examples(10), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    )
     run_state_machine_as_test(type("HistoriesOfOneStore", (Histories,), {"kind": kind}), settings=quick)

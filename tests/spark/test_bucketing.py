@@ -23,6 +23,7 @@ from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.bucketing import BucketHash, bucket_number
 from acidsql.types import parse_type
+from tests.examples import examples
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "data"
 LINES = [line.split("\t") for line in (GOLDEN / "bucket_hash.tsv").read_text().splitlines()[1:]]
@@ -31,19 +32,23 @@ NANOSECONDS = "2020-02-29 12:34:56.123456789"
 """A value that Spark, whose timestamps hold microseconds, cannot have."""
 
 
-@pytest.fixture(params=["true", "false"], ids=["ansi", "not-ansi"])
-def ansi(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", request.param)
+@pytest.fixture(
+    params=[
+        pytest.param(("true", "America/New_York"), id="ansi-America/New_York"),
+        pytest.param(("false", "UTC"), id="not-ansi-UTC"),
+        pytest.param(("true", "UTC"), id="ansi-UTC", marks=pytest.mark.long),
+        pytest.param(("false", "America/New_York"), id="not-ansi-America/New_York", marks=pytest.mark.long),
+    ]
+)
+def ansi_and_zone(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Settings that a hash must not depend on."""
+    names = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+    before = [str(spark.conf.get(name)) for name in names]
+    for name, value in zip(names, request.param, strict=True):
+        spark.conf.set(name, value)
     yield
-    spark.conf.set("spark.sql.ansi.enabled", str(before))
-
-
-@pytest.fixture(params=["UTC", "America/New_York"])
-def zone(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
-    spark.conf.set("spark.sql.session.timeZone", request.param)
-    yield
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    for name, value in zip(names, before, strict=True):
+        spark.conf.set(name, value)
 
 
 def literal(type: str, value: str) -> str:
@@ -78,7 +83,7 @@ def plan_kind(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName())
 
 
-@pytest.mark.usefixtures("ansi", "zone")
+@pytest.mark.usefixtures("ansi_and_zone")
 def test_every_hash_that_hive_computed(spark: SparkSession) -> None:
     singles = [line for line in LINES if line[0] != "int,string" and line[1] != NANOSECONDS]
     texts = [f"{literal(type, value)} AS a{i}" for i, (type, value, _, _) in enumerate(singles)]
@@ -135,6 +140,7 @@ def test_values_that_spark_has_at_hand_need_no_job(spark: SparkSession) -> None:
         assert plan_kind(numbered) == "LocalRelation"
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_flat_key_stays_in_generated_code(spark: SparkSession) -> None:
     frame = spark.range(10).selectExpr("id AS c0", "string(id) AS c1", "CAST(id AS decimal(10,2)) AS c2")
     table = table_of(["bigint", "string", "decimal(10,2)"], [0, 1, 2], 3, "2")
@@ -343,8 +349,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 TYPES = list(VALUES)
 
 
-@pytest.mark.usefixtures("zone")
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.usefixtures("ansi_and_zone")
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(st.tuples(*[st.none() | v for v in VALUES.values()]), min_size=20, max_size=40),
     version=st.sampled_from([1, 2]),

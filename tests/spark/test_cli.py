@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
+from acidsql.session import AcidSession
 from tests.spark.processes import SMALL, run
 
 ACIDSQL = [sys.executable, "-m", "acidsql", *SMALL]
 
 
-def test_two_processes_share_a_warehouse_and_errors_have_a_caret(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_a_process_makes_a_table_and_prints_its_rows(tmp_path: Path) -> None:
     create = "CREATE TRANSACTIONAL TABLE emp (id int, name string); INSERT INTO emp VALUES (1, 'Ann'), (2, NULL);"
     made = run([*ACIDSQL, "-e", create + " SELECT * FROM emp ORDER BY id", "--format", "json"], tmp_path)
     assert (made.returncode, made.stdout.splitlines()[1:]) == (
@@ -19,6 +23,10 @@ def test_two_processes_share_a_warehouse_and_errors_have_a_caret(tmp_path: Path)
     ), made.stderr
     assert (tmp_path / "warehouse" / "emp" / "delta_0000001_0000001_0000" / "bucket_00000").is_file()
 
+
+def test_a_process_changes_the_table_of_another_and_errors_have_a_caret(acid: AcidSession, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, NULL)")
     changed = run(
         [*ACIDSQL, "--format", "tsv"],
         tmp_path,
@@ -29,3 +37,4 @@ def test_two_processes_share_a_warehouse_and_errors_have_a_caret(tmp_path: Path)
     assert "line 3:16" in changed.stderr
     assert "UPDATE emp SET x = 1\n               ^" in changed.stderr
     assert "Traceback" not in changed.stderr
+    assert acid.table("emp").count() == 1

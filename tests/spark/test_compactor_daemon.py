@@ -92,7 +92,7 @@ def told(process: subprocess.Popen[str], number: int) -> tuple[int, str]:
     return process.returncode, said
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_it_compacts_and_cleans_what_is_due_and_leaves_when_it_is_told_to(
     due: AcidSession, daemons: Daemons, warehouse: Path, number: int
 ) -> None:

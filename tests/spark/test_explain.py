@@ -66,7 +66,7 @@ def test_an_update_tells_its_phases_locks_partitions_and_files(acid: AcidSession
 
 
 def test_a_delete_shows_its_delete_deltas_and_the_search(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acidsql.commands.explain.MIN_BYTES", 0)
+    monkeypatch.setattr("acidsql.commands.inspect.explain.MIN_BYTES", 0)
     found = plan(acid, "EXPLAIN DELETE FROM emp WHERE salary >= 30 AND p = 3")
     assert found[0] == "== DELETE =="
     assert sum(line[:2] in ("1.", "2.", "3.", "4.", "5.", "6.") for line in found) == 6
@@ -242,6 +242,7 @@ def test_analyze_has_the_plan_of_its_aggregate(acid: AcidSession) -> None:
         ("CODEGEN", "WholeStageCodegen"),
     ],
 )
+@pytest.mark.usefixtures("compiled")
 def test_the_modes_are_sparks(acid: AcidSession, mode: str, mark: str) -> None:
     found = "\n".join(plan(acid, f"EXPLAIN {mode} UPDATE emp SET salary = id + 1 WHERE p = 1"))
     assert mark in found

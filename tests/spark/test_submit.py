@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from acidsql import submit
 from tests.spark.processes import SMALL, SPARK_SUBMIT, run
 from tests.spark.tree import tree, with_version
@@ -38,6 +40,7 @@ def test_a_script_runs_to_its_first_error_which_is_told_with_its_line(tmp_path: 
     )
 
 
+@pytest.mark.long
 def test_nothing_to_run_is_refused_before_spark_is_asked_for(tmp_path: Path) -> None:
     done = run(SUBMIT, tmp_path)
     assert done.returncode != 0

@@ -132,7 +132,7 @@ def test_no_more_transactions_than_a_batch_are_opened_by_one_call(tmp_path: Path
         store.close()
 
 
-# --- SETTINGS.md -----------------------------------------------------------------------------------------------------
+# --- docs/settings.md ------------------------------------------------------------------------------------------------
 
 
 def test_the_table_is_that_of_todays_settings() -> None:

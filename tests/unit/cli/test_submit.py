@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import acidsql
 
 SUBMIT = Path(acidsql.__file__).with_name("submit.py")
@@ -21,15 +19,15 @@ def submit(cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("cwd", [Path("/"), SUBMIT.parent], ids=["elsewhere", "inside-the-package"])
-def test_its_help_comes_from_any_directory(cwd: Path) -> None:
-    done = submit(cwd, "--help")
+def test_its_help_comes_from_inside_the_package_too() -> None:
+    done = submit(SUBMIT.parent, "--help")
     assert done.returncode == 0, done.stderr
     assert "spark-submit" in done.stdout
     assert "--hivevar" in done.stdout
     assert "--master" not in done.stdout
 
 
-@pytest.mark.parametrize("args", [(), ("-e", "SELECT 1", "--conf", "spark.driver.memory=1g"), ("-f", "/nope.sql")])
-def test_a_wrong_command_line_is_refused_before_spark_starts(tmp_path: Path, args: tuple[str, ...]) -> None:
-    assert submit(tmp_path, *args).returncode == 2
+def test_a_wrong_command_line_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    refused = submit(tmp_path, "-e", "SELECT 1", "--conf", "spark.driver.memory=1g")
+    assert refused.returncode == 2
+    assert "to spark-submit" in refused.stderr

@@ -32,6 +32,7 @@ from acidsql.format.bucket import encode
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import write_inserts
 from acidsql.metastore.model import CompactionRequest, CompactionType, Operation
+from tests.examples import examples
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, Key, Rows, Snapshot, World, rows_of, values
 
 
@@ -265,6 +266,6 @@ def test_in_any_history_everybody_reads_what_he_ought_to(machine: type[Histories
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=12, stateful_step_count=16, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(4), stateful_step_count=16, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

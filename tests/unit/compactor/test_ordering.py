@@ -18,6 +18,7 @@ from acidsql.format.rewrite import Rewrite, rewrite_rows
 from acidsql.format.spread import runs_of
 from acidsql.types import Primitive, Struct, parse_type
 from acidsql.valid_ids import ValidWriteIdList
+from tests.examples import examples
 from tests.unit.format.test_spread import (
     FS,
     SIMPLE,
@@ -91,7 +92,7 @@ def comparable(value: Any, item: SortItem) -> tuple[Any, ...]:
     return 1, Decimal(value) if isinstance(value, str) else value
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(12))
 @given(
     tables,
     st.integers(1, 7),

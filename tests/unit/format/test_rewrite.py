@@ -27,6 +27,7 @@ from acidsql.format.values import CONVERTERS
 from acidsql.fs import LocalFileSystem
 from acidsql.types import Struct, parse_type
 from acidsql.valid_ids import ValidWriteIdList
+from tests.examples import examples
 
 FS = LocalFileSystem()
 BUCKET = encode(0)
@@ -147,7 +148,7 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(module, "GROUP_ROWS", 4)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(25))
 @given(statements, st.integers(1, 4))
 def test_given_any_history_when_it_is_compacted_once_or_twice_then_just_the_live_rows_are_left_as_they_were(
     history: list[Statement], first: int
@@ -167,7 +168,7 @@ def test_given_any_history_when_it_is_compacted_once_or_twice_then_just_the_live
         assert made.rows == len(bucket.live)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(25))
 @given(statements)
 def test_given_any_history_when_its_deltas_are_put_together_then_all_events_but_the_aborted_are_there(
     history: list[Statement],

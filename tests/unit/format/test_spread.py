@@ -27,6 +27,7 @@ from acidsql.format.values import CONVERTERS
 from acidsql.fs import LocalFileSystem
 from acidsql.types import Struct, parse_type
 from acidsql.valid_ids import ValidWriteIdList
+from tests.examples import examples
 
 FS = LocalFileSystem()
 SIMPLE = Struct((("a", parse_type("string")), ("b", parse_type("int"))))
@@ -120,7 +121,7 @@ def stripes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("acidsql.format.rewrite.SMALL_ROWS", 1)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(12))
 @given(tables, st.integers(1, 7))
 def test_given_any_files_when_their_rows_are_spread_then_all_are_there_in_the_order_of_their_old_ids(
     buckets: list[dict[int, list[Row]]], each: int
