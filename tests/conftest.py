@@ -104,10 +104,10 @@ def compiled(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture(params=["whole files", "searched files"])
 def search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test twice: as small tables are read, and with the search that only large ones are worth."""
-    from acidsql.plan import scan
+    from acidsql.commands.resolve import binding
 
     if request.param == "searched files":
-        monkeypatch.setattr(scan, "MIN_BYTES", 0)
+        monkeypatch.setattr(binding, "MIN_BYTES", 0)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -50,11 +51,12 @@ class Environment:
     host: str
     agent: str
     database: str = field(default=DEFAULT_DATABASE)
-    sessions: InternalSessions = field(init=False)
     _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.sessions = InternalSessions.of(self.spark)
+    @cached_property
+    def sessions(self) -> InternalSessions:
+        """The user's Spark session, and those of acidsql's own beside it."""
+        return InternalSessions.of(self.spark)
 
     @property
     def catalyst(self) -> Catalyst:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.commands import query
+from acidsql.commands.resolve.binding import Binding
 from acidsql.metastore.embedded import EmbeddedMetastore
 from tests.spark.answers import rows
 
@@ -21,7 +21,7 @@ def test_a_query_whose_planning_takes_long_sends_heartbeats_meanwhile(
 ) -> None:
     alive: set[int] = set()
     beat = threading.Condition()
-    heartbeat, bind = EmbeddedMetastore.heartbeat_txns, query.bind
+    heartbeat, bind = EmbeddedMetastore.heartbeat_txns, Binding.query
 
     def heard(store: EmbeddedMetastore, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
         with beat:
@@ -29,15 +29,15 @@ def test_a_query_whose_planning_takes_long_sends_heartbeats_meanwhile(
             beat.notify_all()
         return heartbeat(store, txn_ids)
 
-    def slow(env: Any, *arguments: Any) -> str:
-        [own] = [txn.id for txn in env.metastore.show_txns()]
+    def slow(self: Binding, *arguments: Any) -> Any:
+        [own] = [txn.id for txn in self.env.metastore.show_txns()]
         with beat:
             assert beat.wait_for(lambda: own in alive, timeout=20)
-        return bind(env, *arguments)
+        return bind(self, *arguments)
 
     with acidsql.connect(spark, warehouse=warehouse, settings={"hive.txn.timeout": "1s"}) as acid:
         acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
         acid.sql("INSERT INTO t VALUES (1)")
         monkeypatch.setattr(EmbeddedMetastore, "heartbeat_txns", heard)
-        monkeypatch.setattr(query, "bind", slow)
+        monkeypatch.setattr(Binding, "query", slow)
         assert rows(acid, "SELECT id FROM t") == [(1,)]

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
+from acidsql.commands.resolve import binding
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.metastore.model import TxnType
-from acidsql.plan import scan
 from acidsql.session import AcidSession
 from tests.programs.oracle import Oracle, Row, Senseless, fields_of
 from tests.programs.program import draw_files, draw_program, draw_source
@@ -281,7 +281,7 @@ def _run(acid: AcidSession, folder: Path, kind: Kind, number: int, length: int) 
 def _search(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Every other program is run with the search in files that only large ones are worth."""
     if seed % 2:
-        monkeypatch.setattr(scan, "MIN_BYTES", 0)
+        monkeypatch.setattr(binding, "MIN_BYTES", 0)
 
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda k: k.value)

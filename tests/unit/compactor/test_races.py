@@ -13,7 +13,7 @@ import pyorc
 import pytest
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.binding import Snapshot as Seen
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.compaction import Compaction
 from acidsql.compactor.worker import Worker
@@ -301,7 +301,7 @@ def test_given_a_table_that_is_renamed_after_a_query_has_found_it_then_the_query
     table = world.table()
     world.insert(1)
     world.insert(666, end="abort")
-    snapshot = Seen(environment(world), world.store.get_valid_txns())
+    snapshot = StatementContext(environment(world), world.store.get_valid_txns())
     world.store.rename_table("default", "t", replace(table, name="u"))
     with pytest.raises(TransactionError, match="was renamed, moved or dropped"):
         snapshot.write_ids(table)
