@@ -267,8 +267,13 @@ class MergePlan:
         none = catalyst.literal(_NONE)
 
         def among(match: MatchKind) -> Expression:
+            # AND makes a bare NULL a condition
             always = catalyst.literal(True)
-            cases = [(always if b.condition is None else b.condition, b.choice) for b in branches if b.match is match]
+            cases = [
+                (always if b.condition is None else catalyst.both([b.condition, always]), b.choice)
+                for b in branches
+                if b.match is match
+            ]
             return catalyst.case(cases, none) if cases else none
 
         if not join.has_target:
