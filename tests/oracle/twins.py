@@ -87,11 +87,10 @@ class Twins:
         if worn and rows:
             self.acid.sql(f"UPDATE {name} SET `{first}` = `{first}` WHERE hash(`{first}`) % 3 = 0")
 
-    def refill(self, name: str, rows: Sequence[Row]) -> None:
-        """Have the ACID table hold these rows, and no others; the plain one is left alone."""
+    def overwrite(self, name: str, rows: Sequence[Row]) -> None:
+        """Replace the rows of the ACID table, those of the partitions that get some; the plain one is left alone."""
         columns, _ = self._tables[name]
-        self.acid.sql(f"DELETE FROM {name}")
-        self.acid.insert(table_of(self.acid.spark, columns, rows), name)
+        self.acid.insert(table_of(self.acid.spark, columns, rows), name, overwrite=True)
 
     def both(self, text: str, *, ordered: bool = False) -> tuple[Answer, Answer]:
         """What acidsql answers, and what Spark does over the plain tables."""
