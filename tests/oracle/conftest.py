@@ -18,9 +18,7 @@ def plain(spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture(scope="module")
-def empty_twins(
-    spark: SparkSession, plain: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Twins]:
+def empty_twins(spark: SparkSession, plain: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
     """Twins without tables, for all tests of a module."""
     folder = tmp_path_factory.mktemp("twins")
     with acidsql.connect(spark, warehouse=folder / "warehouse") as acid:

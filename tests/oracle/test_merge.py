@@ -45,8 +45,7 @@ MERGES: list[tuple[str, list[tuple[Any, ...]]]] = [
         [(1, "Ann", 100), (2, "Bob", 250), (3, "Cid", 50)],
     ),
     (
-        "MERGE INTO prod.emp AS emp USING staging.emp ON emp.id = staging.emp.id"
-        " WHEN MATCHED THEN DELETE",
+        "MERGE INTO prod.emp AS emp USING staging.emp ON emp.id = staging.emp.id WHEN MATCHED THEN DELETE",
         [(1, "Ann", 100)],
     ),
     (

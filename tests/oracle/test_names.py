@@ -142,6 +142,7 @@ CLAUSES = [
     "FROM a.t |> WHERE p = 1 |> SELECT id, v |> JOIN b.t USING (id)",
     "FROM a.t |> AS x |> EXTEND x.id + 1 AS y |> AGGREGATE sum(y) GROUP BY x.p",
     "TABLE a.t",
+    "SELECT id FROM a.t ORDER BY (SELECT max(b.t.id) FROM b.t WHERE b.t.id <= a.t.id), id LIMIT 5",
     "FROM a.t SELECT t.id WHERE a.t.p = 1",
     "SELECT id FROM IDENTIFIER('a.t') WHERE p = 1",
     "SELECT IDENTIFIER('a.t.id') FROM a.t",
@@ -157,8 +158,8 @@ TOTALLY_ORDERED = [
     "SELECT id + 1 AS v FROM a.t ORDER BY v, a.t.v LIMIT 4",
     "SELECT v FROM a.t ORDER BY t.id OFFSET 2",
     "SELECT p, max(id) FROM a.t GROUP BY p ORDER BY max(a.t.id)",
-    "SELECT id FROM a.t ORDER BY (SELECT max(b.t.id) FROM b.t WHERE b.t.id <= a.t.id), id LIMIT 5",
-    "(SELECT id FROM a.t WHERE p = 1 ORDER BY id LIMIT 2) UNION ALL (SELECT id FROM b.t ORDER BY id LIMIT 1) ORDER BY id",
+    "SELECT id, (SELECT max(b.t.id) FROM b.t WHERE b.t.id <= a.t.id) m FROM a.t ORDER BY m DESC, a.t.id LIMIT 5",
+    "(SELECT id FROM a.t ORDER BY id LIMIT 2) UNION ALL (SELECT id FROM b.t ORDER BY id LIMIT 1) ORDER BY id",
     "SELECT DISTINCT p, v FROM a.t ORDER BY ALL",
 ]
 
@@ -174,19 +175,19 @@ def twins(empty_twins: Twins) -> Twins:
     return shop.fill(empty_twins)
 
 
-@pytest.mark.parametrize("text", [*QUALIFIERS, *SCOPES, *SHADOWS, *STRUCTS, *CLAUSES])
+@pytest.mark.parametrize("text", [*QUALIFIERS, *SCOPES, *SHADOWS, *STRUCTS, *CLAUSES], ids=str)
 def test_a_name_means_what_it_means_in_spark(twins: Twins, text: str) -> None:
     twins.use("default")
     twins.same(text)
 
 
-@pytest.mark.parametrize("text", TOTALLY_ORDERED)
+@pytest.mark.parametrize("text", TOTALLY_ORDERED, ids=str)
 def test_an_ordered_answer_comes_in_sparks_order(twins: Twins, text: str) -> None:
     twins.use("default")
     twins.answered(text, ordered=True)
 
 
-@pytest.mark.parametrize("text", QUALIFY)
+@pytest.mark.parametrize("text", QUALIFY, ids=str)
 def test_qualify_looks_at_rows_that_where_has_left(twins: Twins, text: str) -> None:
     """Older versions of Spark have no QUALIFY: they read an alias there, and refuse what is behind it."""
     twins.use("default")

@@ -1,8 +1,8 @@
 """The same rows twice: as ACID tables, and as Spark's own Parquet tables of the same names.
 
 The plain tables live in a Spark session with a catalog of its own, above the same SparkContext. So both sides know
-``a.t`` and ``spark_catalog.a.t``, and neither sees the other's tables: a name that acidsql does not resolve is an error,
-not an answer of the plain table.
+``a.t`` and ``spark_catalog.a.t``, and neither sees the other's tables: a name that acidsql does not resolve is an
+error, not an answer of the plain table.
 """
 
 from __future__ import annotations
