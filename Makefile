@@ -11,7 +11,7 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-random test-soak test-hive bench bench-hive lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-oracle test-random test-soak test-hive bench bench-hive lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test-fast: $(VENV)/.dev ## the tests that need no Spark
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
 	@$(WITH_JAVA) $(PY) -m pytest tests/faults -m ""
+
+test-oracle: java $(VENV)/.dev ## Spark as the judge of queries, changes, settings and zones, all of it (ACIDSQL_TEST_QUERIES random ones of a kind)
+	@$(WITH_JAVA) $(PY) -m pytest tests/oracle -m "" --timeout 0
 
 test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table)
 	@$(WITH_JAVA) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0

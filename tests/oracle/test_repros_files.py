@@ -221,11 +221,11 @@ def test_a_jobs_files_are_in_order_whatever_spark_is_told(
             " WHEN MATCHED THEN UPDATE SET v = 2 WHEN NOT MATCHED THEN INSERT VALUES (s.id, 3, s.id % 7)"
         )
     finally:
-        for name, value in before.items():
-            if value is None:
+        for name, old in before.items():
+            if old is None:
                 spark.conf.unset(name)
             else:
-                spark.conf.set(name, value)
+                spark.conf.set(name, old)
     assert rows(acid, "SELECT v, count(*) FROM t GROUP BY v") == [(0, 125), (1, 125), (2, 250), (3, 100)]
     files = list((warehouse / "t").glob("p=*/*delta*/bucket_*"))
     assert files

@@ -45,7 +45,14 @@ LONG += ["columnresolution", "columnresolution-negative", "column-resolution-agg
 LONG += ["group-by", "group-by-alias", "group-by-all", "group-by-filter", "group-by-ordinal", "group-analytics"]
 LONG += ["grouping_set", "having", "having-and-order-by-recursive-type-name-resolution", "order-by", "order-by-alias"]
 LONG += ["order-by-all", "order-by-nulls-ordering", "order-by-ordinal", "replacing-missing-expression-with-alias"]
-LONG += ["order-by-and-having-on-top-of-aggregate-with-join", "pipe-operators", "pivot", "unpivot", "window", "window2"]
+LONG += [
+    "order-by-and-having-on-top-of-aggregate-with-join",
+    "pipe-operators",
+    "pivot",
+    "unpivot",
+    "window",
+    "window-with-aggregates",
+]
 LONG += ["name-precedence-in-order-by-and-having-with-conflicting-attributes", "selectExcept", "struct", "limit"]
 LONG += ["except", "except-all", "intersect-all", "union", "using-join", "null-handling", "pred-pushdown", "count"]
 LONG += ["identifier-clause", "tablesample-negative", "non-excludable-rule", "extract-value-resolution-edge-cases"]

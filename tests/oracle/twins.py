@@ -30,9 +30,16 @@ def session_with_own_catalog(spark: SparkSession) -> SparkSession:
     return SparkSession(spark.sparkContext, made)
 
 
+def fields(columns: str) -> StructType:
+    """Columns as DDL, read by Spark."""
+    made = StructType.fromDDL(columns)
+    assert isinstance(made, StructType)
+    return made
+
+
 def table_of(spark: SparkSession, columns: str, rows: Sequence[Row]) -> DataFrame:
     """A local DataFrame of rows whose columns and types are given as DDL."""
-    schema = to_arrow_schema(StructType.fromDDL(columns))
+    schema = to_arrow_schema(fields(columns))
     values = zip(*rows, strict=True) if rows else ([] for _ in schema)
     arrays = [pa.array(list(column), field.type) for column, field in zip(values, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
@@ -68,10 +75,10 @@ class Twins:
         everything = ", ".join(filter(None, (columns, keys)))
         partitioned = f" PARTITIONED BY ({keys})" if keys else ""
         self.acid.sql(f"CREATE TRANSACTIONAL TABLE {name} ({columns}){partitioned}")
-        names = ", ".join(f"`{f.name}`" for f in StructType.fromDDL(keys)) if keys else ""
+        names = ", ".join(f"`{f.name}`" for f in fields(keys)) if keys else ""
         partitioned = f" PARTITIONED BY ({names})" if keys else ""
         self.plain.sql(f"CREATE TABLE {name} ({everything}) USING parquet{partitioned}")
-        self._tables[name] = (everything, StructType.fromDDL(columns)[0].name)
+        self._tables[name] = (everything, fields(columns)[0].name)
         self.fill(name, rows, worn=worn)
 
     def fill(self, name: str, rows: Sequence[Row], *, worn: bool = True) -> None:
