@@ -17,7 +17,7 @@ import acidsql
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
 from tests.oracle import crafted
-from tests.oracle.test_repros_values import setting
+from tests.oracle.spark_conf import setting, settings
 from tests.spark.answers import rows
 from tests.spark.processes import environment
 from tests.spark.test_golden_tables import adopt
@@ -196,7 +196,7 @@ def test_files_of_hives_query_compaction_are_read_case_sensitively(
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "given",
     [
         {"spark.sql.maxConcurrentOutputFileWriters": "2"},
         {"spark.sql.requireAllClusterKeysForDistribution": "true", "spark.sql.adaptive.enabled": "false"},
@@ -206,13 +206,10 @@ def test_files_of_hives_query_compaction_are_read_case_sensitively(
     ids=lambda s: next(iter(s)).split(".")[-1],
 )
 def test_a_jobs_files_are_in_order_whatever_spark_is_told(
-    acid: AcidSession, spark: SparkSession, warehouse: Path, settings: dict[str, str]
+    acid: AcidSession, spark: SparkSession, warehouse: Path, given: dict[str, str]
 ) -> None:
     acid.sql("SET acidsql.write.driver.rows = 0")
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
+    with settings(spark, given):
         acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int) PARTITIONED BY (p int)")
         acid.sql("INSERT INTO t SELECT id, 0, id % 7 FROM range(500)")
         acid.sql("UPDATE t SET v = 1 WHERE id % 2 = 0")
@@ -220,12 +217,6 @@ def test_a_jobs_files_are_in_order_whatever_spark_is_told(
             "MERGE INTO t USING (SELECT CAST(id AS int) AS id FROM range(250, 600)) s ON t.id = s.id"
             " WHEN MATCHED THEN UPDATE SET v = 2 WHEN NOT MATCHED THEN INSERT VALUES (s.id, 3, s.id % 7)"
         )
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
     assert rows(acid, "SELECT v, count(*) FROM t GROUP BY v") == [(0, 125), (1, 125), (2, 250), (3, 100)]
     files = list((warehouse / "t").glob("p=*/*delta*/bucket_*"))
     assert files

@@ -15,7 +15,7 @@ import acidsql
 from acidsql.errors import AcidError
 from acidsql.metastore.model import TxnState
 from acidsql.session import AcidSession
-from tests.oracle.test_repros_values import setting
+from tests.oracle.spark_conf import setting
 from tests.spark.answers import rows
 
 pytestmark = pytest.mark.spark

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,26 +11,13 @@ from pyspark.sql import SparkSession
 
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
+from tests.oracle.spark_conf import setting
 from tests.oracle.twins import table_of
 from tests.spark.answers import rows
 
 pytestmark = pytest.mark.spark
 
 TINY = Decimal("0.0000000001")
-
-
-@contextlib.contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """A setting of Spark's inside the block."""
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
 
 
 def driver_and_job(acid: AcidSession, written_by: str) -> None:

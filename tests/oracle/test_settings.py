@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import acidsql
 from acidsql.errors import AcidError
 from tests.oracle import statements
 from tests.oracle.answers import Answer, Refusal, ask
+from tests.oracle.spark_conf import settings
 from tests.oracle.spark_settings import CHECKED, IRRELEVANT, reason
 from tests.spark.answers import rows
 
@@ -31,21 +31,6 @@ HOSTILE = {
 }
 """Some at once: the long test tells them apart."""
 EACH = [(name, value) for name, values in CHECKED.items() for value in values]
-
-
-@contextmanager
-def settings(spark: SparkSession, given: Mapping[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name, None) for name in given}
-    try:
-        for name, value in given.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
 
 
 class Defaults:
