@@ -47,7 +47,7 @@ def ask(run: Run, text: str, *, ordered: bool = False) -> Answer:
     try:
         frame = run(text)
         rows = [tuple(map(_value, row)) for row in frame.collect()]
-        types = tuple(f.dataType.simpleString() for f in frame.schema)
+        types = tuple(re.sub(r"(?:var)?char\(\d+\)", "string", f.dataType.simpleString()) for f in frame.schema)
         columns = tuple(map(_without_numbers, frame.columns))
     except (PySparkException, AcidError) as e:
         return Refusal(_condition(e), str(e)[:300])

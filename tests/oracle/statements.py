@@ -22,11 +22,11 @@ KEYS = {
 
 COLUMNS = (
     "id int, c char(5), vc varchar(6), n decimal(10,2), d date, ts timestamp, f double, s string, b binary,"
-    " st struct<a:int,B:string>, ar array<int>, m map<string,int>"
+    " st struct<a:int,b:string>, ar array<int>, m map<string,int>"
 )
 ROW = (
     "{0}, '{1}', '{1}', CAST('{0}.25' AS decimal(10,2)), DATE'{2}', TIMESTAMP'{2} 02:30:00.123456',"
-    " CAST('{0}.5' AS double), '{1}', X'0{0}FF', named_struct('a', {0}, 'B', '{1}'), array({0}, NULL), map('{1}', {0})"
+    " CAST('{0}.5' AS double), '{1}', X'0{0}FF', named_struct('a', {0}, 'b', '{1}'), array({0}, NULL), map('{1}', {0})"
 )
 ROWS = [
     ROW.format(1, "ab", "2024-03-31"),
@@ -62,7 +62,7 @@ QUESTIONS = [
     "SELECT id FROM t WHERE n BETWEEN 2 AND 9.99",
     "SELECT id FROM t WHERE d <= DATE'1500-02-28'",
     "SELECT id FROM t WHERE ts = TIMESTAMP'1500-02-28 02:30:00.123456'",
-    "SELECT id FROM t WHERE st.a = 1 AND st.B = 'ab' AND p = 'x'",
+    "SELECT id FROM t WHERE st.a = 1 AND st.b = 'ab' AND p = 'x'",
     "SELECT id FROM t WHERE p IS NULL OR p > 'x'",
     "SELECT count(*), sum(id), max(s) FROM t",
     "SELECT p, count(ROW__ID.rowId) FROM t GROUP BY p",
