@@ -43,7 +43,7 @@ class Defaults:
     def answers(self, written_by: str) -> dict[str, Answer]:
         if written_by not in self._answers:
             with acidsql.connect(self._spark, warehouse=self._folder / written_by) as acid:
-                self._answers[written_by] = statements.run(acid, written_by)
+                self._answers[written_by] = statements.run(acid, written_by, self._folder / f"files of {written_by}")
         return self._answers[written_by]
 
 
@@ -57,7 +57,7 @@ def check(spark: SparkSession, warehouse: Path, defaults: Defaults, given: Mappi
     expected = defaults.answers(written_by)
     with acidsql.connect(spark, warehouse=warehouse) as acid:
         with settings(spark, given):
-            found = statements.run(acid, written_by)
+            found = statements.run(acid, written_by, warehouse.with_name("files"))
         stored = statements.questions(acid)
     assert not statements.differences({t: a for t, a in expected.items() if t in stored}, stored), "stored"
     assert not statements.differences(expected, found), "answered"
