@@ -17,6 +17,7 @@ import acidsql
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
 from tests.oracle import crafted
+from tests.oracle.choice import first_quick
 from tests.oracle.spark_conf import setting, settings
 from tests.spark.answers import rows
 from tests.spark.processes import environment
@@ -36,6 +37,7 @@ WIDE, SMILE = "\uff21", "\U0001f600"
 
 
 @pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
 def test_a_search_finds_texts_beyond_the_basic_plane(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (k string, v string)")
     acid.sql(f"INSERT INTO t SELECT concat(if(id % 2 = 0, '{WIDE}', '{SMILE}'), '-', id), 'v' FROM range(100)")
@@ -55,6 +57,7 @@ def test_a_search_finds_texts_beyond_the_basic_plane(acid: AcidSession) -> None:
 
 
 @pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
 def test_a_search_finds_dates_before_the_gregorian_calendar(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (d date, ts timestamp)")
     acid.sql(
@@ -70,6 +73,7 @@ def test_a_search_finds_dates_before_the_gregorian_calendar(acid: AcidSession) -
 
 
 @pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
 @pytest.mark.parametrize(
     ("text", "affected"),
     [
@@ -88,7 +92,7 @@ def test_statements_search_files_on_every_spark(acid: AcidSession, text: str, af
 # --- footers ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "types", [crafted.doubling(40), crafted.nested(5000), crafted.circle()], ids=["doubling", "nested", "circle"]
 )
@@ -182,7 +186,7 @@ def test_a_partition_whose_drop_was_killed_does_not_come_back(
 # --- settings of Spark that change files -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["emp/13_major_cleaned", "emp/11_minor_cleaned"])
+@pytest.mark.parametrize("step", first_quick(["emp/13_major_cleaned", "emp/11_minor_cleaned"]))
 def test_files_of_hives_query_compaction_are_read_case_sensitively(
     acid: AcidSession, spark: SparkSession, tmp_path: Path, step: str
 ) -> None:
@@ -197,12 +201,14 @@ def test_files_of_hives_query_compaction_are_read_case_sensitively(
 
 @pytest.mark.parametrize(
     "given",
-    [
-        {"spark.sql.maxConcurrentOutputFileWriters": "2"},
-        {"spark.sql.requireAllClusterKeysForDistribution": "true", "spark.sql.adaptive.enabled": "false"},
-        {"spark.sql.optimizer.plannedWrite.enabled": "false"},
-        {"spark.sql.files.maxRecordsPerFile": "10"},
-    ],
+    first_quick(
+        [
+            {"spark.sql.requireAllClusterKeysForDistribution": "true", "spark.sql.adaptive.enabled": "false"},
+            {"spark.sql.maxConcurrentOutputFileWriters": "2"},
+            {"spark.sql.optimizer.plannedWrite.enabled": "false"},
+            {"spark.sql.files.maxRecordsPerFile": "10"},
+        ]
+    ),
     ids=lambda s: next(iter(s)).split(".")[-1],
 )
 def test_a_jobs_files_are_in_order_whatever_spark_is_told(

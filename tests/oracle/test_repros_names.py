@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
+from tests.oracle.choice import first_quick
 from tests.spark.answers import nothing_is_open, rows
 from tests.spark.refusals import assert_nothing_left
 
@@ -61,8 +63,10 @@ def test_a_struct_of_an_inner_table_is_not_taken_for_the_outer_table(acid: AcidS
     assert rows(acid, "SELECT * FROM a.t") == [(2,)]
 
 
-@pytest.mark.parametrize("written_by", ["driver", "job"])
-@pytest.mark.parametrize("value", ["explode(array(7, 8, 9))", "explode(CAST(array() AS array<int>))", "stack(2, 1, 2)"])
+@pytest.mark.parametrize("written_by", ["job", "driver"])
+@pytest.mark.parametrize(
+    "value", first_quick(["explode(array(7, 8, 9))", "explode(CAST(array() AS array<int>))", "stack(2, 1, 2)"])
+)
 def test_update_to_a_generator_is_refused(acid: AcidSession, warehouse: Path, written_by: str, value: str) -> None:
     acid.sql(f"SET acidsql.write.driver.rows = {20000 if written_by == 'driver' else 1}")
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int)")
@@ -86,25 +90,32 @@ TAILS = [
 ]
 
 
-@pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("text", ["DELETE FROM t WHERE id > 0", "UPDATE t SET v = 0 WHERE id > 0"])
-def test_a_clause_behind_the_condition_is_refused(acid: AcidSession, warehouse: Path, text: str, tail: str) -> None:
+def test_a_clause_behind_the_condition_is_refused(acid: AcidSession, text: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int)")
     acid.sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
-    with pytest.raises((AcidError, PySparkException)):
-        acid.sql(f"{text} {tail}")
+    accepted = []
+    for tail in TAILS:
+        with suppress(AcidError, PySparkException):
+            acid.sql(f"{text} {tail}")
+            accepted.append(tail)
+    assert accepted == []
     nothing_is_open(acid)
     assert rows(acid, "SELECT * FROM t") == [(1, 1), (2, 2), (3, 3)]
 
 
-@pytest.mark.parametrize(
-    "name", ["v0", "k0", "rowId", "writeId", "bucketId", "`__acid_key_0`", "_c0", "originalTransaction"]
-)
-def test_names_that_the_engine_uses_inside_are_not_the_users(acid: AcidSession, name: str) -> None:
+INSIDE = ["v0", "k0", "rowId", "writeId", "bucketId", "`__acid_key_0`", "_c0", "originalTransaction"]
+
+
+def test_names_that_the_engine_uses_inside_are_not_the_users(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (a int, b int) PARTITIONED BY (p int)")
     acid.sql("INSERT INTO t VALUES (1, 2, 3)")
-    with pytest.raises((AcidError, PySparkException)):
-        acid.sql(f"UPDATE t SET a = 5, b = {name}")
+    accepted = []
+    for name in INSIDE:
+        with suppress(AcidError, PySparkException):
+            acid.sql(f"UPDATE t SET a = 5, b = {name}")
+            accepted.append(name)
+    assert accepted == []
     assert rows(acid, "SELECT * FROM t") == [(1, 2, 3)]
 
 

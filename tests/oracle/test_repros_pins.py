@@ -15,6 +15,7 @@ import acidsql
 from acidsql.errors import AcidError
 from acidsql.metastore.model import TxnState
 from acidsql.session import AcidSession
+from tests.oracle.choice import first_quick
 from tests.oracle.spark_conf import setting
 from tests.spark.answers import rows
 
@@ -50,8 +51,8 @@ def read(frame: DataFrame) -> list[tuple[object, ...]] | None:
         return None
 
 
-@pytest.mark.parametrize("ignored", ["false", "true"])
-@pytest.mark.parametrize("derived", ["filter", "join", "cache", "union", "alias", "sql"])
+@pytest.mark.parametrize("ignored", first_quick(["false", "true"]))
+@pytest.mark.parametrize("derived", first_quick(["filter", "join", "cache", "union", "alias", "sql"], 2))
 def test_a_derived_frame_keeps_its_files(updated: AcidSession, spark: SparkSession, derived: str, ignored: str) -> None:
     frame = updated.table("t")
     match derived:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
+from tests.oracle.choice import first_quick
 from tests.oracle.spark_conf import setting
 from tests.oracle.twins import table_of
 from tests.spark.answers import rows
@@ -27,8 +29,8 @@ def driver_and_job(acid: AcidSession, written_by: str) -> None:
 # --- partition keys --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
-@pytest.mark.parametrize("written_by", ["driver", "job"])
+@pytest.mark.parametrize("ansi", first_quick(["false", "true"]))
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
 def test_small_decimal_keys_are_keys_of_their_own(
     acid: AcidSession, spark: SparkSession, ansi: str, written_by: str
 ) -> None:
@@ -45,21 +47,20 @@ def test_small_decimal_keys_are_keys_of_their_own(
     assert rows(acid, "SELECT id, p FROM t") == expected
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
-@pytest.mark.parametrize("value", ["'1O'", "3000000000", "'2024-01-01'", "true AND NULL"])
-def test_a_static_key_that_does_not_fit_is_refused(
-    acid: AcidSession, spark: SparkSession, ansi: str, value: str
-) -> None:
+@pytest.mark.parametrize("ansi", first_quick(["false", "true"]))
+def test_a_static_key_that_does_not_fit_is_refused(acid: AcidSession, spark: SparkSession, ansi: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
     acid.sql("INSERT INTO t PARTITION (p = NULL) VALUES (100)")
     acid.sql("INSERT INTO t PARTITION (p = 10) VALUES (1)")
+    accepted = []
     with setting(spark, "spark.sql.ansi.enabled", ansi):
-        for text in (
-            "INSERT OVERWRITE TABLE t PARTITION (p = {}) VALUES (2)",
-            "INSERT INTO t PARTITION (p = {}) VALUES (3)",
-        ):
-            with pytest.raises((AcidError, PySparkException)):
-                acid.sql(text.format(value))
+        for value in ("'1O'", "3000000000", "'2024-01-01'", "1e20"):
+            for verb in ("INSERT OVERWRITE TABLE", "INSERT INTO"):
+                text = f"{verb} t PARTITION (p = {value}) VALUES (2)"
+                with suppress(AcidError, PySparkException):
+                    acid.sql(text)
+                    accepted.append(text)
+    assert accepted == []
     assert rows(acid, "SELECT id, p FROM t") == [(1, 10), (100, None)]
 
 
@@ -84,7 +85,7 @@ ODD = [
 ODD += ["?", "\\", "a,b", "~", "\U0001f600", "_x", "-0.0", "#", "+", "&", "a%", "${env:HOME}", "it's", '"', "${a", ":p"]
 
 
-@pytest.mark.parametrize("written_by", ["driver", "job"])
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
 def test_odd_texts_are_keys_like_others(acid: AcidSession, spark: SparkSession, written_by: str) -> None:
     driver_and_job(acid, written_by)
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
@@ -107,25 +108,39 @@ def test_odd_names_of_keys_are_names_like_others(acid: AcidSession) -> None:
 # --- texts that Spark's parser would change --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "value", ["${spark.app.name}", "${env:HOME}", "${system:user.name}", "${x}", "a\\b", "it's", '"', "\\'"]
-)
-@pytest.mark.parametrize("escaped", ["false", "true"])
-def test_merge_finds_a_row_by_a_text_that_looks_like_sql(
-    acid: AcidSession, spark: SparkSession, value: str, escaped: str
-) -> None:
+LIKE_SQL = [
+    "${spark.app.name}",
+    "${env:HOME}",
+    "${system:user.name}",
+    "${x}",
+    "a\\b",
+    "it's",
+    '"',
+    "\\'",
+    "$$",
+    ":p",
+    "?",
+]
+LIKE_SQL += ["a\\nb", "\\", "%"]
+
+
+@pytest.mark.parametrize("escaped", ["true", "false"])
+def test_merge_finds_rows_by_texts_that_look_like_sql(acid: AcidSession, spark: SparkSession, escaped: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string)")
     columns = "id int, v string, p string"
     with setting(spark, "spark.sql.parser.escapedStringLiterals", escaped):
-        acid.insert(table_of(spark, columns, [(1, "old", value)]), "t")
-        merge = acid.merge("t", table_of(spark, columns, [(1, "new", value), (2, value, value)]))
+        acid.insert(table_of(spark, columns, [(1, "old", value) for value in LIKE_SQL]), "t")
+        source = [(n, value, value) for value in LIKE_SQL for n in (1, 2)]
+        merge = acid.merge("t", table_of(spark, columns, source))
         merge = merge.on("t.p = source.p AND t.id = source.id").when_matched_update({"v": "source.v"})
         merge.when_not_matched_insert_all().execute()
-        assert rows(acid, "SELECT * FROM t") == [(1, "new", value), (2, value, value)]
+        assert rows(acid, "SELECT * FROM t") == sorted(source, key=repr)
 
 
-@pytest.mark.parametrize("value", ["${env:HOME}", "${spark.app.name}", "it's", "a\\nb", "$$", ":p", "?", "\\"])
 @pytest.mark.parametrize("escaped", ["false", "true"])
+@pytest.mark.parametrize(
+    "value", first_quick(["${env:HOME}", "it's", *sorted({*LIKE_SQL} - {"${env:HOME}", "it's"})], 2)
+)
 def test_a_parameter_is_what_the_caller_bound(acid: AcidSession, spark: SparkSession, value: str, escaped: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string)")
     with setting(spark, "spark.sql.parser.escapedStringLiterals", escaped):
@@ -142,11 +157,13 @@ def test_a_parameter_is_what_the_caller_bound(acid: AcidSession, spark: SparkSes
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "SELECT p FROM (SELECT explode(sequence(1, 20)) AS p) ORDER BY rand() LIMIT 1",
-        "SELECT CAST(unix_micros(current_timestamp()) % 20 + 1 AS int) AS p",
-        "SELECT CAST(rand() * 20 + 1 AS int) AS p FROM range(1)",
-    ],
+    first_quick(
+        [
+            "SELECT p FROM (SELECT explode(sequence(1, 20)) AS p) ORDER BY rand() LIMIT 1",
+            "SELECT CAST(unix_micros(current_timestamp()) % 20 + 1 AS int) AS p",
+            "SELECT CAST(rand() * 20 + 1 AS int) AS p FROM range(1)",
+        ]
+    ),
 )
 def test_merge_evaluates_its_source_once(acid: AcidSession, source: str) -> None:
     acid.sql("SET acidsql.write.driver.rows = 5")
@@ -160,7 +177,7 @@ def test_merge_evaluates_its_source_once(acid: AcidSession, source: str) -> None
     assert rows(acid, "SELECT * FROM t WHERE id = -1") == []
 
 
-@pytest.mark.parametrize("written_by", ["driver", "job"])
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
 def test_merge_compares_by_the_collation_of_its_condition(acid: AcidSession, written_by: str) -> None:
     driver_and_job(acid, written_by)
     acid.sql("CREATE TRANSACTIONAL TABLE t (name string, v int)")
@@ -186,8 +203,11 @@ def test_a_property_moves_no_directory(acid: AcidSession, warehouse: Path, tmp_p
     assert not stolen.exists()
 
 
-@pytest.mark.parametrize("name", ["../escape", "/tmp/escape", "..", "a/b"])
-def test_a_database_stays_inside_the_warehouse(acid: AcidSession, tmp_path: Path, name: str) -> None:
-    with pytest.raises((AcidError, PySparkException)):
+@pytest.mark.parametrize("name", ["../escape", "/tmp/escape", "..", "a/../../escape"])
+def test_a_database_stays_inside_the_warehouse(acid: AcidSession, warehouse: Path, name: str) -> None:
+    try:
         acid.sql(f"CREATE DATABASE `{name}`")
-    assert not list(tmp_path.glob("escape*"))
+    except (AcidError, PySparkException):
+        return
+    location = Path(acid.metastore.get_database(name).location.removeprefix("file:")).resolve()
+    assert location.parent == warehouse.resolve()

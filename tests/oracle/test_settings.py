@@ -13,6 +13,7 @@ import acidsql
 from acidsql.errors import AcidError
 from tests.oracle import statements
 from tests.oracle.answers import Answer, Refusal, Run, ask
+from tests.oracle.choice import first_quick
 from tests.oracle.spark_conf import settings
 from tests.oracle.spark_settings import CHECKED, IRRELEVANT, reason
 from tests.spark.answers import rows
@@ -72,12 +73,13 @@ def test_every_setting_is_tried_or_has_a_reason(spark: SparkSession) -> None:
     assert doubtful == [], "settings about parsing, typing or files that are not looked at"
 
 
-@pytest.mark.parametrize("written_by", ["driver", "job"])
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
 def test_the_program_itself_makes_sense(defaults: Defaults, written_by: str) -> None:
     refused = {text: a for text, a in defaults.answers(written_by).items() if isinstance(a, Refusal)}
     assert refused == {}
 
 
+@pytest.mark.long
 def test_driver_and_job_store_the_same(defaults: Defaults) -> None:
     by_driver, by_job = (
         {t: a for t, a in defaults.answers(w).items() if not t.startswith("SELECT p, count(ROW__ID")}
@@ -126,8 +128,8 @@ def stored(run: Run, table: str, value: str) -> Answer:
     return Refusal("refused", done.message) if isinstance(done, Refusal) else ask(run, f"SELECT id FROM {table}")
 
 
-@pytest.mark.parametrize("policy", ["ANSI", "STRICT", "LEGACY"])
-@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("policy", first_quick(["ANSI", "STRICT", "LEGACY"]))
+@pytest.mark.parametrize("ansi", first_quick(["false", "true"]))
 def test_an_insert_stores_what_spark_stores_in_its_own_table(
     spark: SparkSession, plain: SparkSession, warehouse: Path, ansi: str, policy: str
 ) -> None:
@@ -147,6 +149,7 @@ def test_an_insert_stores_what_spark_stores_in_its_own_table(
 
 @pytest.mark.parametrize("expression", ["2147483647 + id", "CAST(3000000000 AS int)", "CAST(s AS int)", "id / 0"])
 @pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.long
 def test_update_evaluates_as_the_session_says(spark: SparkSession, warehouse: Path, ansi: str, expression: str) -> None:
     """As a SELECT of the same expression does: what it gives, or its error."""
     with acidsql.connect(spark, warehouse=warehouse) as acid, settings(spark, {"spark.sql.ansi.enabled": ansi}):
@@ -163,7 +166,7 @@ def test_update_evaluates_as_the_session_says(spark: SparkSession, warehouse: Pa
             assert rows(acid, "SELECT v FROM t") == list(selected.rows)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("zone", first_quick(["America/New_York", "UTC"]))
 @pytest.mark.parametrize("written_by", ["driver", "job"])
 def test_a_timestamp_column_is_one_whatever_spark_calls_timestamp(
     spark: SparkSession, warehouse: Path, written_by: str, zone: str

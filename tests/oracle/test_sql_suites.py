@@ -11,7 +11,7 @@ from tests.services.maven import DownloadError
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
-QUICK = ["natural-join", "subquery/in-subquery/in-nullability", "cte-nested"]
+QUICK = ["natural-join", "subquery/in-subquery/in-nullability"]
 SUBQUERIES = {
     "exists-subquery": [
         *(
@@ -38,7 +38,7 @@ SUBQUERIES = {
     "negative-cases": ["invalid-correlation", "subq-input-typecheck"],
 }
 LONG = [f"subquery/{folder}/{name}" for folder, names in SUBQUERIES.items() for name in names]
-LONG += ["subquery/resolution-edge-cases", "subquery/subquery-in-from", "subquery/subquery-nested-data"]
+LONG += ["cte-nested", "subquery/resolution-edge-cases", "subquery/subquery-in-from", "subquery/subquery-nested-data"]
 LONG += ["subquery/subquery-offset", "cte", "cte-recursion", "join-lateral", "inner-join", "outer-join", "cross-join"]
 LONG += ["join-resolution-edge-cases", "join-empty-relation", "alias-resolution-edge-cases", "table-aliases"]
 LONG += ["columnresolution", "columnresolution-negative", "column-resolution-aggregate", "column-resolution-sort"]

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import acidsql
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
+from tests.oracle.choice import first_quick
 from tests.oracle.spark_conf import setting
 from tests.oracle.zone_run import STATEMENTS
 from tests.spark.answers import rows
@@ -52,7 +53,7 @@ def clocks(acid: AcidSession) -> list[tuple[object, ...]]:
 EXPECTED = sorted(((n + 2, c) for n, c in enumerate(CLOCKS)), key=repr)
 
 
-@pytest.mark.parametrize("zone", ZONES[1:])
+@pytest.mark.parametrize("zone", first_quick(ZONES[1:]))
 @pytest.mark.parametrize("written_by", ["driver", "job"])
 def test_an_update_of_another_column_moves_no_clock(
     acid: AcidSession, spark: SparkSession, zone: str, written_by: str
