@@ -104,6 +104,7 @@ CHECKED: dict[str, tuple[str, ...]] = {
     # files
     "files.ignoreCorruptFiles": ("true",),
     "files.ignoreMissingFiles": ("true",),
+    "files.ignoreInvalidPartitionPaths": ("true",),
     "files.maxPartitionBytes": ("512",),
     "files.maxPartitionNum": ("1",),
     "files.maxRecordsPerFile": ("1",),
