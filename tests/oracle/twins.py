@@ -7,6 +7,7 @@ error, not an answer of the plain table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,8 @@ def fields(columns: str) -> StructType:
 
 
 def table_of(spark: SparkSession, columns: str, rows: Sequence[Row]) -> DataFrame:
-    """A local DataFrame of rows whose columns and types are given as DDL."""
-    schema = to_arrow_schema(fields(columns))
+    """A local DataFrame of rows whose columns and types are given as DDL; what is ``char`` there are strings here."""
+    schema = to_arrow_schema(fields(re.sub(r"\b(?:var)?char\(\d+\)", "string", columns, flags=re.I)))
     values = zip(*rows, strict=True) if rows else ([] for _ in schema)
     arrays = [pa.array(list(column), field.type) for column, field in zip(values, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
