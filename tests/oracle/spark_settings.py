@@ -1,0 +1,183 @@
+"""Settings of Spark, ``spark.sql.`` left out: values to try, or why one cannot change what is stored and answered.
+
+Where a user's own expression means something else under a setting (ANSI, the session's zone), the statements of
+:mod:`tests.oracle.statements` do not have such an expression: what is left is acidsql's own doing.
+"""
+
+from __future__ import annotations
+
+import re
+
+CHECKED: dict[str, tuple[str, ...]] = {
+    # parsing
+    "ansi.doubleQuotedIdentifiers": ("true",),
+    "ansi.enabled": ("false",),
+    "ansi.enforceReservedKeywords": ("true",),
+    "ansi.relationPrecedence": ("true",),
+    "caseSensitive": ("true",),
+    "legacy.bangEqualsNot": ("true",),
+    "legacy.consecutiveStringLiterals.enabled": ("true",),
+    "legacy.exponentLiteralAsDecimal.enabled": ("true",),
+    "legacy.identifierClause": ("true",),
+    "legacy.keepPartitionSpecAsStringLiteral": ("true",),
+    "legacy.literal.pickMinimumPrecision": ("false",),
+    "legacy.parameterSubstitution.constantsOnly": ("true",),
+    "legacy.parseNullPartitionSpecAsStringLiteral": ("true",),
+    "legacy.parseQueryWithoutEof": ("true",),
+    "legacy.parser.havingWithoutGroupByAsWhere": ("true",),
+    "legacy.setopsPrecedence.enabled": ("true",),
+    "parser.eagerEvalOfUnresolvedInlineTable": ("false",),
+    "parser.escapedStringLiterals": ("true",),
+    "parser.quotedRegexColumnNames": ("true",),
+    "parser.singleCharacterPipeOperator.enabled": ("false",),
+    "variable.substitute": ("false",),
+    # names and types
+    "allowNamedFunctionArguments": ("false",),
+    "analyzer.failAmbiguousSelfJoin": ("false",),
+    "analyzer.singlePassResolver.enabledTentatively": ("true",),
+    "charAsVarchar": ("true",),
+    "decimalOperations.allowPrecisionLoss": ("false",),
+    "defaultColumn.enabled": ("false",),
+    "groupByAliases": ("false",),
+    "groupByOrdinal": ("false",),
+    "lateralColumnAlias.enableImplicitResolution": ("false",),
+    "legacy.allowNegativeScaleOfDecimal": ("true",),
+    "legacy.charVarcharAsString": ("true",),
+    "legacy.compareDateTimestampInTimestamp": ("false",),
+    "legacy.ctePrecedencePolicy": ("LEGACY", "EXCEPTION"),
+    "legacy.decimal.retainFractionDigitsOnTruncate": ("true",),
+    "legacy.doLooseUpcast": ("true",),
+    "legacy.inSubqueryNullability": ("true",),
+    "legacy.inlineCTEInCommands": ("true",),
+    "legacy.keepCommandOutputSchema": ("true",),
+    "legacy.noCharPaddingInPredicate": ("true",),
+    "legacy.nullInEmptyListBehavior": ("true",),
+    "legacy.sizeOfNull": ("false",),
+    "legacy.timeParserPolicy": ("LEGACY", "EXCEPTION"),
+    "legacy.typeCoercion.datetimeToString.enabled": ("true",),
+    "legacy.v1IdentifierNoCatalog": ("true",),
+    "mapKeyDedupPolicy": ("LAST_WIN",),
+    "orderByOrdinal": ("false",),
+    "preserveCharVarcharTypeInfo": ("true",),
+    "readSideCharPadding": ("false",),
+    "retainGroupColumns": ("false",),
+    "runSQLOnFiles": ("false",),
+    "session.timeZone": ("America/New_York", "Asia/Kolkata", "Pacific/Apia"),
+    "stableDerivedColumnAlias.enabled": ("true",),
+    "storeAssignmentPolicy": ("STRICT", "LEGACY"),
+    "timestampType": ("TIMESTAMP_NTZ",),
+    # optimising and executing
+    "adaptive.enabled": ("false",),
+    "autoBroadcastJoinThreshold": ("-1",),
+    "bucketing.coalesceBucketsInJoin.enabled": ("true",),
+    "cbo.enabled": ("true",),
+    "codegen.factoryMode": ("NO_CODEGEN",),
+    "codegen.wholeStage": ("false",),
+    "constraintPropagation.enabled": ("false",),
+    "crossJoin.enabled": ("false",),
+    "datetime.java8API.enabled": ("true",),
+    "exchange.reuse": ("false",),
+    "execution.arrow.maxRecordsPerBatch": ("1",),
+    "execution.arrow.pyspark.enabled": ("true",),
+    "execution.arrow.useLargeVarTypes": ("true",),
+    "execution.removeRedundantProjects": ("false",),
+    "execution.removeRedundantSorts": ("false",),
+    "execution.reuseSubquery": ("false",),
+    "execution.sortBeforeRepartition": ("false",),
+    "execution.useHashAggregateExec": ("false",),
+    "execution.useObjectHashAggregateExec": ("false",),
+    "join.preferSortMergeJoin": ("false",),
+    "optimizer.dynamicPartitionPruning.enabled": ("false",),
+    "optimizer.excludedRules": ("org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",),
+    "optimizer.expression.nestedPruning.enabled": ("false",),
+    "optimizer.inSetConversionThreshold": ("0",),
+    "optimizer.maxIterations": ("3",),
+    "optimizer.metadataOnly": ("true",),
+    "optimizer.nestedSchemaPruning.enabled": ("false",),
+    "optimizer.plannedWrite.enabled": ("false",),
+    "optimizer.replaceExceptWithFilter": ("false",),
+    "optimizer.runtime.bloomFilter.enabled": ("false",),
+    "requireAllClusterKeysForDistribution": ("true",),
+    "selfJoinAutoResolveAmbiguity": ("false",),
+    "shuffle.partitions": ("1", "7"),
+    "subexpressionElimination.enabled": ("false",),
+    # files
+    "files.ignoreCorruptFiles": ("true",),
+    "files.ignoreMissingFiles": ("true",),
+    "files.ignoreInvalidPartitionPaths": ("true",),
+    "files.maxPartitionBytes": ("512",),
+    "files.maxPartitionNum": ("1",),
+    "files.maxRecordsPerFile": ("1",),
+    "files.minPartitionNum": ("16",),
+    "files.openCostInBytes": ("0",),
+    "inMemoryColumnarStorage.partitionPruning": ("false",),
+    "legacy.allowEmptySchemaWrite": ("true",),
+    "maxConcurrentOutputFileWriters": ("2",),
+    "orc.aggregatePushdown": ("true",),
+    "orc.columnarReaderBatchSize": ("1",),
+    "orc.compression.codec": ("none", "zlib"),
+    "orc.enableNestedColumnVectorizedReader": ("false",),
+    "orc.enableVectorizedReader": ("false",),
+    "orc.filterPushdown": ("false",),
+    "orc.impl": ("hive",),
+    "orc.mergeSchema": ("true",),
+    "sources.bucketing.enabled": ("false",),
+    "sources.default": ("json",),
+    "sources.partitionColumnTypeInference.enabled": ("false",),
+    "sources.partitionOverwriteMode": ("dynamic",),
+    "sources.useV1SourceList": ("",),
+    "sources.validatePartitionColumns": ("false",),
+}
+
+IRRELEVANT: list[tuple[str, str]] = [
+    (
+        r"adaptive\..*|cbo\..*|codegen\..*|autoBroadcast.*|.*[bB]roadcast.*",
+        "how a plan is chosen; one switch of each is tried",
+    ),
+    (r"(optimizer|analyzer|execution|planChange\w*|planner|window\w*|join|subquery|subexpression\w*)\..*", "as above"),
+    (r".*(buffer|Buffer|spill|threshold|Threshold|batchSize|BatchSize|parallelism|cache\w*|Cache\w*).*", "sizes"),
+    (
+        r".*(logLevel|log\.|explain|debug|metric|Metric|maxToString|truncate\.length|redaction|stackTraces|ui)\b.*",
+        "what is shown",
+    ),
+    (r"(avro|csv|json|jsonGenerator|parquet|xml|protobuf|text|jdbc)\..*|.*[Jj]dbc.*", "other kinds of files"),
+    (
+        r"legacy\.(avro|csv|json|parquet|db2|mssqlserver|mysql|oracle|postgres|jdbc|useLegacyXML|replaceDatabricks)\w*.*",
+        "as above",
+    ),
+    (r"(streaming|pipelines|kafka)\..*|sessionWindow\..*", "streams"),
+    (r"(hive|thriftServer|thriftserver|cli)\..*|legacy\.hive\..*", "Spark's own use of Hive, which is not used"),
+    (r"(pyspark|execution\.(python\w*|pandas|pyspark)|python|legacy\.execution)\..*", "Python functions"),
+    (r"(artifact|connect|maven|repl|session\.localRelation\w*|catalog|defaultCatalog)\b.*", "how programs reach Spark"),
+    (r"(statistics|inMemoryColumnarStorage|defaultSizeInBytes|cache|defaultCacheStorageLevel).*", "sizes and caches"),
+    (
+        r"sources\.v2\..*|sources\.(commitProtocolClass|outputCommitterClass|binaryFile|disabled|parallel|schemaString).*",
+        "sources of others",
+    ),
+    (
+        r"(variant|collation|icu|geospatial|timeType|timestampNanos|udt|transposeMax|pivotMax)\w*.*",
+        "types and functions of the user",
+    ),
+    (
+        r"(scripting|view|globalTempDatabase|legacy\.view\w*|legacy\.storeAnalyzed\w*|legacy\.useCurrentConfigs\w*)\b.*",
+        "Spark's views and scripts",
+    ),
+    (
+        r"(extensions|queryExecutionListeners|streamingQueryListeners|event|columnVector|leafNode\w*|broadcastTimeout).*",
+        "of the process",
+    ),
+    (
+        r"(limit|orderingAware\w*|lazySet\w*|union\w*|unionOutput\w*|sort\.\w+|shuffle\w*|classic)\b.*",
+        "how a plan is carried out",
+    ),
+    (r"legacy\..*", "functions and commands of Spark that the statements do not have"),
+    (r".*", "public, and about nothing that a statement of acidsql passes through"),
+]
+"""Patterns of names and reasons; the first that fits applies."""
+
+
+def reason(name: str) -> str | None:
+    """Why a setting is not tried; None for one that is."""
+    if name in CHECKED:
+        return None
+    return next(why for pattern, why in IRRELEVANT if re.fullmatch(pattern, name))

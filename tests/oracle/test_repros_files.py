@@ -1,0 +1,232 @@
+"""Files and directories: searches, crafted footers, strangers' directories, kills, Hive's compactions."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.orc as orc
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import acidsql
+from acidsql.errors import AcidError
+from acidsql.session import AcidSession
+from tests.oracle import crafted
+from tests.oracle.choice import first_quick
+from tests.oracle.spark_conf import setting, settings
+from tests.spark.answers import rows
+from tests.spark.processes import environment
+from tests.spark.test_golden_tables import adopt
+
+pytestmark = pytest.mark.spark
+
+
+def count(acid: AcidSession, text: str, **parameters: object) -> int:
+    return int(acid.sql(f"SELECT count(*) FROM t WHERE {text}", **parameters).collect()[0][0])
+
+
+# --- searches --------------------------------------------------------------------------------------------------------
+
+WIDE, SMILE = "\uff21", "\U0001f600"
+"""UTF-8 and UTF-16 do not agree on which of them comes first."""
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
+def test_a_search_finds_texts_beyond_the_basic_plane(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k string, v string)")
+    acid.sql(f"INSERT INTO t SELECT concat(if(id % 2 = 0, '{WIDE}', '{SMILE}'), '-', id), 'v' FROM range(100)")
+    for key in (f"{WIDE}-10", f"{SMILE}-11"):
+        assert count(acid, "k = :k", k=key) == 1
+    assert count(acid, "k >= :k", k=SMILE) == 50
+    assert count(acid, "k < :k", k=SMILE) == 50
+    assert count(acid, "k >= :k", k=WIDE) == 100
+    key = f"{WIDE}-10"
+    assert acid.sql("UPDATE t SET v = 'u' WHERE k = :k", k=key).collect()[0].num_updated_rows == 1
+    acid.sql(
+        "MERGE INTO t USING (SELECT :k AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = 'm'"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.k, 'twice')",
+        k=key,
+    )
+    assert rows(acid, f"SELECT v FROM t WHERE k = '{key}'") == [("m",)]
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
+def test_a_search_finds_dates_before_the_gregorian_calendar(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (d date, ts timestamp)")
+    acid.sql(
+        "INSERT INTO t SELECT date_add(DATE'1400-01-01', CAST(id AS int)),"
+        " CAST(date_add(DATE'1400-01-01', CAST(id AS int)) AS timestamp) FROM range(20)"
+    )
+    for day in ("1400-01-01", "1400-01-02", "1400-01-11", "1400-01-20"):
+        assert count(acid, f"d = DATE'{day}'") == 1, day
+        assert count(acid, f"ts = TIMESTAMP'{day} 00:00:00'") == 1, day
+    assert count(acid, "d <= DATE'1400-01-02'") == 2
+    assert count(acid, "d > DATE'1400-01-18'") == 2
+    assert acid.sql("DELETE FROM t WHERE d = DATE'1400-01-02'").collect()[0].num_deleted_rows == 1
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
+@pytest.mark.parametrize(
+    ("text", "affected"),
+    [
+        ("UPDATE t SET pad = 'x' WHERE id = 5", 1),
+        ("DELETE FROM t WHERE id = 6", 1),
+        ("MERGE INTO t USING (SELECT 7 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE", 1),
+    ],
+)
+def test_statements_search_files_on_every_spark(acid: AcidSession, text: str, affected: int) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, pad string)")
+    acid.sql("INSERT INTO t SELECT id, uuid() FROM range(0, 100, 1, 1)")
+    assert count(acid, "id = 5") == 1
+    assert acid.sql(text).collect()[0].num_affected_rows == affected
+
+
+# --- footers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "types", [crafted.doubling(40), crafted.nested(5000), crafted.circle()], ids=["doubling", "nested", "circle"]
+)
+def test_a_crafted_footer_is_refused_at_once(acid: AcidSession, tmp_path: Path, types: list[bytes]) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint)")
+    acid.sql("INSERT INTO t VALUES (1)")
+    file = crafted.write_orc(tmp_path / "crafted" / "000000_0", types)
+    with pytest.raises((AcidError, PySparkException)):
+        acid.sql(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE t")
+    assert rows(acid, "SELECT id FROM t") == [(1,)]
+
+
+# --- directories -----------------------------------------------------------------------------------------------------
+
+
+def test_repair_shows_a_strangers_partition_wholly_or_not_at_all(acid: AcidSession, warehouse: Path) -> None:
+    """A copied directory has write ids of the other table: later ones of this table must not uncover its rows."""
+    for name in "tu":
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {name} (id int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 1)")
+    for n in range(4):
+        acid.sql(f"INSERT INTO u VALUES ({n}, 2)")
+    shutil.copytree(warehouse / "u" / "p=2", warehouse / "t" / "p=2")
+    try:
+        acid.sql("MSCK REPAIR TABLE t")
+    except (AcidError, PySparkException):
+        shutil.rmtree(warehouse / "t" / "p=2")
+    before = rows(acid, "SELECT * FROM t WHERE p = 2")
+    assert before in ([], [(n, 2) for n in range(4)])
+    for n in range(3):
+        acid.sql(f"INSERT INTO t VALUES ({n}, 1)")
+    assert rows(acid, "SELECT * FROM t WHERE p = 2") == before
+
+
+def test_two_tables_on_one_directory_do_not_destroy_each_other(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    acid.sql("INSERT INTO t VALUES (1), (2)")
+    try:
+        acid.sql(f"CREATE TRANSACTIONAL TABLE u (id int) LOCATION '{warehouse}/t'")
+    except AcidError:
+        return
+    acid.sql("DELETE FROM t WHERE id = 1")
+    assert rows(acid, "SELECT * FROM u") == [(2,)]
+    acid.sql("DROP TABLE u")
+    assert rows(acid, "SELECT * FROM t") == [(2,)]
+
+
+KILLED = """
+import os, sys
+import acidsql
+from tests.oracle.small_spark import small_spark
+acid = acidsql.connect(small_spark(), warehouse=sys.argv[1], settings={"hive.txn.timeout": "1s"})
+method, when = sys.argv[2:]
+real = getattr(acid.metastore, method)
+def step(*args, **kwargs):
+    if when == "after":
+        real(*args, **kwargs)
+    os._exit(9)
+setattr(acid.metastore, method, step)
+acid.sql("ALTER TABLE t DROP PARTITION (p = 1)")
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("method", "when"), [(m, w) for m in ("drop_partitions", "commit_txn") for w in ("before", "after")]
+)
+def test_a_partition_whose_drop_was_killed_does_not_come_back(
+    spark: SparkSession, warehouse: Path, method: str, when: str
+) -> None:
+    with acidsql.connect(spark, warehouse=warehouse) as acid:
+        acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+        acid.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(warehouse), method, when],
+        env=environment(),
+        capture_output=True,
+        timeout=200,
+    )
+    if done.returncode == 0:
+        pytest.skip(f"DROP PARTITION does not call {method}")
+    assert done.returncode == 9, done.stderr[-2000:]
+    with acidsql.connect(spark, warehouse=warehouse, settings={"hive.txn.timeout": "1s"}) as acid:
+        acid.metastore.time_out_txns()
+        before = rows(acid, "SELECT * FROM t")
+        assert before in ([(2, 2)], [(1, 1), (2, 2)])
+        acid.sql("INSERT INTO t VALUES (5, 1)")
+        assert rows(acid, "SELECT * FROM t") == sorted([*before, (5, 1)])
+
+
+# --- settings of Spark that change files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", first_quick(["emp/13_major_cleaned", "emp/11_minor_cleaned"]))
+def test_files_of_hives_query_compaction_are_read_case_sensitively(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, step: str
+) -> None:
+    table = adopt(acid, step, tmp_path / "hive")
+    expected = rows(acid, f"SELECT * FROM {table}")
+    assert expected
+    with setting(spark, "spark.sql.caseSensitive", "true"):
+        assert rows(acid, f"SELECT * FROM {table}") == expected
+        acid.sql(f"INSERT OVERWRITE TABLE {table} SELECT * FROM {table}")
+    assert rows(acid, f"SELECT * FROM {table}") == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    first_quick(
+        [
+            {"spark.sql.requireAllClusterKeysForDistribution": "true", "spark.sql.adaptive.enabled": "false"},
+            {"spark.sql.maxConcurrentOutputFileWriters": "2"},
+            {"spark.sql.optimizer.plannedWrite.enabled": "false"},
+            {"spark.sql.files.maxRecordsPerFile": "10"},
+        ]
+    ),
+    ids=lambda s: next(iter(s)).split(".")[-1],
+)
+def test_a_jobs_files_are_in_order_whatever_spark_is_told(
+    acid: AcidSession, spark: SparkSession, warehouse: Path, given: dict[str, str]
+) -> None:
+    acid.sql("SET acidsql.write.driver.rows = 0")
+    with settings(spark, given):
+        acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int) PARTITIONED BY (p int)")
+        acid.sql("INSERT INTO t SELECT id, 0, id % 7 FROM range(500)")
+        acid.sql("UPDATE t SET v = 1 WHERE id % 2 = 0")
+        acid.sql(
+            "MERGE INTO t USING (SELECT CAST(id AS int) AS id FROM range(250, 600)) s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET v = 2 WHEN NOT MATCHED THEN INSERT VALUES (s.id, 3, s.id % 7)"
+        )
+    assert rows(acid, "SELECT v, count(*) FROM t GROUP BY v") == [(0, 125), (1, 125), (2, 250), (3, 100)]
+    files = list((warehouse / "t").glob("p=*/*delta*/bucket_*"))
+    assert files
+    for file in files:
+        table = orc.read_table(file).select(["originalTransaction", "bucket", "rowId"])
+        keys = list(zip(*table.to_pydict().values(), strict=True))
+        assert all(a < b for a, b in pairwise(keys)), file

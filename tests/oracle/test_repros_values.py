@@ -1,0 +1,213 @@
+"""Values are stored, found and compared as what they are, whatever Spark would make of their text."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from acidsql.errors import AcidError
+from acidsql.session import AcidSession
+from tests.oracle.choice import first_quick
+from tests.oracle.spark_conf import setting
+from tests.oracle.twins import table_of
+from tests.spark.answers import rows
+
+pytestmark = pytest.mark.spark
+
+TINY = Decimal("0.0000000001")
+
+
+def driver_and_job(acid: AcidSession, written_by: str) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {20000 if written_by == 'driver' else 0}")
+
+
+# --- partition keys --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ansi", first_quick(["false", "true"]))
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
+def test_small_decimal_keys_are_keys_of_their_own(
+    acid: AcidSession, spark: SparkSession, ansi: str, written_by: str
+) -> None:
+    driver_and_job(acid, written_by)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p decimal(20,10))")
+    with setting(spark, "spark.sql.ansi.enabled", ansi):
+        acid.sql("INSERT INTO t VALUES (1, 0.0000000001), (2, 0), (3, 1.5)")
+        acid.sql("INSERT INTO t PARTITION (p = 0.0000000010) VALUES (4)")
+        acid.sql("INSERT INTO t PARTITION (p = 0.0000000001) VALUES (5)")
+        expected = [(1, TINY), (2, Decimal(0)), (3, Decimal("1.5")), (4, TINY * 10), (5, TINY)]
+        assert rows(acid, "SELECT id, p FROM t") == expected
+        assert rows(acid, "SELECT id FROM t WHERE p = 0.0000000001") == [(1,), (5,)]
+        assert len(rows(acid, "SHOW PARTITIONS t")) == 4
+    assert rows(acid, "SELECT id, p FROM t") == expected
+
+
+@pytest.mark.parametrize("ansi", first_quick(["false", "true"]))
+def test_a_static_key_that_does_not_fit_is_refused(acid: AcidSession, spark: SparkSession, ansi: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t PARTITION (p = NULL) VALUES (100)")
+    acid.sql("INSERT INTO t PARTITION (p = 10) VALUES (1)")
+    accepted = []
+    with setting(spark, "spark.sql.ansi.enabled", ansi):
+        for value in ("'1O'", "3000000000", "'2024-01-01'", "1e20"):
+            for verb in ("INSERT OVERWRITE TABLE", "INSERT INTO"):
+                text = f"{verb} t PARTITION (p = {value}) VALUES (2)"
+                with suppress(AcidError, PySparkException):
+                    acid.sql(text)
+                    accepted.append(text)
+    assert accepted == []
+    assert rows(acid, "SELECT id, p FROM t") == [(1, 10), (100, None)]
+
+
+ODD = [
+    "a",
+    "A",
+    " a",
+    "a ",
+    ".",
+    "..",
+    "../x",
+    "a=b/c=d",
+    "%2F",
+    "\u00e9",
+    "e\u0301",
+    "\n",
+    "x" * 200,
+    "{a}",
+    "[b]",
+    "*",
+]
+ODD += ["?", "\\", "a,b", "~", "\U0001f600", "_x", "-0.0", "#", "+", "&", "a%", "${env:HOME}", "it's", '"', "${a", ":p"]
+
+
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
+def test_odd_texts_are_keys_like_others(acid: AcidSession, spark: SparkSession, written_by: str) -> None:
+    driver_and_job(acid, written_by)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
+    acid.insert(table_of(spark, "id int, p string", list(enumerate(ODD))), "t")
+    assert rows(acid, "SELECT id, p FROM t") == sorted(enumerate(ODD), key=repr)
+    for number, value in list(enumerate(ODD))[::4]:
+        found = acid.sql("SELECT id FROM t WHERE p = :p", p=value).collect()
+        assert [tuple(r) for r in found] == [(number,)]
+
+
+def test_odd_names_of_keys_are_names_like_others(acid: AcidSession) -> None:
+    for number, key in enumerate(("a/b", "a:b", "a b", "a%41", "a=b", "\u00e4")):
+        acid.sql(f"CREATE TRANSACTIONAL TABLE t{number} (id int) PARTITIONED BY (`{key}` string)")
+        for written_by in ("driver", "job"):
+            driver_and_job(acid, written_by)
+            acid.sql(f"INSERT INTO t{number} VALUES (1, 'x'), (2, 'y/z')")
+        assert rows(acid, f"SELECT id, `{key}` FROM t{number}") == [(1, "x"), (1, "x"), (2, "y/z"), (2, "y/z")]
+
+
+# --- texts that Spark's parser would change --------------------------------------------------------------------------
+
+
+LIKE_SQL = [
+    "${spark.app.name}",
+    "${env:HOME}",
+    "${system:user.name}",
+    "${x}",
+    "a\\b",
+    "it's",
+    '"',
+    "\\'",
+    "$$",
+    ":p",
+    "?",
+]
+LIKE_SQL += ["a\\nb", "\\", "%"]
+
+
+@pytest.mark.parametrize("escaped", ["true", "false"])
+def test_merge_finds_rows_by_texts_that_look_like_sql(acid: AcidSession, spark: SparkSession, escaped: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string)")
+    columns = "id int, v string, p string"
+    with setting(spark, "spark.sql.parser.escapedStringLiterals", escaped):
+        acid.insert(table_of(spark, columns, [(1, "old", value) for value in LIKE_SQL]), "t")
+        source = [(n, value, value) for value in LIKE_SQL for n in (1, 2)]
+        merge = acid.merge("t", table_of(spark, columns, source))
+        merge = merge.on("t.p = source.p AND t.id = source.id").when_matched_update({"v": "source.v"})
+        merge.when_not_matched_insert_all().execute()
+        assert rows(acid, "SELECT * FROM t") == sorted(source, key=repr)
+
+
+@pytest.mark.parametrize("escaped", ["false", "true"])
+@pytest.mark.parametrize(
+    "value", first_quick(["${env:HOME}", "it's", *sorted({*LIKE_SQL} - {"${env:HOME}", "it's"})], 2)
+)
+def test_a_parameter_is_what_the_caller_bound(acid: AcidSession, spark: SparkSession, value: str, escaped: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string)")
+    with setting(spark, "spark.sql.parser.escapedStringLiterals", escaped):
+        acid.sql("INSERT INTO t PARTITION (p = :p) VALUES (1, :p)", p=value)
+        acid.sql("INSERT INTO t VALUES (2, 'x', :p)", p=value)
+        acid.sql("UPDATE t SET v = :p WHERE p = :p AND id = 2", p=value)
+        found = acid.sql("SELECT id, v, p, :p FROM t WHERE p = :p AND v = :p", p=value)
+        assert sorted(tuple(r) for r in found.collect()) == [(1, value, value, value), (2, value, value, value)]
+        assert acid.sql("DELETE FROM t WHERE p = :p", p=value).collect()[0].num_deleted_rows == 2
+
+
+# --- what is evaluated once ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    first_quick(
+        [
+            "SELECT p FROM (SELECT explode(sequence(1, 20)) AS p) ORDER BY rand() LIMIT 1",
+            "SELECT CAST(unix_micros(current_timestamp()) % 20 + 1 AS int) AS p",
+            "SELECT CAST(rand() * 20 + 1 AS int) AS p FROM range(1)",
+        ]
+    ),
+)
+def test_merge_evaluates_its_source_once(acid: AcidSession, source: str) -> None:
+    acid.sql("SET acidsql.write.driver.rows = 5")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t SELECT id, 'old', p FROM (SELECT explode(sequence(1, 20)) AS p), (SELECT 1 AS id)")
+    for _ in range(3):
+        acid.sql(
+            f"MERGE INTO t USING ({source}) s ON t.p = s.p WHEN MATCHED THEN UPDATE SET v = 'new'"
+            " WHEN NOT MATCHED THEN INSERT VALUES (-1, 'inserted', s.p)"
+        )
+    assert rows(acid, "SELECT * FROM t WHERE id = -1") == []
+
+
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
+def test_merge_compares_by_the_collation_of_its_condition(acid: AcidSession, written_by: str) -> None:
+    driver_and_job(acid, written_by)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (name string, v int)")
+    acid.sql("INSERT INTO t VALUES ('Ann', 1)")
+    acid.sql(
+        "MERGE INTO t USING (SELECT 'ANN' COLLATE UTF8_LCASE AS name, 2 AS v) s ON t.name = s.name"
+        " WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.v)"
+    )
+    assert rows(acid, "SELECT * FROM t") == [("Ann", 2)]
+
+
+def test_a_property_moves_no_directory(acid: AcidSession, warehouse: Path, tmp_path: Path) -> None:
+    victim, stolen = tmp_path / "victim", tmp_path / "stolen"
+    victim.mkdir()
+    acid.sql(
+        "CREATE TRANSACTIONAL TABLE t (id int)"
+        f""" TBLPROPERTIES ('acidsql.move.x' = '["{victim}", "{stolen}"]', 'acidsql.move.y' = 'no json')"""
+    )
+    acid.sql("INSERT INTO t VALUES (1)")
+    assert rows(acid, "SELECT * FROM t") == [(1,)]
+    acid.sql("DROP TABLE t")
+    assert victim.exists()
+    assert not stolen.exists()
+
+
+@pytest.mark.parametrize("name", ["../escape", "/tmp/escape", "..", "a/../../escape"])
+def test_a_database_stays_inside_the_warehouse(acid: AcidSession, warehouse: Path, name: str) -> None:
+    try:
+        acid.sql(f"CREATE DATABASE `{name}`")
+    except (AcidError, PySparkException):
+        return
+    location = Path(acid.metastore.get_database(name).location.removeprefix("file:")).resolve()
+    assert location.parent == warehouse.resolve()
