@@ -4,6 +4,7 @@
 VENV ?= .venv
 PYTHON ?=
 SECONDS ?= 300
+PHASES ?=
 PY := $(VENV)/bin/python
 # The tested versions, where the package itself allows a range.
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint .ci/constraints.txt
@@ -11,7 +12,7 @@ WITH_JAVA = JAVA_HOME="$$(.ci/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-random test-soak test-hive bench bench-hive lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-phases test-random test-soak test-hive bench bench-hive lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +30,9 @@ test-fast: $(VENV)/.dev ## the tests that need no Spark
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
 	@$(WITH_JAVA) $(PY) -m pytest tests/faults -m ""
+
+test-phases: java $(VENV)/.dev ## every pair of statements, the first stopped at each of its phases for the second (hours; PHASES="partitioned and update" a part)
+	@$(WITH_JAVA) $(PY) -m pytest tests/phases -m "" --timeout 0 $(if $(PHASES),-k "$(PHASES)")
 
 test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table)
 	@$(WITH_JAVA) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0

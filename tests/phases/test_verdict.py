@@ -1,0 +1,79 @@
+"""The judge of outcomes lets pass what a serial order gives, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acidsql.errors import LockTimeout, NoSuchTransaction, SnapshotTooOld, TableNotFound, WriteConflict
+from tests.phases.verdict import Alternatives, Answer, Outcome, Rejection, Rows, TableState, judge
+
+ROWS = st.lists(st.tuples(st.integers(0, 2)), max_size=2).map(tuple)
+REJECTIONS = st.sampled_from(
+    [Rejection.of(kind("told")) for kind in (LockTimeout, WriteConflict, SnapshotTooOld, TableNotFound)]
+)
+ANSWERS: st.SearchStrategy[Answer] = st.one_of(ROWS, REJECTIONS)
+
+
+def state(rows: Rows) -> tuple[tuple[str, TableState], ...]:
+    return (("t", TableState(("id",), "w/t", (), rows)),)
+
+
+OUTCOMES = st.builds(Outcome, ANSWERS, ANSWERS, ROWS.map(state))
+
+
+def legal(
+    serial: Sequence[Outcome], without_first: Outcome | None = None, without_second: Outcome | None = None
+) -> Alternatives:
+    def known(outcome: Outcome | None) -> Outcome:
+        assert outcome is not None, "it was not to be asked for"
+        return outcome
+
+    return Alternatives(
+        [lambda one=one: one for one in serial],  # type: ignore[misc]
+        lambda: known(without_first),
+        lambda: known(without_second),
+    )
+
+
+@given(st.lists(OUTCOMES, min_size=1, max_size=3), st.data())
+def test_what_a_serial_order_gives_is_legal(serial: list[Outcome], data: st.DataObject) -> None:
+    assert judge(data.draw(st.sampled_from(serial)), legal(serial)) is None
+
+
+@given(st.lists(OUTCOMES, max_size=3), ROWS, ROWS, ROWS)
+def test_without_an_error_nothing_else_is_legal(serial: list[Outcome], first: Rows, second: Rows, rows: Rows) -> None:
+    outcome = Outcome(first, second, state(rows))
+    assert (judge(outcome, legal(serial)) is None) == (outcome in serial)
+
+
+@given(st.lists(OUTCOMES, max_size=2), OUTCOMES, OUTCOMES, OUTCOMES)
+def test_an_error_that_may_be_retried_is_legal_where_only_the_other_statement_had_an_effect(
+    serial: list[Outcome], outcome: Outcome, without_first: Outcome, without_second: Outcome
+) -> None:
+    def gave_up(answer: Answer | None) -> bool:
+        return isinstance(answer, Rejection) and answer.may_retry
+
+    allowed = outcome in serial
+    if gave_up(outcome.first) and not gave_up(outcome.second):
+        allowed |= (outcome.second, outcome.state) == (without_first.second, without_first.state)
+    if gave_up(outcome.second) and not gave_up(outcome.first):
+        allowed |= (outcome.first, outcome.state) == (without_second.first, without_second.state)
+    assert (judge(outcome, legal(serial, without_first, without_second)) is None) == allowed
+
+
+def test_only_errors_of_a_transaction_that_had_no_effect_may_be_retried() -> None:
+    assert Rejection.of(WriteConflict("another one was first")).may_retry
+    assert not Rejection.of(NoSuchTransaction("forgotten")).may_retry
+    assert not Rejection.of(TableNotFound("gone")).may_retry
+    assert not Rejection.of(FileNotFoundError("a bare one")).may_retry
+
+
+def test_a_report_names_what_was_expected_and_what_came_out() -> None:
+    wanted, got = Outcome((), (), state(((1,),))), Outcome((), (), state(((2,),)))
+    report = judge(got, legal([wanted]))
+    assert report is not None
+    assert "expect first []; second []; t(id) in w/t: [(1)]" in report
+    assert "got    first []; second []; t(id) in w/t: [(2)]" in report

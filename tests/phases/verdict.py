@@ -1,0 +1,114 @@
+"""What a run of two statements came to, and whether it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from acidsql.errors import AcidError, NoSuchLock, NoSuchTransaction, TransactionError
+
+Rows: TypeAlias = tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A statement's error.
+
+    Attributes:
+        kind: Its class, and Hive's code where it has one.
+        may_retry: Whether it says that the statement had no effect and can be run again.
+        message: Its first line; two rejections are equal whatever it is.
+    """
+
+    kind: str
+    may_retry: bool = False
+    message: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, error: Exception) -> Rejection:
+        code = error.code if isinstance(error, AcidError) and error.code is not None else ""
+        fatal = (NoSuchLock, NoSuchTransaction)
+        may_retry = isinstance(error, TransactionError) and not isinstance(error, fatal)
+        return cls(f"{type(error).__name__} {code}".strip(), may_retry, (str(error).splitlines() or [""])[0][:240])
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+Answer: TypeAlias = Rows | Rejection
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table as a new session finds it: its columns, its place, its partitions with their places, and its rows."""
+
+    columns: tuple[str, ...]
+    location: str
+    partitions: tuple[str, ...]
+    rows: Answer
+
+
+State: TypeAlias = tuple[tuple[str, TableState], ...]
+"""All tables by their names."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What both statements answered, and what there was then."""
+
+    first: Answer | None
+    second: Answer | None
+    state: State
+
+    def __str__(self) -> str:
+        told = [f"first {shown(self.first)}", f"second {shown(self.second)}"]
+        for name, table in self.state:
+            places = f" {' '.join(table.partitions)}" if table.partitions else ""
+            told.append(f"{name}({', '.join(table.columns)}) in {table.location}{places}: {shown(table.rows)}")
+        return "; ".join(told)
+
+
+def shown(answer: Answer | None) -> str:
+    """An answer in a line."""
+    if answer is None:
+        return "not run"
+    if isinstance(answer, Rejection):
+        return f"<{answer}>"
+    return f"[{', '.join('(' + ', '.join(map(str, row)) + ')' for row in answer)}]"
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """The outcomes that a run is compared with; each is computed when it is asked for.
+
+    Attributes:
+        serial: The serial orders that are legal.
+        without_first, without_second: What the other statement alone comes to.
+    """
+
+    serial: Iterable[Callable[[], Outcome]]
+    without_first: Callable[[], Outcome]
+    without_second: Callable[[], Outcome]
+
+
+def judge(outcome: Outcome, legal: Alternatives) -> str | None:
+    """Why an outcome is illegal, with what would have been legal; None where it is legal."""
+    expected = []
+    for order in legal.serial:
+        expected.append(order())
+        if outcome == expected[-1]:
+            return None
+    gave_up = [isinstance(a, Rejection) and a.may_retry for a in (outcome.first, outcome.second)]
+    if gave_up == [True, False]:
+        alone = legal.without_first()
+        if (outcome.second, outcome.state) == (alone.second, alone.state):
+            return None
+        expected.append(alone)
+    elif gave_up == [False, True]:
+        alone = legal.without_second()
+        if (outcome.first, outcome.state) == (alone.first, alone.state):
+            return None
+        expected.append(alone)
+    told = "\n".join(f"  or     {e}" for e in expected).replace("or    ", "expect", 1)
+    return f"{told}\n  got    {outcome}"
