@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.phases.matrix import Failure, Matrix
+from tests.phases.encounter import Phase
+from tests.phases.matrix import Failure, Matrix, Pair
 from tests.phases.warehouses import Warehouses
 
 
@@ -15,6 +16,7 @@ class Tally:
     def __init__(self) -> None:
         self.pairs = self.cases = 0
         self.failures: list[Failure] = []
+        self.skewed: list[tuple[Pair, Phase]] = []
 
 
 _TALLY = pytest.StashKey[Tally]()
@@ -31,6 +33,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.section("phases")
     told = f"{tally.pairs} pairs of statements, {tally.cases} phases, {len(tally.failures)} illegal outcomes"
     terminalreporter.line(told)
+    skewed = sorted({str(pair) for pair, _ in tally.skewed})
+    if skewed:
+        terminalreporter.line(
+            f"{len(tally.skewed)} outcomes that snapshot isolation allows, and no serial order gives:"
+        )
+        for pair in skewed:
+            terminalreporter.line(f"  {pair}")
     for failure in tally.failures:
         terminalreporter.line(f"  {failure.pair}, stopped at {failure.phase}")
 
@@ -46,5 +55,7 @@ def warehouses(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def matrix(warehouses: Warehouses) -> Matrix:
-    return Matrix(warehouses)
+def matrix(warehouses: Warehouses, tally: Tally) -> Matrix:
+    made = Matrix(warehouses)
+    tally.skewed = made.skewed
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -29,6 +29,8 @@ class Statement:
         settings: Of its session.
         prepare: Run before anything is stopped: it belongs to the situation.
         writes: Whether it changes rows by writing files.
+        maintains: Whether it changes files, but no rows.
+        adds_what_it_reads: Whether it adds rows that depend on those of the same table, under a lock that Hive shares.
     """
 
     name: str
@@ -36,6 +38,8 @@ class Statement:
     settings: Mapping[str, str] = field(default_factory=dict)
     prepare: Mapping[str, str] = field(default_factory=dict)
     writes: bool = False
+    maintains: bool = False
+    adds_what_it_reads: bool = False
 
 
 def attempt(part: Part, acid: AcidSession, root: Path, pause: Pause) -> Answer:
@@ -104,11 +108,11 @@ def _each(name: str, partitioned: str, plain: str | None = None, *, writes: bool
 
 def _round(name: str, part: Part, settings: Mapping[str, str], request: str = "") -> Statement:
     prepare = {PARTITIONED: f"ALTER TABLE t PARTITION (p = 1) {request}", PLAIN: f"ALTER TABLE t {request}"}
-    return Statement(name, dict.fromkeys(KINDS, (part,)), settings, prepare if request else {})
+    return Statement(name, dict.fromkeys(KINDS, (part,)), settings, prepare if request else {}, maintains=True)
 
 
-_ONLY_WORKER = {"hive.compactor.initiator.on": "false", "hive.compactor.cleaner.on": "false"}
-_ONLY_CLEANER = {"hive.compactor.initiator.on": "false"}
+ONLY_WORKER = {"hive.compactor.initiator.on": "false", "hive.compactor.cleaner.on": "false"}
+ONLY_CLEANER = {"hive.compactor.initiator.on": "false"}
 _SOURCE = "(SELECT 1 AS id, 'm' AS v, 1 AS p UNION ALL SELECT 5, 'm', 1 UNION ALL SELECT 7, 'm', 3) s"
 _MERGE = (
     f"MERGE INTO t USING {_SOURCE} ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = concat(t.v, s.v)"
@@ -121,7 +125,7 @@ _MERGE_EVOLVING = (
 )
 _CREATE = "CREATE TRANSACTIONAL TABLE t (id int, v string"
 
-STATEMENTS = (
+_STATEMENTS = (
     _both("insert values", "INSERT INTO t VALUES (4, 'd', 1)", writes=True),
     _both("insert from itself", "INSERT INTO t SELECT id + 10, v, p FROM t", writes=True),
     _both("insert into a new partition", "INSERT INTO t VALUES (5, 'e', 1), (5, 'e', 3)", writes=True),
@@ -161,11 +165,14 @@ STATEMENTS = (
         "LOAD DATA INPATH '{root}/in/three' INTO TABLE t",
         writes=True,
     ),
-    _round("major compaction", _compact, _ONLY_WORKER, "COMPACT 'major'"),
-    _round("minor compaction", _compact, _ONLY_WORKER, "COMPACT 'minor'"),
-    _round("cleaner", _clean, _ONLY_CLEANER),
+    _round("major compaction", _compact, ONLY_WORKER, "COMPACT 'major'"),
+    _round("minor compaction", _compact, ONLY_WORKER, "COMPACT 'minor'"),
+    _round("cleaner", _clean, ONLY_CLEANER),
+    _round("major compaction and cleaner", _compact, ONLY_CLEANER, "COMPACT 'major'"),
     Statement("select", dict.fromkeys(KINDS, (_read("SELECT * FROM t"),))),
     Statement("select twice", dict.fromkeys(KINDS, (_read("SELECT a.id, b.v FROM t a JOIN t b ON a.id = b.id"),))),
 )
 
+_SKEWED = ("insert from itself", "merge", "merge insert only", "merge over many partitions")
+STATEMENTS = tuple(replace(s, adds_what_it_reads=s.name in _SKEWED) for s in _STATEMENTS)
 BY_NAME = {s.name: s for s in STATEMENTS}

@@ -21,7 +21,6 @@ SEED = os.environ.get("ACIDSQL_TEST_SEED") or "1"
 SAMPLED_PAIRS = 8
 SAMPLED_PHASES = 2
 
-MAINTENANCE = frozenset(("major compaction", "minor compaction", "cleaner"))
 MERGES = frozenset(("merge", "merge insert only", "merge over many partitions"))
 READS = frozenset(("select", "select twice"))
 
@@ -38,7 +37,7 @@ def pairs_of(variant: Variant) -> list[Pair]:
     elif "first wins" in variant.name:
         firsts, seconds = [s for s in known if s.writes or s.name in READS], writing
     elif variant.is_impatient:
-        seconds = [s for s in known if s.name not in READS | MAINTENANCE]
+        seconds = [s for s in known if s.name not in READS and not s.maintains]
     return [Pair(variant, first, second) for first in firsts for second in seconds]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -85,30 +86,76 @@ class Alternatives:
     Attributes:
         serial: The serial orders that are legal.
         without_first, without_second: What the other statement alone comes to.
+        before: What there was before both, where the locks of Hive let both read that: they order two statements that
+            change the same rows, but not one that adds rows to a table that it reads itself.
     """
 
     serial: Iterable[Callable[[], Outcome]]
     without_first: Callable[[], Outcome]
     without_second: Callable[[], Outcome]
+    before: Callable[[], State] | None = None
 
 
-def judge(outcome: Outcome, legal: Alternatives) -> str | None:
-    """Why an outcome is illegal, with what would have been legal; None where it is legal."""
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an outcome is legal.
+
+    Attributes:
+        problem: Why it is not, with what would have been legal.
+        is_skewed: Whether it is legal though no serial order gives it: both statements read what was there before, and
+            neither undid the other (the write skew of snapshot isolation).
+    """
+
+    problem: str | None = None
+    is_skewed: bool = False
+
+
+def judge(outcome: Outcome, legal: Alternatives) -> Verdict:
+    """Whether an outcome is one of those that are legal."""
     expected = []
     for order in legal.serial:
         expected.append(order())
         if outcome == expected[-1]:
-            return None
+            return Verdict()
     gave_up = [isinstance(a, Rejection) and a.may_retry for a in (outcome.first, outcome.second)]
     if gave_up == [True, False]:
         alone = legal.without_first()
         if (outcome.second, outcome.state) == (alone.second, alone.state):
-            return None
+            return Verdict()
         expected.append(alone)
     elif gave_up == [False, True]:
         alone = legal.without_second()
         if (outcome.first, outcome.state) == (alone.first, alone.state):
-            return None
+            return Verdict()
         expected.append(alone)
+    elif legal.before is not None:
+        both = side_by_side(legal.before(), legal.without_second(), legal.without_first())
+        if outcome == both:
+            return Verdict(is_skewed=True)
     told = "\n".join(f"  or     {e}" for e in expected).replace("or    ", "expect", 1)
-    return f"{told}\n  got    {outcome}"
+    return Verdict(f"{told}\n  got    {outcome}")
+
+
+def side_by_side(before: State, first: Outcome, second: Outcome) -> Outcome | None:
+    """What two statements come to that read the same snapshot; None where they change the same row, or more than rows.
+
+    Args:
+        before: The snapshot.
+        first, second: What each of them alone makes of it.
+    """
+    tables = []
+    for (name, old), (a_name, a), (b_name, b) in zip(before, first.state, second.state, strict=False):
+        described = [(n, t.columns, t.location) for n, t in ((name, old), (a_name, a), (b_name, b))]
+        rows = [None if isinstance(t.rows, Rejection) else Counter(t.rows) for t in (old, a, b)]
+        if len(set(described)) > 1 or None in rows:
+            return None
+        was, by_first, by_second = (r for r in rows if r is not None)
+        if (was - by_first) & (was - by_second):
+            return None
+        both = was - (was - by_first) - (was - by_second) + (by_first - was) + (by_second - was)
+        partitions = tuple(sorted({*old.partitions, *a.partitions, *b.partitions}))
+        merged = tuple(sorted(both.elements(), key=str))
+        tables.append((name, TableState(old.columns, old.location, partitions, merged)))
+    if not len(before) == len(first.state) == len(second.state):
+        return None
+    return Outcome(first.first, second.second, tuple(tables))

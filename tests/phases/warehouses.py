@@ -16,7 +16,7 @@ import acidsql
 from acidsql.metastore.model import TxnState
 from acidsql.session import AcidSession
 from tests.phases.encounter import Walk
-from tests.phases.statements import KINDS, PARTITIONED, attempt, ordered
+from tests.phases.statements import KINDS, ONLY_WORKER, PARTITIONED, attempt, ordered
 from tests.phases.verdict import Rows, State, TableState
 
 CREATE = {
@@ -27,7 +27,6 @@ _COMPACTED = ("INSERT INTO t VALUES (1, 'a', 1), (3, 'c', 2)", "INSERT INTO t VA
 """A worker compacts what these have written; a cleaner finds something to do."""
 _SINCE = ("INSERT INTO t VALUES (8, 'h', 1), (9, 'i', 2)", "UPDATE t SET v = 'j' WHERE id = 8")
 """The next compaction has something to do, too."""
-WORKER_ONLY = {"hive.compactor.initiator.on": "false", "hive.compactor.cleaner.on": "false"}
 
 
 class Warehouses:
@@ -58,7 +57,7 @@ class Warehouses:
     def _make(self, kind: str) -> None:
         assert kind in KINDS
         self._empty()
-        with self.connect(WORKER_ONLY) as acid:
+        with self.connect(ONLY_WORKER) as acid:
             self._write_files(acid)
             for text in (CREATE[kind], *_COMPACTED):
                 acid.sql(text)
