@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from acidsql.errors import AcidError, NoSuchLock, NoSuchTransaction, TransactionError
+from pyspark.errors import AnalysisException
+
+from acidsql.errors import AcidError, NoSuchLock, NoSuchTransaction, TableNotFound, TransactionError
 
 Rows: TypeAlias = tuple[tuple[object, ...], ...]
 
@@ -28,13 +30,27 @@ class Rejection:
 
     @classmethod
     def of(cls, error: Exception) -> Rejection:
-        code = error.code if isinstance(error, AcidError) and error.code is not None else ""
         fatal = (NoSuchLock, NoSuchTransaction)
         may_retry = isinstance(error, TransactionError) and not isinstance(error, fatal)
-        return cls(f"{type(error).__name__} {code}".strip(), may_retry, (str(error).splitlines() or [""])[0][:240])
+        return cls(_kind_of(error), may_retry, _gist_of(error)[:300])
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"
+
+
+def _kind_of(error: Exception) -> str:
+    """Class and code; Spark's own word for a table that does not exist means the same as ours."""
+    if isinstance(error, AnalysisException) and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+        error = TableNotFound("")
+    code = error.code if isinstance(error, AcidError) and error.code is not None else ""
+    return f"{type(error).__name__} {code}".strip()
+
+
+def _gist_of(error: Exception) -> str:
+    """The first line of a message, and the last cause of an error of the JVM."""
+    lines = str(error).splitlines() or [""]
+    causes = [line.strip() for line in lines if line.startswith("Caused by:")]
+    return " ".join([lines[0], *causes[-1:]])
 
 
 Answer: TypeAlias = Rows | Rejection
