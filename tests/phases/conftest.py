@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.phases.encounter import Phase
-from tests.phases.matrix import Failure, Matrix, Pair
+from tests.phases.matrix import Failure, Matrix
 from tests.phases.warehouses import Warehouses
 
 
@@ -14,9 +13,9 @@ class Tally:
     """What was driven in this run."""
 
     def __init__(self) -> None:
-        self.pairs = self.cases = 0
+        self.pairs: set[str] = set()
         self.failures: list[Failure] = []
-        self.skewed: list[tuple[Pair, Phase]] = []
+        self.matrix: Matrix | None = None
 
 
 _TALLY = pytest.StashKey[Tally]()
@@ -28,18 +27,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     tally = config.stash[_TALLY]
-    if not tally.pairs:
+    matrix = tally.matrix
+    if matrix is None or not tally.pairs:
         return
     terminalreporter.section("phases")
-    told = f"{tally.pairs} pairs of statements, {tally.cases} phases, {len(tally.failures)} illegal outcomes"
-    terminalreporter.line(told)
-    skewed = sorted({str(pair) for pair, _ in tally.skewed})
-    if skewed:
-        terminalreporter.line(
-            f"{len(tally.skewed)} outcomes that snapshot isolation allows, and no serial order gives:"
-        )
-        for pair in skewed:
-            terminalreporter.line(f"  {pair}")
+    counts = f"{matrix.driven} phases driven, {matrix.spared} known from the one before"
+    terminalreporter.line(f"{len(tally.pairs)} pairs of statements: {counts}, {len(tally.failures)} illegal outcomes")
+    if matrix.skewed:
+        terminalreporter.line(f"{len(matrix.skewed)} outcomes that snapshot isolation allows, but no serial order:")
+    for skewed in sorted({str(pair) for pair, _ in matrix.skewed}):
+        terminalreporter.line(f"  {skewed}")
     for failure in tally.failures:
         terminalreporter.line(f"  {failure.pair}, stopped at {failure.phase}")
 
@@ -56,6 +53,5 @@ def warehouses(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def matrix(warehouses: Warehouses, tally: Tally) -> Matrix:
-    made = Matrix(warehouses)
-    tally.skewed = made.skewed
-    return made
+    tally.matrix = Matrix(warehouses)
+    return tally.matrix

@@ -36,6 +36,11 @@ class Phase:
     name: str
     has_read: bool = False
 
+    @property
+    def next_step(self) -> str:
+        """The step behind it."""
+        return self.name.rpartition(" -> ")[2]
+
     def __str__(self) -> str:
         return f"{self.number} ({self.name})"
 
@@ -51,16 +56,26 @@ Run = Callable[[AcidSession, Pause], Answer]
 
 
 class Walk:
-    """Counts the phases of a statement, and stops at one of them."""
+    """Counts the phases of a statement, and stops at one of them.
+
+    Attributes:
+        phases: Those that it came to.
+        answers: What the step behind a phase answered, by the number of the phase.
+    """
 
     def __init__(self, stop_at: int = 0, stopped: Callable[[Phase], None] | None = None) -> None:
         self.phases: list[Phase] = []
+        self.answers: dict[int, Any] = {}
         self._stop_at, self._stopped = stop_at, stopped
         self._last = "begin"
 
     def step(self, name: str) -> None:
         """A step is about to be made."""
         self._reach(name)
+
+    def made(self, name: str, answer: Any) -> None:
+        """A step was made."""
+        self.answers[len(self.phases)] = answer
 
     def pause(self, name: str, *, has_read: bool = False) -> None:
         """The statement is between steps, at a place that has a name."""
@@ -76,7 +91,12 @@ class Walk:
 
 def walk(acid: AcidSession, run: Run, steps: Walk, after: After = ignored) -> Answer:
     """Run a statement through its phases; the last one is behind all its steps."""
-    with watched(acid, before=steps.step, after=after):
+
+    def made(name: str, answer: Any) -> None:
+        steps.made(name, answer)
+        after(name, answer)
+
+    with watched(acid, before=steps.step, after=made):
         answer = run(acid, steps.pause)
     steps.pause("end")
     return answer
@@ -87,6 +107,9 @@ class Encounter:
 
     The first one goes on when the second has ended, or waits for a lock; then the second is held until the first has
     ended, or has to wait itself. So nothing depends on time.
+
+    Attributes:
+        walk: How the first one came to its end.
     """
 
     def __init__(self, first: AcidSession, second: AcidSession, names: tuple[str, str]) -> None:
@@ -96,6 +119,7 @@ class Encounter:
         self._released = threading.Event()
         """The first statement has ended, or waits for the second."""
         self._has_waited = False
+        self.walk = Walk()
         self._thread: threading.Thread | None = None
         self._answer: Answer | None = None
         self._problem: BaseException | None = None
@@ -120,7 +144,8 @@ class Encounter:
             self._wait(self._settled, f"{self._names[0]}, stopped at {phase}", f"{self._names[1]} to end, or to wait")
 
         try:
-            answer = walk(self._first, first, Walk(phase.number, meet), self._note_first)
+            self.walk = Walk(phase.number, meet)
+            answer = walk(self._first, first, self.walk, self._note_first)
         finally:
             self._released.set()
         assert self._thread is not None, f"{self._names[0]} ended before {phase}"

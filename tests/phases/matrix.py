@@ -12,9 +12,11 @@ from pathlib import Path
 from acidsql.session import AcidSession
 from tests.phases.encounter import Encounter, Pause, Phase, Run, StuckError, Walk, walk
 from tests.phases.statements import BY_NAME, ONLY_CLEANER, PARTITIONED, PLAIN, Statement, attempt
+from tests.phases.steps import READS
 from tests.phases.verdict import Alternatives, Answer, Outcome, Rejection, State, judge
 from tests.phases.warehouses import Warehouses, left_behind, look
 
+_NOTHING = object()
 LOCK_TIMEOUT = "acidsql.lock.timeout"
 MERGE_LOCKS = "hive.txn.xlock.mergeinsert"
 Order = tuple[int, ...]
@@ -98,6 +100,8 @@ class Matrix:
     """Runs pairs of statements; what does not depend on the phase is computed once.
 
     Attributes:
+        driven: How many phases were driven.
+        spared: How many were not, because what they come to is known from the one before.
         skewed: Phases at which something came out that snapshot isolation allows, but no serial order gives.
     """
 
@@ -106,22 +110,41 @@ class Matrix:
         self._tampering = tampering
         self._serial = functools.cache(self._serially)
         self._walked = functools.cache(self._walk)
+        self.driven = self.spared = 0
         self.skewed: list[tuple[Pair, Phase]] = []
 
     def phases(self, pair: Pair) -> Sequence[Phase]:
         """The phases of the first statement, from the second on: before its first step it has not begun."""
-        return self._walked(pair.variant.name, pair.first.name, pair.second.name)[1:]
+        return self._walked(pair.variant.name, pair.first.name, pair.second.name).phases[1:]
 
     def failures(self, pair: Pair, phases: Sequence[Phase] | None = None) -> Iterator[Failure]:
-        """Drive a pair through phases; through all where none are given."""
+        """Drive a pair through phases; through all where none are given.
+
+        Of all, those are spared that nobody can tell from the phase before: a step that changes nothing, and answers
+        the same whether the second statement has come or not, may as well stand before it as behind it.
+        """
+        is_known = False
         for phase in self.phases(pair) if phases is None else phases:
-            report = self._case(pair, phase)
-            if report is not None:
-                yield Failure(pair, phase, report)
+            if is_known and phases is None:
+                self.spared += 1
+            else:
+                self.driven += 1
+                report, walked = self._case(pair, phase)
+                if report is not None:
+                    yield Failure(pair, phase, report)
+            is_known = phase.next_step in READS and self._answers_the_same(pair, walked, phase)
+
+    def _answers_the_same(self, pair: Pair, walked: Walk, phase: Phase) -> bool:
+        alone = self._walked(pair.variant.name, pair.first.name, pair.second.name)
+        if phase not in walked.phases:
+            return False
+        both = [w.answers.get(phase.number, _NOTHING) for w in (alone, walked)]
+        return _NOTHING not in both and bool(both[0] == both[1])
 
     # --- one run -----------------------------------------------------------------------------------------------------
 
-    def _case(self, pair: Pair, phase: Phase) -> str | None:
+    def _case(self, pair: Pair, phase: Phase) -> tuple[str | None, Walk]:
+        """What is wrong with the outcome at a phase, and how the first statement came to it."""
         root = self._prepared(pair)
         first, second = self._session(pair, 0), self._session(pair, 1)
         with first, second:
@@ -130,7 +153,7 @@ class Matrix:
                 with self._tampering(first):
                     answers = encounter.run(self._run(pair, 0, root), self._run(pair, 1, root), phase)
             except StuckError as e:
-                return f"  {e}"
+                return f"  {e}", encounter.walk
             if pair.variant.is_impatient and _timed_out(answers[1]):
                 second.sql(f"SET {LOCK_TIMEOUT} = 5s")
                 answers = (answers[0], self._run(pair, 1, root)(second, Walk().pause))
@@ -141,7 +164,7 @@ class Matrix:
             self.skewed.append((pair, phase))
         if left:
             problem = "\n".join(filter(None, [problem, f"  left   {', '.join(left)}"]))
-        return problem
+        return problem, encounter.walk
 
     def _prepared(self, pair: Pair) -> Path:
         """A warehouse, and whatever both statements expect to find in it."""
@@ -214,13 +237,13 @@ class Matrix:
         assert not left, f"{pair} in the order {order} left {left}"
         return outcome
 
-    def _walk(self, variant: str, first: str, second: str) -> Sequence[Phase]:
+    def _walk(self, variant: str, first: str, second: str) -> Walk:
         """The first statement alone, but for what the second one expects to find."""
         pair = self._pair(variant, first, second)
         root, steps = self._prepared(pair), Walk()
         with self._session(pair, 0) as acid, self._tampering(acid):
             walk(acid, self._run(pair, 0, root), steps)
-        return tuple(steps.phases)
+        return steps
 
     def _pair(self, variant: str, first: str, second: str) -> Pair:
         return Pair(VARIANTS[variant], BY_NAME[first], BY_NAME[second])

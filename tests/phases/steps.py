@@ -17,11 +17,20 @@ from acidsql.format.names import STAGING_PREFIX
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.protocol import Metastore
 from acidsql.session import AcidSession
+from tests import injection
 
 STORE_STEPS = tuple(n for n in dir(Metastore) if not n.startswith("_") and callable(getattr(Metastore, n)))
 """Every method of the protocol."""
 FILE_STEPS = ("list", "rename", "mkdirs", "delete", "delete_if_empty")
 """What one session does to names that another one may look at. What a file holds never changes."""
+READS = frozenset(
+    (
+        *("get_database", "list_databases", "list_tables", "list_views", "show_compactions", "show_txns", "show_locks"),
+        *("partition_parameters", "column_statistics", "completed_writes", "heartbeat"),
+        *(name if name in STORE_STEPS else f"fs.{name}" for name in injection.READS),
+    )
+)
+"""Steps that change nothing that another statement can see."""
 
 Before = Callable[[str], None]
 """Is told the name of a step that is about to be made."""
