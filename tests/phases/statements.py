@@ -145,6 +145,7 @@ _STATEMENTS = (
     _both("merge with another new column", _MERGE_EVOLVING.format(new="y"), writes=True),
     _both("merge over many partitions", _MERGE, writes=True, hive_locks_max_partitions="1"),
     _both("create as", "CREATE TRANSACTIONAL TABLE x AS SELECT id, v, p FROM t", writes=True),
+    _both("create and insert", "CREATE TRANSACTIONAL TABLE x (id int)", "INSERT INTO x VALUES (30)"),
     _each("drop partition", "ALTER TABLE t DROP IF EXISTS PARTITION (p = 2)"),
     _each("add partition", "ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 3)"),
     _each("rename partition", "ALTER TABLE t PARTITION (p = 2) RENAME TO PARTITION (p = 3)"),
