@@ -85,6 +85,20 @@ def test_a_reader_that_lists_partitions_before_its_snapshot_is_found_out(warehou
     assert "(5, e, 3)" not in failure.report.partition("got")[2].partition(";")[0]
 
 
+@pytest.mark.long
+def test_phases_that_are_spared_come_to_what_the_one_before_came_to(warehouses: Warehouses) -> None:
+    pair = Pair(VARIANTS["partitioned"], BY_NAME["select"], BY_NAME["insert into a new partition"])
+    matrix = Matrix(warehouses, partitions_listed_before_the_snapshot)
+    phases = matrix.phases(pair)
+    spared = {f.phase for f in matrix.failures(pair)}
+    assert 0 < matrix.spared < len(phases)
+    driven = {f.phase for f in matrix.failures(pair, phases)}
+    assert spared <= driven
+    assert min(p.number for p in spared) == min(p.number for p in driven)
+    for phase in driven - spared:
+        assert phases[phase.number - 3] in driven  # phases begin with the second one
+
+
 def test_a_writer_that_takes_no_locks_is_found_out(warehouses: Warehouses) -> None:
     assert failures(warehouses, locks_that_are_not_asked_for, "overwrite from itself", "insert values")
 
