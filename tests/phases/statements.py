@@ -120,7 +120,7 @@ _MERGE = (
 )
 _MERGE_INSERT = f"MERGE INTO t USING {_SOURCE} ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v, s.p)"
 _MERGE_EVOLVING = (
-    "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 5 AS id, 'e' AS v, '{new}' AS {new}, 3 AS p) s ON t.id = s.id"
+    "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT {id} AS id, 'e' AS v, '{new}' AS {new}, 3 AS p) s ON t.id = s.id"
     " WHEN NOT MATCHED THEN INSERT *"
 )
 _CREATE = "CREATE TRANSACTIONAL TABLE t (id int, v string"
@@ -141,8 +141,8 @@ _STATEMENTS = (
     _both("delete", "DELETE FROM t WHERE id % 2 = 1", writes=True),
     _both("merge", _MERGE, writes=True),
     _both("merge insert only", _MERGE_INSERT, writes=True),
-    _both("merge with schema evolution", _MERGE_EVOLVING.format(new="w"), writes=True),
-    _both("merge with another new column", _MERGE_EVOLVING.format(new="y"), writes=True),
+    _both("merge with schema evolution", _MERGE_EVOLVING.format(id=5, new="w"), writes=True),
+    _both("merge with another new column", _MERGE_EVOLVING.format(id=6, new="y"), writes=True),
     _both("merge over many partitions", _MERGE, writes=True, hive_locks_max_partitions="1"),
     _both("create as", "CREATE TRANSACTIONAL TABLE x AS SELECT id, v, p FROM t", writes=True),
     _both("create and insert", "CREATE TRANSACTIONAL TABLE x (id int)", "INSERT INTO x VALUES (30)"),
@@ -174,6 +174,9 @@ _STATEMENTS = (
     Statement("select twice", dict.fromkeys(KINDS, (_read("SELECT a.id, b.v FROM t a JOIN t b ON a.id = b.id"),))),
 )
 
-_SKEWED = ("insert from itself", "merge", "merge insert only", "merge over many partitions")
+_SKEWED = (
+    *("insert from itself", "merge", "merge insert only", "merge over many partitions"),
+    *("merge with schema evolution", "merge with another new column"),
+)
 STATEMENTS = tuple(replace(s, adds_what_it_reads=s.name in _SKEWED) for s in _STATEMENTS)
 BY_NAME = {s.name: s for s in STATEMENTS}

@@ -113,3 +113,12 @@ def test_a_skewed_outcome_is_legal_only_where_the_locks_allow_it_and_is_told() -
     strict = legal([serial], without_first=alone[1], without_second=alone[0])
     assert judge(got, strict).problem is not None
     assert judge(got, replace(strict, before=lambda: state(was))) == Verdict(is_skewed=True)
+
+
+def test_statements_that_add_the_same_column_go_side_by_side() -> None:
+    def wide(*rows: tuple[object, ...]) -> tuple[tuple[str, TableState], ...]:
+        return (("t", TableState(("id", "w"), "w/t", (), rows)),)
+
+    alone = Outcome((), None, wide((1, None), (2, "w"))), Outcome(None, (), wide((1, None), (3, "w")))
+    wanted = wide((1, None), (2, "w"), (3, "w"))
+    assert side_by_side(state(((1,),)), *alone) == Outcome((), (), wanted)

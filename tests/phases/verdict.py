@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from pyspark.errors import AnalysisException
@@ -156,11 +156,12 @@ def side_by_side(before: State, first: Outcome, second: Outcome) -> Outcome | No
     """What two statements come to that read the same snapshot; None where they change the same row, or more than rows.
 
     Args:
-        before: The snapshot.
+        before: The snapshot. Where both add the same columns, its rows have NULL there.
         first, second: What each of them alone makes of it.
     """
     tables = []
     for (name, old), (a_name, a), (b_name, b) in zip(before, first.state, second.state, strict=False):
+        old = _widened(old, a.columns) if a.columns == b.columns else old
         described = [(n, t.columns, t.location) for n, t in ((name, old), (a_name, a), (b_name, b))]
         rows = [None if isinstance(t.rows, Rejection) else Counter(t.rows) for t in (old, a, b)]
         if len(set(described)) > 1 or None in rows:
@@ -175,3 +176,11 @@ def side_by_side(before: State, first: Outcome, second: Outcome) -> Outcome | No
     if not len(before) == len(first.state) == len(second.state):
         return None
     return Outcome(first.first, second.second, tuple(tables))
+
+
+def _widened(table: TableState, columns: tuple[str, ...]) -> TableState:
+    """A table with more columns, in the order given; as it is where some of its own are not among them."""
+    if isinstance(table.rows, Rejection) or not set(table.columns) <= set(columns):
+        return table
+    named = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    return replace(table, columns=columns, rows=tuple(tuple(row.get(c) for c in columns) for row in named))
