@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from acidsql.fs import LocalFileSystem
-from acidsql.metastore.model import LockRequest, LockResponse, LockState
+from acidsql.metastore.model import LockRequest, LockResponse, LockState, Partition
 from acidsql.session import AcidSession
 from tests.phases import encounter
 from tests.phases.encounter import Encounter, Pause, Phase, StuckError, Walk, walk
@@ -32,18 +31,15 @@ def failures(warehouses: Warehouses, tampering: Tampering, first: str, second: s
 
 @contextmanager
 def partitions_listed_before_the_snapshot(acid: AcidSession) -> Iterator[None]:
-    """Partitions are those that there were when the transaction was opened; the snapshot is taken later."""
-    store, known = acid.metastore, []  # type: ignore[var-annotated]
-    listed, opened = store.list_partitions, store.open_txns
+    """Partitions are those that there were before the statement began, whenever it asks; its snapshot is a later one."""
+    store = acid.metastore
+    listed = store.list_partitions
+    known = listed("default", "t")
 
-    def open_txns(*args: Any, **kwargs: Any) -> list[int]:
-        known[:] = listed("default", "t")
-        return opened(*args, **kwargs)
+    def list_partitions(database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
+        return known if names is None else listed(database, table, names)
 
-    def list_partitions(database: str, table: str, names: Any = None) -> Any:
-        return known if known and names is None else listed(database, table, names)
-
-    with patch.object(store, "open_txns", open_txns), patch.object(store, "list_partitions", list_partitions):
+    with patch.object(store, "list_partitions", list_partitions):
         yield
 
 
@@ -81,7 +77,7 @@ def staging_that_stays(acid: AcidSession) -> Iterator[None]:
 
 def test_a_reader_that_lists_partitions_before_its_snapshot_is_found_out(warehouses: Warehouses) -> None:
     broken = partitions_listed_before_the_snapshot
-    [failure] = failures(warehouses, broken, "select", "insert into a new partition", at="get_valid_txns")
+    [failure] = failures(warehouses, broken, "select", "insert into a new partition", at="open_txns")
     assert "(5, e, 1)" in failure.report.partition("got")[2].partition(";")[0]  # half of what one transaction wrote
     assert "(5, e, 3)" not in failure.report.partition("got")[2].partition(";")[0]
 
