@@ -31,7 +31,7 @@ def failures(warehouses: Warehouses, tampering: Tampering, first: str, second: s
 
 @contextmanager
 def partitions_listed_before_the_snapshot(acid: AcidSession) -> Iterator[None]:
-    """Partitions are those that there were before the statement began, whenever it asks; its snapshot is a later one."""
+    """Partitions are those that there were before the statement began, whenever it asks; its snapshot is later."""
     store = acid.metastore
     listed = store.list_partitions
     known = listed("default", "t")
