@@ -6,7 +6,13 @@ PYTHON ?=
 SECONDS ?= 300
 # Processes that the tests are dealt out to, each with a Spark of its own (some 3 GB of memory).
 WORKERS ?= 2
-# test-random: times the examples of the normal run, of these tests
+# test-oracle: java $(VENV)/.dev ## Spark as the judge of queries, changes, settings and zones, all of it (ACIDSQL_TEST_QUERIES random ones of a kind)
+	@$(WITH_JAVA) $(PY) -m pytest tests/oracle -m "" --timeout 0
+
+test-phases: java $(VENV)/.dev ## every pair of statements, the first stopped at each of its phases for the second (hours; PHASES="partitioned and update" a part)
+	@$(WITH_JAVA) $(PY) -m pytest tests/phases -m "" --timeout 0 $(if $(PHASES),-k "$(PHASES)")
+
+test-random: times the examples of the normal run, of these tests
 EXAMPLES ?= 10
 DRAWN := tests/metastore/test_random_histories.py tests/metastore/test_compaction_histories.py tests/unit/compactor/test_histories.py \
     tests/unit/compactor/test_ordering.py tests/unit/format tests/spark/test_bucketing.py
@@ -25,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-long test-random test-soak test-hive test-matrix bench bench-hive lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-long test-oracle test-phases test-random test-soak test-hive test-matrix bench bench-hive lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
