@@ -34,4 +34,5 @@ class HeldFiles:
 def collect_garbage(spark: SparkSession) -> None:
     """Have the JVM find out what is garbage."""
     jvm: Any = spark._jvm
+    jvm.java.lang.Runtime.getRuntime()  # any call: with it the JVM learns what Python holds no longer
     jvm.java.lang.System.gc()

@@ -109,7 +109,7 @@ class InternalSessions:
     def _known(self, zone: str | None) -> Catalyst:
         known = self._own.get(zone)
         if known is None:
-            session = self.user.spark.newSession()
+            session = _beside(self.user.spark)
             _forget(session)
             for name, value in PINNED.items():
                 session.conf.set(name, value)
@@ -119,6 +119,29 @@ class InternalSessions:
             _follow(self.user.spark, known.spark, zone)
             self._seen[zone] = state
         return known
+
+
+class _OwnSession(SparkSession):
+    """A session that does not become the active one of its thread: that stays the user's."""
+
+    def createDataFrame(self, *arguments: Any, **options: Any) -> Any:
+        """As PySpark's, which makes its session the active one."""
+        active = SparkSession._activeSession
+        sessions = SparkSession._get_j_spark_session_class(self._jvm)
+        active_there = sessions.getActiveSession()
+        try:
+            return super().createDataFrame(*arguments, **options)
+        finally:
+            SparkSession._activeSession = active
+            if active_there.isDefined():
+                sessions.setActiveSession(active_there.get())
+            else:
+                sessions.clearActiveSession()
+
+
+def _beside(spark: SparkSession) -> SparkSession:
+    """A new session of the same Spark."""
+    return _OwnSession(spark.sparkContext, spark._jsparkSession.newSession())
 
 
 def _state(spark: SparkSession) -> int:

@@ -133,7 +133,7 @@ class Compactor:
             stop: When it is set, no further compaction is begun.
         """
         settings = self.context.settings
-        self.context.heartbeats.end_released()  # readers of this process that are gone must not hold the cleaner up
+        self.context.heartbeats.end_released(collect=True)  # readers that are gone must not hold the cleaner up
         initiated = cleaned = 0
         if self.is_own_store:
             self._housekeeper.run()

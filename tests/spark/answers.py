@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import time
+
 import pytest
 
 from acidsql.errors import AcidError
@@ -59,3 +62,11 @@ def overtake_next_lock(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, text:
         return real(request)
 
     monkeypatch.setattr(acid.metastore, "lock", lock)
+
+
+def end_released(acid: AcidSession) -> None:
+    """End the transactions of readers whose frames are garbage, in Python and in Spark's JVM."""
+    for _ in range(3):
+        gc.collect()
+        time.sleep(0.1)
+        acid._env.heartbeats.end_released(collect=True)

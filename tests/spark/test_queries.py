@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -132,8 +131,13 @@ def test_a_read_is_pinned_until_its_frame_is_garbage(shop: AcidSession) -> None:
     frame = shop.sql("SELECT * FROM emp")
     assert len(shop.sql("SHOW TRANSACTIONS").collect()) == 1
     assert shop.sql("SHOW LOCKS").collect() == []
+    derived = frame.filter("id > 1").select("name")
     del frame
-    gc.collect()
+    end_released(shop)
+    assert len(shop.sql("SHOW TRANSACTIONS").collect()) == 1
+    assert derived.count() == 2
+    del derived
+    end_released(shop)
     assert shop.sql("SHOW TRANSACTIONS").collect() == []
 
 

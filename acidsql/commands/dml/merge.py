@@ -105,7 +105,8 @@ class MergeCommand:
             if source.table is not None:
                 version = f" {source.version.text}" if source.version is not None else ""
                 text = f"SELECT * FROM {source.table.span.text}{version}"
-                plan = binding.analysed(binding.query(Span(text, 0, len(text))))
+                table = Span(text, 0, len(text))
+                plan = binding.analysed(binding.query(whole_query(self.statement.with_clause, table)))
             else:
                 assert source.query is not None
                 plan = binding.analysed(binding.query(whole_query(self.statement.with_clause, source.query)))

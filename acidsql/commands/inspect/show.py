@@ -155,7 +155,7 @@ def show_properties(env: Environment, statement: ShowProperties, parameters: Map
 
 def show_transactions(env: Environment, statement: ShowTransactions, parameters: Mapping[str, Any]) -> DataFrame:
     """Open and aborted transactions, readers' ones too, with Hive's columns."""
-    env.heartbeats.end_released()
+    env.heartbeats.end_released(collect=True)
     states = {TxnState.OPEN: "OPEN", TxnState.ABORTED: "ABORTED", TxnState.COMMITTED: "COMMITTED"}
     rows = [
         [str(t.id), states[t.state], str(t.started_ms), str(t.heartbeat_ms), t.user, t.host]
