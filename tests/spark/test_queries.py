@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import acidsql
 from acidsql.session import AcidSession
+from tests.spark.answers import end_released
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ class VacuumCommand:
     """
 
     def __init__(self, env: Environment, statement: Vacuum, table: Table) -> None:
-        env.heartbeats.end_released()
+        env.heartbeats.end_released(collect=True)
         self.statement = statement
         self.table = table
         self._cleaner = TableCleaner(env.compactor.context, table, int((statement.retain_hours or 0) * _HOUR_MS))
