@@ -23,12 +23,20 @@ Expression: TypeAlias = Any
 """A Catalyst ``Expression`` in the JVM."""
 
 
+def _unchanged(node: Any) -> Any:
+    return node
+
+
 class _Function:
     """A Python function as a ``scala.PartialFunction`` that is defined everywhere; its first error is kept."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
+        self._function: Callable[[Any], Any] = function
         self.error: BaseException | None = None
+
+    def forget(self) -> None:
+        """Hold on to nothing: the JVM keeps this object until its next garbage collection, and with it whole plans."""
+        self._function = _unchanged
 
     def applyOrElse(self, node: Any, default: Any) -> Any:
         if self.error is None:
@@ -166,7 +174,10 @@ class Catalyst:
     def transform(self, plan: Plan, function: Callable[[Plan], Plan]) -> Plan:
         """The plan with each node, also those of subqueries, replaced by what a function makes of it, leaves first."""
         rule = _Function(function)
-        made = plan.transformUpWithSubqueries(rule)
+        try:
+            made = plan.transformUpWithSubqueries(rule)
+        finally:
+            rule.forget()
         if rule.error is not None:
             raise rule.error
         return made
