@@ -66,6 +66,7 @@ class EmbeddedMetastore(EmbeddedCompactions):
     def __init__(self, url: str, settings: Settings, warehouse: str, now_ms: Callable[[], int] = system_ms) -> None:
         self._store = Store(sqlite.parse_url(url), settings.value(METASTORE_BUSY), warehouse=warehouse)
         self._settings = settings
+        self._first_timeout = settings.value(TXN_TIMEOUT)
         self._now = now_ms
 
     def close(self) -> None:
@@ -85,8 +86,11 @@ class EmbeddedMetastore(EmbeddedCompactions):
 
     @property
     def _timeout(self) -> int:
-        """``hive.txn.timeout`` in milliseconds."""
-        return int(self.txn_timeout * 1000)
+        """``hive.txn.timeout`` in milliseconds, as it was when the store was opened, or longer since.
+
+        The session's heartbeats go by the one of the beginning (:class:`~acidsql.metastore.heartbeat.Heartbeats`).
+        """
+        return int(max(self.txn_timeout, self._first_timeout) * 1000)
 
     # --- catalog -----------------------------------------------------------------------------------------------------
 
@@ -218,7 +222,15 @@ class EmbeddedMetastore(EmbeddedCompactions):
         count = min(count, self._settings.value(MAX_OPEN_BATCH))
         with self._store.write(durable=type in _NAMED_IN_FILES) as db:
             return txns.open_txns(
-                db, count, user=user, host=host, type=type, agent_info=agent_info, limit=limit, now=self._now()
+                db,
+                count,
+                user=user,
+                host=host,
+                type=type,
+                agent_info=agent_info,
+                limit=limit,
+                now=self._now(),
+                timeout=self._timeout,
             )
 
     def commit_txn(self, txn_id: int) -> None:
