@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from acidsql.metastore.embedded import (
     catalog,
@@ -11,6 +12,7 @@ from acidsql.metastore.embedded import (
     commit,
     components,
     locks,
+    places,
     renames,
     sqlite,
     statistics,
@@ -24,6 +26,8 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DroppedDirectory,
+    Import,
     LockInfo,
     LockRequest,
     LockResponse,
@@ -110,9 +114,22 @@ class EmbeddedMetastore(EmbeddedCompactions):
         with self._store.write() as db:
             catalog.drop_database(db, name)
 
-    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
         with self._store.write() as db:
             catalog.create_table(db, table)
+            if imported is not None:
+                txns.seed_txn_id(db, imported.max_txn, self._now())
+                if imported.write_ids.high_watermark > 0:
+                    write_ids.seed(db, imported.write_ids, now=self._now())
+                catalog.add_partitions(db, imported.partitions)
+
+    def discard_table(self, table: Table, txn_id: int) -> bool:
+        with self._store.write() as db:
+            is_the_same = catalog.find_table(db, table.database, table.name) == table
+            if not is_the_same or components.is_used(db, table.database, table.name, txn_id):
+                return False
+            catalog.drop_table(db, table.database, table.name, keep_files=True)
+            return True
 
     def get_table(self, database: str, name: str) -> Table:
         with self._store.read() as db:
@@ -135,6 +152,10 @@ class EmbeddedMetastore(EmbeddedCompactions):
     ) -> None:
         with self._store.write() as db:
             catalog.alter_table(db, table)
+
+    def unset_properties(self, database: str, name: str, keys: Sequence[str]) -> None:
+        with self._store.write() as db:
+            catalog.unset_properties(db, database, name, keys)
 
     def update_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
@@ -163,13 +184,8 @@ class EmbeddedMetastore(EmbeddedCompactions):
             return statistics.of_columns(db, table, partition or "")
 
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
-        """Forget a table and all that belongs to it.
-
-        A table made anew under the name counts its write ids from 1 again, and its directories may be named as those
-        of the old one were. A snapshot of the old one (its write ids, or a list of its files) must not be used on it.
-        """
         with self._store.write() as db:
-            catalog.drop_table(db, database, name)
+            catalog.drop_table(db, database, name, keep_files=keep_files)
 
     def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
         if partitions:
@@ -212,6 +228,29 @@ class EmbeddedMetastore(EmbeddedCompactions):
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         with self._store.write() as db:
             catalog.drop_partitions(db, database, table, names)
+
+    # --- directories of what was dropped -----------------------------------------------------------------------------
+
+    def dropped_directories(self) -> list[DroppedDirectory]:
+        with self._store.read() as db:
+            return places.dropped(db)
+
+    def set_aside(self, dropped: DroppedDirectory) -> None:
+        with self._store.write() as db:
+            places.set_aside(db, dropped.id)
+
+    def forget_dropped(self, dropped: DroppedDirectory) -> None:
+        with self._store.write() as db:
+            places.forget(db, dropped.id)
+
+    def has_owner(self, location: str) -> bool:
+        with self._store.read() as db:
+            return places.has_owner(db, location)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._store.write():
+            yield
 
     # --- transactions ------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
-What differs from Hive's schema: there are no tables of replication, materialized views and metrics; TXN_MIN_OPEN,
-TXN_TIMEOUT, HL_TIMEOUT and CQ_RETRIES are columns of ours; and the catalog is as wide as this project needs (a table's
-storage stands in its row, a partition's values in its name).
+What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
+TXN_TIMEOUT, HL_TIMEOUT and CQ_RETRIES are columns of ours, DROPPED_DIRECTORIES and PLACE_WRITE_IDS are tables of ours.
+The catalog is as wide as this project needs: a table's storage stands in its row, a partition's values in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -32,7 +32,7 @@ SCHEMA_VERSION = 5
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
 3: names of constraints, and the constraints that are not enforced.
 4: the queue of compactions and its history, TXN_MIN_OPEN of TXNS.
-5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT).
+5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT), DROPPED_DIRECTORIES, PLACE_WRITE_IDS.
 """
 
 metadata = MetaData()
@@ -253,6 +253,24 @@ WRITE_SET = Table(
     Column("WS_OPERATION_TYPE", CHAR(1), nullable=False),
     Index("WS_TABLE_INDEX", "WS_DATABASE", "WS_TABLE", "WS_COMMIT_ID"),
     Index("WS_COMMIT_ID_INDEX", "WS_COMMIT_ID"),
+)
+
+# --- directories -----------------------------------------------------------------------------------------------------
+
+DROPPED_DIRECTORIES = Table(
+    "DROPPED_DIRECTORIES",
+    metadata,
+    Column("DD_ID", _ID, primary_key=True),
+    Column("DD_LOCATION", Text, nullable=False),
+    Column("DD_TOKEN", String(32), nullable=False),  # in the name that it gets before it is removed
+    Column("DD_IS_ASIDE", Boolean, nullable=False),
+)
+
+PLACE_WRITE_IDS = Table(
+    "PLACE_WRITE_IDS",
+    metadata,
+    Column("PW_LOCATION", Text, primary_key=True),
+    Column("PW_NEXT", BigInteger, nullable=False),
 )
 
 # --- locks -----------------------------------------------------------------------------------------------------------
