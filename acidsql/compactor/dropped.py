@@ -15,7 +15,7 @@ Where a rename is not one step (an object store), the files are removed in step 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from acidsql import fs
 from acidsql.errors import AcidError
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 TRIES = 10
 """Two that remove the same files get in each other's way, and each may end early."""
+AT_ONCE = 100
+"""The most directories that are put aside while nobody else changes the store."""
 
 
 def free_place(metastore: Metastore, location: str) -> None:
@@ -40,37 +42,52 @@ def free_places(metastore: Metastore, locations: Iterable[str]) -> None:
     Raises:
         StorageError: When one cannot be moved.
     """
-    paths = [fs.absolute(one) for one in locations]
-    for dropped in metastore.dropped_directories():
-        if any(fs.overlap(fs.absolute(dropped.location), path) for path in paths):
-            _free(metastore, dropped)
-            _remove(metastore, dropped)
+    dropped = metastore.dropped_directories()
+    paths = [fs.absolute(one) for one in locations] if dropped else []
+    _remove_all(metastore, [d for d in dropped if any(fs.overlap(_place(d), path) for path in paths)], is_needed=True)
 
 
 def remove_dropped(metastore: Metastore) -> None:
     """Remove the directories of all that was dropped. What cannot be removed is invisible, and waits for the next."""
-    for dropped in metastore.dropped_directories():
-        try:
-            _free(metastore, dropped)
-        except AcidError as e:
-            logger.warning("the files of what was dropped stay in %s for now: %s", dropped.location, e)
-        else:
-            _remove(metastore, dropped)
+    _remove_all(metastore, metastore.dropped_directories(), is_needed=False)
+
+
+def _place(dropped: DroppedDirectory) -> str:
+    return fs.absolute(dropped.location)
 
 
 def _aside(dropped: DroppedDirectory) -> str:
     """The hidden name beside its place."""
-    return fs.join(fs.absolute(dropped.location).rpartition("/")[0], f"{STAGING_PREFIX}{dropped.token}")
+    return fs.join(_place(dropped).rpartition("/")[0], f"{STAGING_PREFIX}{dropped.token}")
 
 
-def _free(metastore: Metastore, dropped: DroppedDirectory) -> None:
-    """Steps 1 and 2."""
-    if dropped.is_aside:
-        return
+def _remove_all(metastore: Metastore, dropped: Sequence[DroppedDirectory], *, is_needed: bool) -> None:
+    """All steps. ``is_needed``: one that stays where it is is an error."""
+    for start in range(0, len(dropped), AT_ONCE):
+        some = dropped[start : start + AT_ONCE]
+        problems = _free(metastore, some)
+        gone = [d for d in some if d not in problems and _is_removed(d)]
+        if gone:
+            metastore.forget_dropped(gone)
+        if problems and is_needed:
+            raise next(iter(problems.values()))
+
+
+def _free(metastore: Metastore, dropped: Sequence[DroppedDirectory]) -> dict[DroppedDirectory, AcidError]:
+    """Steps 1 and 2; what stays where it is, and why."""
+    problems = {}
+    if all(d.is_aside for d in dropped):
+        return {}
     with metastore.alone():
-        if any(d.id == dropped.id and not d.is_aside for d in metastore.dropped_directories()):
-            _put_aside(fs.absolute(dropped.location), _aside(dropped))
-    metastore.set_aside(dropped)
+        standing = {d for d in metastore.dropped_directories() if not d.is_aside}
+        for one in standing.intersection(dropped):
+            try:
+                _put_aside(_place(one), _aside(one))
+            except AcidError as e:
+                logger.warning("the files of what was dropped stay in %s for now: %s", one.location, e)
+                problems[one] = e
+    metastore.set_aside([d for d in dropped if d not in problems])
+    return problems
 
 
 def _put_aside(path: str, aside: str) -> None:
@@ -79,20 +96,24 @@ def _put_aside(path: str, aside: str) -> None:
     if filesystem.exists(aside) or not filesystem.exists(path):
         return
     if fs.renames_in_one_step(path):
-        filesystem.rename(path, aside)
-    else:
-        filesystem.delete(path)
+        try:
+            filesystem.rename(path, aside)
+        except AcidError as e:  # its parent is read-only, or it is where another disk begins
+            logger.info("%s is removed where it is: %s", path, e)
+        else:
+            return
+    filesystem.delete(path)
 
 
-def _remove(metastore: Metastore, dropped: DroppedDirectory) -> None:
-    """Step 3."""
+def _is_removed(dropped: DroppedDirectory) -> bool:
+    """Step 3, but for the record."""
     aside = _aside(dropped)
     filesystem = fs.resolve(aside)[0]
     try:
         for _ in range(TRIES):
             filesystem.delete(aside)
             if not filesystem.exists(aside):
-                metastore.forget_dropped(dropped)
-                return
+                return True
     except AcidError as e:
         logger.warning("the files of what was dropped stay in %s for now: %s", aside, e)
+    return False

@@ -244,12 +244,12 @@ class Catalog(Protocol):
         below, are not given to others before they are set aside."""
         ...
 
-    def set_aside(self, dropped: DroppedDirectory) -> None:
-        """Say that a directory has left its place."""
+    def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
+        """Say that directories have left their places."""
         ...
 
-    def forget_dropped(self, dropped: DroppedDirectory) -> None:
-        """Say that a directory is gone."""
+    def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
+        """Say that directories are gone."""
         ...
 
     def has_owner(self, location: str) -> bool:

@@ -86,9 +86,9 @@ def partition(value: str, name: str = "t", database: str = "default") -> Partiti
 
 def sweep(store: Metastore) -> None:
     """Say that the directories of what was dropped are gone."""
-    for dropped in store.dropped_directories():
-        store.set_aside(dropped)
-        store.forget_dropped(dropped)
+    dropped = store.dropped_directories()
+    store.set_aside(dropped)
+    store.forget_dropped(dropped)
 
 
 def begin(store: Metastore, type: TxnType = TxnType.DEFAULT) -> int:

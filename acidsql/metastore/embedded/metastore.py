@@ -235,13 +235,13 @@ class EmbeddedMetastore(EmbeddedCompactions):
         with self._store.read() as db:
             return places.dropped(db)
 
-    def set_aside(self, dropped: DroppedDirectory) -> None:
+    def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
         with self._store.write() as db:
-            places.set_aside(db, dropped.id)
+            places.set_aside(db, [d.id for d in dropped])
 
-    def forget_dropped(self, dropped: DroppedDirectory) -> None:
+    def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
         with self._store.write() as db:
-            places.forget(db, dropped.id)
+            places.forget(db, [d.id for d in dropped])
 
     def has_owner(self, location: str) -> bool:
         with self._store.read() as db:

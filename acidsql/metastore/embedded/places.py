@@ -13,13 +13,14 @@ table has it: PLACE_WRITE_IDS keeps the write id that its next table has to star
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from acidsql import fs
 from acidsql.errors import AlreadyExists
 from acidsql.metastore.embedded import write_ids
+from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import DBS, DROPPED_DIRECTORIES, PARTITIONS, PLACE_WRITE_IDS, TBLS
 from acidsql.metastore.model import DroppedDirectory
 
@@ -45,14 +46,16 @@ def dropped(db: Connection) -> list[DroppedDirectory]:
     return [DroppedDirectory(*row) for row in db.execute(_DROPPED)]
 
 
-def set_aside(db: Connection, id: int) -> None:
-    """The directory has left its place, which is free from now on."""
-    db.execute(update(DROPPED_DIRECTORIES).where(_D.DD_ID == id).values(DD_IS_ASIDE=True))
+def set_aside(db: Connection, ids: Sequence[int]) -> None:
+    """The directories have left their places, which are free from now on."""
+    for some in batches(ids):
+        db.execute(update(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)).values(DD_IS_ASIDE=True))
 
 
-def forget(db: Connection, id: int) -> None:
-    """The directory is gone."""
-    db.execute(delete(DROPPED_DIRECTORIES).where(_D.DD_ID == id))
+def forget(db: Connection, ids: Sequence[int]) -> None:
+    """The directories are gone."""
+    for some in batches(ids):
+        db.execute(delete(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)))
 
 
 def leave(db: Connection, database: str, table: str, locations: Iterable[str]) -> None:

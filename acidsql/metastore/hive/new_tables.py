@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from acidsql.errors import AlreadyExists
@@ -60,10 +60,10 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
     def dropped_directories(self) -> list[DroppedDirectory]:
         return []
 
-    def set_aside(self, dropped: DroppedDirectory) -> None:
+    def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
         """Nothing: there is none."""
 
-    def forget_dropped(self, dropped: DroppedDirectory) -> None:
+    def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
         """Nothing: there is none."""
 
     def has_owner(self, location: str) -> bool:

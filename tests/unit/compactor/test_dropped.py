@@ -12,6 +12,7 @@ from acidsql.compactor.dropped import free_place, free_places, remove_dropped
 from acidsql.errors import AlreadyExists, StorageError
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.embedded.store import Store
 from acidsql.metastore.model import Column, Partition, Table
 from acidsql.settings import Settings
 
@@ -130,11 +131,9 @@ class TestTheDirectoryOfADroppedPartition:
     def test_that_cannot_be_moved_keeps_its_place_and_stays_invisible(
         self, store: EmbeddedMetastore, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def refused(self: LocalFileSystem, source: str, target: str) -> None:
-            raise StorageError("no")
-
         with monkeypatch.context() as patched:
             patched.setattr(LocalFileSystem, "rename", refused)
+            patched.setattr(LocalFileSystem, "delete", refused)
             remove_dropped(store)
             with pytest.raises(StorageError, match="no"):
                 free_place(store, str(root / "t" / "p=1"))
@@ -144,6 +143,13 @@ class TestTheDirectoryOfADroppedPartition:
         remove_dropped(store)
         assert entries(root) == LEFT
 
+    def test_is_removed_in_place_where_nothing_can_be_put_beside_it(
+        self, store: EmbeddedMetastore, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(LocalFileSystem, "rename", refused)
+        remove_dropped(store)
+        assert (entries(root), store.dropped_directories()) == (LEFT, [])
+
     def test_is_removed_in_place_where_a_rename_is_not_one_step(
         self, store: EmbeddedMetastore, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -151,6 +157,10 @@ class TestTheDirectoryOfADroppedPartition:
         monkeypatch.delattr(LocalFileSystem, "rename")
         remove_dropped(store)
         assert (entries(root), store.dropped_directories()) == (LEFT, [])
+
+
+def refused(*_: object) -> None:
+    raise StorageError("no")
 
 
 def killing(monkeypatch: pytest.MonkeyPatch, owner: type, step: str, after: bool) -> None:
@@ -169,3 +179,19 @@ def test_a_place_is_owned_by_databases_tables_and_partitions(store: EmbeddedMeta
     store.add_partitions([partition(root, "1")])
     owned = [str(root), f"file:{root}/t", f"file://{root}/t/p=1"]
     assert [store.has_owner(place) for place in [*owned, f"{root}/t/p=2", f"{root}/u"]] == [True] * 3 + [False] * 2
+
+
+def test_hundreds_of_partitions_go_in_a_few_steps_of_the_store(
+    store: EmbeddedMetastore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create_table(table(root))
+    named = [str(number) for number in range(250)]
+    store.add_partitions([partition(root, value) for value in named])
+    for value in named:
+        (root / "t" / f"p={value}").mkdir(parents=True)
+    store.drop_partitions("default", "t", [f"p={value}" for value in named])
+    steps: list[int] = []
+    original = Store.write
+    monkeypatch.setattr(Store, "write", lambda self, **how: steps.append(1) or original(self, **how))
+    remove_dropped(store)
+    assert (entries(root), store.dropped_directories(), len(steps)) == (["t"], [], 9)
