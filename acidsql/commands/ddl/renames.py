@@ -240,8 +240,8 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
         write_ids = txn.valid_write_ids(table)
         _check_place(txn, table, partition, path, write_ids, span)
         directory = NewDirectory(env.metastore, path)
-        directory.make()
         try:
+            directory.make()
             if partition is not None:
                 env.metastore.alter_partition(replace(partition, location=path))
             else:
