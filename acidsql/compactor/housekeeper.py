@@ -7,6 +7,7 @@ import time
 
 from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.compaction import WorkerContext
+from acidsql.compactor.dropped import remove_dropped
 from acidsql.compactor.processes import give_back_of_the_dead
 from acidsql.settings import STAGING_SWEEP, WORKER_TIMEOUT
 
@@ -19,7 +20,8 @@ class Housekeeper:
     1. Abort transactions whose heartbeats stopped, and release their locks.
     2. Give compactions back to the queue whose workers on this host are dead, or did not finish in time.
     3. Forget old entries of the history, ended transactions that left nothing, and write ids that nobody can ask for.
-    4. Now and then remove staging directories of writers that died.
+    4. Remove the directories of dropped tables and partitions whose statements were killed.
+    5. Now and then remove staging directories of writers that died.
     """
 
     def __init__(self, context: WorkerContext, cleaner: Cleaner) -> None:
@@ -40,6 +42,7 @@ class Housekeeper:
         metastore.purge_compaction_history()
         metastore.prune_txn_to_write_id()
         metastore.clean_empty_aborted_txns()
+        remove_dropped(metastore)
         if time.monotonic() >= self._next_sweep:
             self._next_sweep = time.monotonic() + settings.value(STAGING_SWEEP)
             self._cleaner.sweep_staging()

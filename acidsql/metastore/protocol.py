@@ -8,6 +8,7 @@ databases, tables and columns are lower case here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from acidsql.metastore.compaction_protocol import Compactions
@@ -15,6 +16,8 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DroppedDirectory,
+    Import,
     LockInfo,
     LockRequest,
     LockResponse,
@@ -51,14 +54,33 @@ class Catalog(Protocol):
         """
         ...
 
-    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
         """Register a table.
 
         Args:
+            table: The table.
             holds_rows: Whether its directory may hold rows already; a store with statistics counts from 0 otherwise.
+            imported: What its directory holds: write ids and transaction ids start above that, and its partitions are
+                registered. The embedded store does all of it in one step. A Hive Metastore has no such step: the ids
+                come before the table, the partitions after it.
 
         Raises:
-            DatabaseNotFound, AlreadyExists.
+            DatabaseNotFound, AlreadyExists (on the embedded store also where the directory of a dropped table stands).
+            TransactionError: When write ids of that name are in use already.
+        """
+        ...
+
+    def discard_table(self, table: Table, txn_id: int) -> bool:
+        """Forget a table whose statement has failed; its files stay. The embedded store does that in one step.
+
+        It stays where it is another one by now, or somebody uses it: has written to it, or has a lock on it.
+
+        Args:
+            table: The table as it was registered.
+            txn_id: The transaction of the statement that registered it.
+
+        Returns:
+            Whether it is gone.
         """
         ...
 
@@ -89,6 +111,10 @@ class Catalog(Protocol):
         Raises:
             TableNotFound: When it is not there.
         """
+        ...
+
+    def unset_properties(self, database: str, name: str, keys: Sequence[str]) -> None:
+        """Take properties from a table, and leave all else as it is. Raises: TableNotFound."""
         ...
 
     def update_statistics(
@@ -137,7 +163,7 @@ class Catalog(Protocol):
 
         Args:
             keep_files: Leave the files of a managed table alone. A Hive Metastore removes them otherwise; the embedded
-                store never touches files.
+                store never touches files, but records the directories (:meth:`dropped_directories`).
 
         Raises:
             TableNotFound: When it is not there.
@@ -208,7 +234,36 @@ class Catalog(Protocol):
         ...
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
-        """Raises: PartitionNotFound, and then drops none."""
+        """Forget partitions; their files as in :meth:`drop_table`. Raises: PartitionNotFound, and then drops none."""
+        ...
+
+    # Directories of what was dropped. A Hive Metastore removes them itself, and there are none.
+
+    def dropped_directories(self) -> list[DroppedDirectory]:
+        """The directories of dropped tables and partitions that may still be there. Their places, and what is above and
+        below, are not given to others before they are set aside."""
+        ...
+
+    def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
+        """Say that directories have left their places."""
+        ...
+
+    def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
+        """Say that directories are gone."""
+        ...
+
+    def has_owner(self, location: str) -> bool:
+        """Whether a directory is that of a database, table or partition.
+
+        A Hive Metastore cannot be asked that, and answers True.
+        """
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold off everybody else's changes of the store, for some milliseconds; reading goes on, also by the caller.
+
+        On a Hive Metastore it does nothing: whatever needs it is done by the metastore itself there.
+        """
         ...
 
 

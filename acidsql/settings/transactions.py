@@ -11,7 +11,11 @@ define(
     "None: there is no other. Scripts of Hive's set it.",
 )
 TXN_TIMEOUT = define(
-    "hive.txn.timeout", parse_seconds, "300s", "A transaction or lock without a heartbeat for this long is timed out."
+    "hive.txn.timeout",
+    parse_seconds,
+    "300s",
+    "A transaction or lock without a heartbeat for this long is timed out: on the embedded store those of this session,"
+    " whoever looks, and never sooner than was set when it began.",
 )
 MAX_OPEN_BATCH = define(
     "hive.txn.max.open.batch",

@@ -10,7 +10,7 @@ import pytest
 from acidsql.errors import TableNotFound
 from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table
 from acidsql.metastore.protocol import Metastore
-from tests.metastore.situations import begin, partition, table
+from tests.metastore.situations import begin, partition, sweep, table
 
 BASIC = {"numRows": "7", "numFiles": "2", "totalSize": "100"}
 EXACT = "COLUMN_STATS_ACCURATE"
@@ -164,9 +164,11 @@ class TestColumns:
     def test_go_with_their_table_and_partition(self, store: Metastore, pt: Table) -> None:
         analyze(store, pt, {"p=1": Statistics(BASIC, (OF_A,), exact=True), "": Statistics({}, (OF_A,))})
         store.drop_partitions("default", "pt", ["p=1"])
+        sweep(store)
         store.add_partitions([partition("1", "pt")])
         assert store.column_statistics(pt, "p=1") == []
         assert store.partition_parameters("default", "pt", ["p=1"]) == {"p=1": {}}
         store.drop_table("default", "pt")
+        sweep(store)
         store.create_table(pt)
         assert store.column_statistics(pt) == []

@@ -11,12 +11,14 @@ from acidsql import fs
 from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.import_directory import find_partitions
+from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.compactor.dropped import free_place, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
 from acidsql.plan.snapshot import new_partition
@@ -34,16 +36,19 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
     """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION says otherwise."""
     name = statement.name.text.lower()
     location = fs.qualify(statement.location) if statement.location else fs.join(env.warehouse, f"{name}.db")
-    filesystem, path = fs.resolve(location)
+    path = fs.resolve(location)[1]
     if name in env.metastore.list_databases():
         if statement.if_not_exists:
             return env.nothing()
         raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
-    env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
+    directory = NewDirectory(env.metastore, path)
     try:
-        filesystem.mkdirs(path)  # a Hive Metastore has made it, and takes none that is there before it
-    except AcidError:
-        env.metastore.drop_database(name)
+        if env.metastore.version is None:  # a Hive Metastore makes it, and takes none that is there before it
+            directory.make()
+        env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
+        directory.make()
+    except BaseException:
+        directory.take_back()
         raise
     return env.nothing()
 
@@ -51,32 +56,28 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
 def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping[str, Any]) -> DataFrame:
     """DROP DATABASE [CASCADE].
 
-    1. Lock the database EXCLUSIVE.
+    1. Lock the database EXCLUSIVE, and look at what there is by then.
     2. Drop its tables (CASCADE), then the database; it must be empty otherwise.
-    3. Remove the directories of its ACID tables, and its own where that is empty. The files of all other tables are not
-       ours: a Hive Metastore itself removes those that it manages.
+    3. Remove the directories of its ACID tables (:mod:`acidsql.compactor.dropped`), and its own where that is empty. A
+       Hive Metastore itself removes the files that it manages.
     """
     name = statement.name.text.lower()
-    if name not in env.metastore.list_databases():
-        if statement.if_exists:
-            return env.nothing()
-        env.require_database(name)
-    database = env.metastore.get_database(name)
+    if name not in env.metastore.list_databases() and statement.if_exists:
+        return env.nothing()
+    env.require_database(name)
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, name)]):
-        tables = (
-            [env.metastore.get_table(name, t) for t in env.metastore.list_tables(name)] if statement.cascade else []
-        )
-        for table in tables:
-            env.metastore.drop_table(name, table.name)
+        if name not in env.metastore.list_databases() and statement.if_exists:
+            return env.nothing()
+        database = env.metastore.get_database(name)
+        for table in env.metastore.list_tables(name) if statement.cascade else ():
+            env.metastore.drop_table(name, table)
         try:
             env.metastore.drop_database(name)
         except AcidError as e:
             raise with_location(statement.name.span, e) from e
-    for table in tables:
-        if table.is_transactional:
-            _remove(table.location)
-    filesystem, path = fs.resolve(database.location)
-    filesystem.delete_if_empty(path)
+        remove_dropped(env.metastore)
+        filesystem, path = fs.resolve(database.location)
+        filesystem.delete_if_empty(path)
     if env.database == name:
         env.database = DEFAULT_DATABASE
     return env.nothing()
@@ -108,28 +109,40 @@ def create_table(env: Environment, statement: CreateTable, parameters: Mapping[s
 def drop_table(env: Environment, statement: DropTable, parameters: Mapping[str, Any]) -> DataFrame:
     """DROP TABLE.
 
-    1. Lock the table EXCLUSIVE: readers' plans keep their files until then, writers are done.
-    2. Forget it in the metastore: from now on it is gone.
-    3. Remove its directory (the table is managed, as in Hive).
+    1. Lock the table EXCLUSIVE: readers' plans keep their files until then, writers are done. What has the name once
+       the lock is granted is dropped, wherever it is by then.
+    2. Forget it in the metastore, which records its directory in the same step: from now on it is gone.
+    3. Remove its directory (the table is managed, as in Hive; :mod:`acidsql.compactor.dropped`). A Hive Metastore has
+       removed it itself.
     """
     table = env.find_table(statement.table)
     if table is None:
-        view = env.registered(statement.table)
-        if view is not None and view.is_view:
-            raise with_location(
-                statement.table.span, AnalysisError("Cannot drop a view with DROP TABLE", sqlstate="08S01")
-            )
-        if env.known_to_spark(statement.table):
+        if not _is_registered_view(env, statement) and env.known_to_spark(statement.table):
             return env.sql(statement.span.text, parameters)
-        if statement.if_exists or env.settings.value(DROP_IGNORES):
-            return env.nothing()
-        table = env.get_table(statement.table)
-    with write_transaction(
-        env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name, None, Operation.NO_TXN)]
-    ):
+        return _nothing_to_drop(env, statement)
+    lock = LockComponent(LockType.EXCLUSIVE, table.database, table.name, None, Operation.NO_TXN)
+    with write_transaction(env, [lock]):
+        table = env.find_table(statement.table)
+        if table is None:
+            return _nothing_to_drop(env, statement)
         env.metastore.drop_table(table.database, table.name)
-    _remove(table.location)
+        remove_dropped(env.metastore)
     return env.nothing()
+
+
+def _nothing_to_drop(env: Environment, statement: DropTable) -> DataFrame:
+    """The answer where there is no such table. Raises: TableNotFound; AnalysisError where it is a view."""
+    if _is_registered_view(env, statement):
+        error = AnalysisError("Cannot drop a view with DROP TABLE", sqlstate="08S01")
+        raise with_location(statement.table.span, error)
+    if not statement.if_exists and not env.settings.value(DROP_IGNORES):
+        env.get_table(statement.table)
+    return env.nothing()
+
+
+def _is_registered_view(env: Environment, statement: DropTable) -> bool:
+    view = env.registered(statement.table)
+    return view is not None and view.is_view
 
 
 def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[str, Any]) -> DataFrame:
@@ -139,17 +152,11 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
         raise with_location(
             statement.table.span, AnalysisError(f"Table {table.full_name} is not partitioned", code=10241)
         )
-    known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
-    found = [new_partition(table, name) for name in find_partitions(table)]
-    missing = [p for p in found if p.values not in known]
     with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
-        env.metastore.add_partitions(missing, holds_rows=True)
+        txn.revalidate(table)
+        free_place(env.metastore, table.location)
+        known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
+        found = [new_partition(table, name) for name in find_partitions(table)]
+        env.metastore.add_partitions([p for p in found if p.values not in known], holds_rows=True)
         txn.invalidate_caches(table)
     return env.nothing()
-
-
-def _remove(location: str) -> None:
-    if not location:
-        return
-    filesystem, path = fs.resolve(location)
-    filesystem.delete(path)

@@ -10,6 +10,9 @@ move cannot be half done, and it makes no difference who does it, or how many do
 * after it: the table has its new name; the first one who looks for it moves the directory before he looks into it;
 * after the rename: the directory is where the store says; the property has nothing left to say.
 
+The directory is renamed while nobody else changes the store and the property is there. So whoever was slow, and meets
+the old place again when the move has long been done, leaves alone what somebody else has made there meanwhile.
+
 A Hive Metastore moves directories itself and has no such property.
 """
 
@@ -17,8 +20,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from acidsql import fs
 from acidsql.errors import AcidError
@@ -80,20 +83,28 @@ def moves_of(table: Table) -> list[Move]:
 
 def finish_moves(metastore: Metastore, table: Table) -> Table:
     """Bring what is on its way to its place; the table without such properties."""
-    moves = moves_of(table)
-    if not moves:
+    if not moves_of(table):
         return table
-    for move in moves:
-        move.carry_out()
-    return forget_moves(metastore, table)
+    with metastore.alone():
+        moves = moves_of(metastore.get_table(table.database, table.name))
+        for move in moves:
+            move.carry_out()
+    return forget_moves(metastore, table, moves)
 
 
-def forget_moves(metastore: Metastore, table: Table) -> Table:
-    """Take the properties of moves that are done from a table; the table without them."""
-    done = {move.key for move in moves_of(table)}
-    now = metastore.get_table(table.database, table.name)
-    left = {k: v for k, v in now.parameters.items() if k not in done}
-    if len(left) < len(now.parameters):
-        now = replace(now, parameters=left)
-        metastore.alter_table(now)
-    return now
+def carry_out_announced(metastore: Metastore, table: Table, move: Move, *, back: bool = False) -> None:
+    """Carry out a move, or take it back, where the table's properties still announce it. Raises: StorageError."""
+    with metastore.alone():
+        if move.key in metastore.get_table(table.database, table.name).parameters:
+            if back:
+                move.take_back()
+            else:
+                move.carry_out()
+
+
+def forget_moves(metastore: Metastore, table: Table, done: Iterable[Move]) -> Table:
+    """Take the properties of moves that are done from a table; the table as it is then."""
+    keys = [move.key for move in done]
+    if keys:
+        metastore.unset_properties(table.database, table.name, keys)
+    return metastore.get_table(table.database, table.name)

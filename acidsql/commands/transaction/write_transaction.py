@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, essence
+from acidsql.compactor.dropped import free_places
 from acidsql.errors import (
     AcidError,
     NoSuchTransaction,
@@ -154,6 +155,8 @@ class WriteTransaction:
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         places = {partition_names(table, p): p.location for p in known}
+        if table.partition_keys and len(places) < len(names):  # else what a killed DROP PARTITION left would come back
+            free_places(metastore, [new_partition(table, name).location for name in names if name not in places])
         metastore.heartbeat(txn_id=self.id)  # whoever was taken for dead must not publish: the cleaner may have been
         staging.publish(places)
         metastore.heartbeat(txn_id=self.id)  # nor who slept in between: the cleaner looked before there was anything

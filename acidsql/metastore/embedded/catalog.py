@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, insert, select, upda
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded import constraints, schema
+from acidsql.metastore.embedded import constraints, dropped_places, schema
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
@@ -118,10 +118,11 @@ def _database_id(db: Connection, name: str) -> int:
 
 
 def create_table(db: Connection, table: Table) -> None:
-    """Raises: DatabaseNotFound, AlreadyExists."""
+    """Raises: DatabaseNotFound, AlreadyExists (also where its place is not free)."""
     database_id = _database_id(db, table.database)
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
+    dropped_places.take(db, table.database, table.name, [table.location])
     table_id = _insert_one(db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, **_table_row(table)})
     _insert_parts(db, table_id, table)
 
@@ -177,14 +178,39 @@ def list_tables(db: Connection, database: str, *, views_only: bool = False) -> l
 def alter_table(db: Connection, table: Table) -> None:
     """Put a description in the place of the one of the same name. Raises: TableNotFound."""
     table_id = table_id_of(db, table.database, table.name)
+    old = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
+    if old != table.location:
+        dropped_places.leave(db, table.database, table.name, [old])
+        dropped_places.take(db, table.database, table.name, [table.location])
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
     _delete_parts(db, table_id)
     _insert_parts(db, table_id, table)
 
 
-def drop_table(db: Connection, database: str, name: str) -> None:
-    """Forget a table and whatever the transaction tables know of it; locks stay. Raises: TableNotFound."""
+def unset_properties(db: Connection, database: str, name: str, keys: Sequence[str]) -> None:
+    """Take properties from a table. Raises: TableNotFound."""
+    p = TABLE_PARAMS.c
     table_id = table_id_of(db, database, name)
+    db.execute(delete(TABLE_PARAMS).where(p.TBL_ID == table_id, p.PARAM_KEY.in_(list(keys))))
+
+
+def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) -> None:
+    """Forget a table and whatever the transaction tables know of it; locks stay, and its next write id.
+
+    A table made anew under the name counts on from there: its directories are never named as those of the dropped one
+    were, which somebody's DataFrame may still look for. Its directory, and those of partitions elsewhere, are recorded
+    as dropped unless the files are kept.
+
+    Raises:
+        TableNotFound: When it is not there.
+    """
+    table_id = table_id_of(db, database, name)
+    home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
+    below = f"{home.rstrip('/')}/"
+    elsewhere = [place for _, place in _partition_rows(db, table_id, None) if not place.startswith(below)]
+    dropped_places.leave(db, database, name, [home, *elsewhere])
+    if not keep_files:
+        dropped_places.drop(db, [home, *elsewhere])
     _delete_parts(db, table_id)
     constraints.forget(db, table_id, is_dropped=True)
     for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
@@ -194,7 +220,6 @@ def drop_table(db: Connection, database: str, name: str) -> None:
         (schema.TXN_COMPONENTS, "TC_DATABASE", "TC_TABLE"),
         (schema.COMPLETED_TXN_COMPONENTS, "CTC_DATABASE", "CTC_TABLE"),
         (schema.TXN_TO_WRITE_ID, "T2W_DATABASE", "T2W_TABLE"),
-        (schema.NEXT_WRITE_ID, "NWI_DATABASE", "NWI_TABLE"),
         (schema.WRITE_SET, "WS_DATABASE", "WS_TABLE"),
         (schema.COMPACTION_QUEUE, "CQ_DATABASE", "CQ_TABLE"),
         (schema.COMPLETED_COMPACTIONS, "CC_DATABASE", "CC_TABLE"),
@@ -314,6 +339,7 @@ def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
         rows = [
             {"TBL_ID": table_id, "PART_NAME": n, "LOCATION": p.location} for n, p in named.items() if n not in known
         ]
+        dropped_places.take(db, database, name, [p.location for n, p in named.items() if n not in known])
         _insert(db, PARTITIONS, rows)
 
 
@@ -327,15 +353,18 @@ def list_partitions(db: Connection, database: str, table: str, names: Sequence[s
 
 
 def drop_partitions(db: Connection, database: str, table: str, names: Sequence[str]) -> None:
-    """Forget partitions. Raises: TableNotFound, PartitionNotFound.
+    """Forget partitions, and record their directories as dropped. Raises: TableNotFound, PartitionNotFound.
 
-    Components of aborted transactions stay: the directories are still there, and might be registered again.
+    Components of aborted transactions stay until the cleaner finds that nothing is left of them.
     """
     table_id = table_id_of(db, database, table)
-    known = {p[0] for p in _partition_rows(db, table_id, names)}
+    known = dict(_partition_rows(db, table_id, names))
     missing = [n for n in names if n not in known]
     if missing:
         raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
+    home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
+    dropped_places.leave(db, database, table, [p for p in known.values() if not p.startswith(f"{home.rstrip('/')}/")])
+    dropped_places.drop(db, known.values())
     known_by_name = (
         (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
         (schema.COMPACTION_QUEUE, "CQ"),

@@ -16,7 +16,7 @@ from sqlalchemy import Table as Entity
 from sqlalchemy.sql.selectable import ScalarSelect
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, schema
+from acidsql.metastore.embedded import catalog, dropped_places, schema
 from acidsql.metastore.embedded.schema import (
     DBS,
     NEXT_WRITE_ID,
@@ -54,13 +54,15 @@ def rename_table(db: Connection, database: str, name: str, table: Table) -> None
     old = catalog.get_table(db, database, name)
     table_id = catalog.table_id_of(db, database, name)
     catalog.get_database(db, table.database)
+    if table.location != old.location:  # or the directory of a dropped partition would come along
+        dropped_places.require_free(db, [old.location])
     if catalog.find_table(db, table.database, table.name) is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
     database_id = _database_id(table.database)
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(DB_ID=database_id, TBL_NAME=table.name))
+    _rename_write_ids(db, old, table)
     catalog.alter_table(db, table)
     _move_partitions(db, table_id, old.location, table.location)
-    _rename_write_ids(db, old, table)
     for entity, prefix in _WITH_PARTITIONS:
         of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
         _set(db, entity, _is(of_database, of_table, old), {of_database: table.database, of_table: table.name})
@@ -86,6 +88,8 @@ def rename_partition(db: Connection, name: str, partition: Partition, properties
     if new != name and catalog.list_partitions(db, database, table, [new]):
         raise AlreadyExists(f"Partition already exists: {new}")
     _require(db, table_id, owner, name)
+    if partition.location != _place(db, table_id, name):
+        dropped_places.take(db, database, table, [partition.location])
     db.execute(
         update(PARTITIONS)
         .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
@@ -111,6 +115,10 @@ def alter_partition(db: Connection, partition: Partition) -> None:
     table_id = catalog.table_id_of(db, partition.database, partition.table)
     name = partition_name([k.name for k in owner.partition_keys], list(partition.values))
     _require(db, table_id, owner, name)
+    old = _place(db, table_id, name)
+    if partition.location != old:
+        dropped_places.leave(db, owner.database, owner.name, [old])
+        dropped_places.take(db, owner.database, owner.name, [partition.location])
     same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
     db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
 
@@ -119,6 +127,11 @@ def _require(db: Connection, table_id: int, table: Table, name: str) -> None:
     p = PARTITIONS.c
     if db.execute(select(p.PART_ID).where(p.TBL_ID == table_id, p.PART_NAME == name)).first() is None:
         raise PartitionNotFound(f"Partition not found in {table.full_name}: {name}")
+
+
+def _place(db: Connection, table_id: int, name: str) -> str:
+    p = PARTITIONS.c
+    return str(db.execute(select(p.LOCATION).where(p.TBL_ID == table_id, p.PART_NAME == name)).scalar_one())
 
 
 def _database_id(name: str) -> ScalarSelect[int]:

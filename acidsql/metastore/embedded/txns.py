@@ -53,9 +53,21 @@ def newest_txn(db: Connection) -> int:
 
 
 def open_txns(
-    db: Connection, count: int, *, user: str, host: str, type: TxnType, agent_info: str, limit: int, now: int
+    db: Connection,
+    count: int,
+    *,
+    user: str,
+    host: str,
+    type: TxnType,
+    agent_info: str,
+    limit: int,
+    now: int,
+    timeout: int,
 ) -> list[int]:
-    """Open transactions, the writers' lock being held: ids rise without gaps."""
+    """Open transactions, the writers' lock being held: ids rise without gaps.
+
+    ``timeout``: milliseconds without a heartbeat after which they count as dead, whoever looks.
+    """
     if count < 1:
         raise TransactionError(f"Invalid input for number of txns: {count}")
     if int(db.execute(_COUNT_OPEN).scalar_one()) + count > limit:
@@ -68,6 +80,7 @@ def open_txns(
     row = _row(TxnState.OPEN, now, user=user, host=host, type=type, agent_info=agent_info)
     oldest = db.execute(_MIN_OPEN).scalar()
     row["TXN_MIN_OPEN"] = first if oldest is None else oldest
+    row["TXN_TIMEOUT"] = timeout
     db.execute(insert(TXNS), [{"TXN_ID": txn_id, **row} for txn_id in ids])
     return ids
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from operator import methodcaller
 from typing import Any
 
@@ -36,6 +37,11 @@ class HiveAlterations(HiveCatalog):
         self._put(table.database, table.name, made, write_id, write_ids, context)
         if table.is_transactional:
             self._keep_constraints(table, made)
+
+    def unset_properties(self, database: str, name: str, keys: Sequence[str]) -> None:
+        """Two calls: what is altered between them is lost."""
+        found = self.get_table(database, name)
+        self.alter_table(replace(found, parameters={k: v for k, v in found.parameters.items() if k not in keys}))
 
     def rename_table(
         self,

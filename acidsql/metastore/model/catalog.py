@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from acidsql.valid_ids import ValidWriteIdList
+
 DEFAULT_DATABASE = "default"
 
 # --- kinds and properties of tables ----------------------------------------------------------------------------------
@@ -182,6 +184,37 @@ class Partition:
     table: str
     values: tuple[str, ...]
     location: str
+
+
+@dataclass(frozen=True)
+class DroppedDirectory:
+    """The directory of a dropped table or partition, which has not been removed yet.
+
+    Attributes:
+        location: Where it stood when it was dropped.
+        token: A name that no other directory has: it is put aside under it, and then removed.
+        is_aside: Whether it is known to have left its place. Whatever stands there then is somebody else's.
+    """
+
+    id: int
+    location: str
+    token: str
+    is_aside: bool
+
+
+@dataclass(frozen=True)
+class Import:
+    """What stands in the directory that a new table takes in.
+
+    Attributes:
+        write_ids: The write ids in the names there: those that count, and those that must not be seen.
+        max_txn: The highest transaction id in a name there.
+        partitions: The partitions that have a directory there.
+    """
+
+    write_ids: ValidWriteIdList
+    max_txn: int = 0
+    partitions: tuple[Partition, ...] = ()
 
 
 @dataclass(frozen=True)
