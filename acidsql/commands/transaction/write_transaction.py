@@ -28,7 +28,7 @@ from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.failures import own_failures
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
-from acidsql.settings import SNAPSHOT_RETRIES
+from acidsql.settings import SNAPSHOT_RETRIES, SYNC
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,8 @@ class WriteTransaction:
 
     def stage(self, table: Table) -> Staging:
         """A staging area, swept if the transaction does not commit."""
-        staging = Staging(table.location, events=table.is_full_acid)
+        sync = self.env.settings.value(SYNC)
+        staging = Staging(table.location, events=table.is_full_acid, sync=sync)
         self.stagings.append(staging)
         return staging
 
