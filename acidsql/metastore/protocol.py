@@ -15,6 +15,7 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DirectoryMove,
     LockInfo,
     LockRequest,
     LockResponse,
@@ -33,7 +34,13 @@ class Catalog(Protocol):
     """Databases, tables and partitions."""
 
     def create_database(self, database: Database) -> None:
-        """Raises: AlreadyExists."""
+        """Register a database.
+
+        Raises:
+            AlreadyExists: When there is one of its name; on the embedded store also when a table or partition has its
+                files at its place, or within, or above it.
+            AnalysisError: When its name is none (:func:`~acidsql.partition_names.check_database_name`).
+        """
         ...
 
     def get_database(self, name: str) -> Database:
@@ -163,6 +170,7 @@ class Catalog(Protocol):
         *,
         write_id: int | None = None,
         write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
     ) -> None:
         """Give a table another name, also in another database; all that is known of the old one follows.
 
@@ -176,6 +184,8 @@ class Catalog(Protocol):
                 places of partitions along, and never touches files.
             write_id: The write id, in the old name, of the transaction that renames it.
             write_ids: What that transaction sees.
+            move: How its directory follows: the embedded store keeps it, as one of :attr:`Table.moves`, until
+                :meth:`forget_moves`. One that led to the place which the table leaves is forgotten in the same step.
 
         Raises:
             TableNotFound, DatabaseNotFound, AlreadyExists.
@@ -187,7 +197,7 @@ class Catalog(Protocol):
         name: str,
         partition: Partition,
         *,
-        properties: Mapping[str, str] | None = None,
+        move: DirectoryMove | None = None,
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Give a partition other values. Files and location as for :meth:`rename_table`.
@@ -195,12 +205,16 @@ class Catalog(Protocol):
         Args:
             name: What it is called (``p=1/q=even``).
             partition: Its new values and location.
-            properties: What is added to the table's properties in the same step, by a store that does not move files.
+            move: How its directory follows, as for :meth:`rename_table`.
             write_ids: What the transaction sees that renames it.
 
         Raises:
             TableNotFound, PartitionNotFound, AlreadyExists.
         """
+        ...
+
+    def forget_moves(self, table: Table) -> None:
+        """Forget :attr:`Table.moves` that are done; one that is not known any longer is no error."""
         ...
 
     def alter_partition(self, partition: Partition) -> None:

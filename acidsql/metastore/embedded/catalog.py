@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, select, update
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded import constraints, schema
+from acidsql.metastore.embedded import constraints, moves, schema
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
@@ -19,6 +19,7 @@ from acidsql.metastore.embedded.schema import (
     DATABASE_PARAMS,
     DBS,
     PARTITIONS,
+    RENAME_JOURNAL,
     TABLE_PARAMS,
     TBLS,
 )
@@ -29,7 +30,7 @@ DATABASE_NOT_EMPTY = 10226
 
 _DATABASE = select(DBS.c.DB_ID, DBS.c.DB_LOCATION_URI, DBS.c.DESC).where(DBS.c.NAME == bindparam("name"))
 _TABLE = (
-    select(TBLS)
+    select(TBLS, exists().where(RENAME_JOURNAL.c.TBL_ID == TBLS.c.TBL_ID).label("IS_MOVING"))
     .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
     .where(DBS.c.NAME == bindparam("database"), TBLS.c.TBL_NAME == bindparam("table"))
 )
@@ -155,6 +156,7 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         checks=tuple(check[0] for check in checks),
         check_names=tuple(check[1] for check in checks),
         informational=constraints.find(db, row.TBL_ID),
+        moves=moves.of_table(db, row.TBL_ID) if row.IS_MOVING else (),
     )
 
 
@@ -186,6 +188,7 @@ def drop_table(db: Connection, database: str, name: str) -> None:
     """Forget a table and whatever the transaction tables know of it; locks stay. Raises: TableNotFound."""
     table_id = table_id_of(db, database, name)
     _delete_parts(db, table_id)
+    moves.forget_all(db, table_id)
     constraints.forget(db, table_id, is_dropped=True)
     for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))

@@ -11,6 +11,7 @@ from acidsql.metastore.embedded import (
     commit,
     components,
     locks,
+    moves,
     renames,
     sqlite,
     statistics,
@@ -24,6 +25,7 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DirectoryMove,
     LockInfo,
     LockRequest,
     LockResponse,
@@ -184,22 +186,27 @@ class EmbeddedMetastore(EmbeddedCompactions):
         *,
         write_id: int | None = None,
         write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
     ) -> None:
         """Rename a table. Its files stay where they are: who calls moves them to the location that ``table`` has."""
         with self._store.write() as db:
-            renames.rename_table(db, database, name, table)
+            renames.rename_table(db, database, name, table, move)
 
     def rename_partition(
         self,
         name: str,
         partition: Partition,
         *,
-        properties: Mapping[str, str] | None = None,
+        move: DirectoryMove | None = None,
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Rename a partition. Its files stay where they are: who calls moves them."""
         with self._store.write() as db:
-            renames.rename_partition(db, name, partition, properties or {})
+            renames.rename_partition(db, name, partition, move)
+
+    def forget_moves(self, table: Table) -> None:
+        with self._store.write() as db:
+            moves.forget(db, table.moves)
 
     def alter_partition(self, partition: Partition) -> None:
         with self._store.write() as db:

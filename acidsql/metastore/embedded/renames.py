@@ -8,15 +8,12 @@ compactions, and for tables the write ids.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy import Table as Entity
 from sqlalchemy.sql.selectable import ScalarSelect
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, schema
+from acidsql.metastore.embedded import catalog, moves, schema
 from acidsql.metastore.embedded.schema import (
     DBS,
     NEXT_WRITE_ID,
@@ -26,7 +23,7 @@ from acidsql.metastore.embedded.schema import (
     TBLS,
     TXN_TO_WRITE_ID,
 )
-from acidsql.metastore.model import Partition, Table
+from acidsql.metastore.model import DirectoryMove, Partition, Table
 from acidsql.partition_names import partition_name
 
 _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
@@ -40,7 +37,7 @@ _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
 own."""
 
 
-def rename_table(db: Connection, database: str, name: str, table: Table) -> None:
+def rename_table(db: Connection, database: str, name: str, table: Table, move: DirectoryMove | None = None) -> None:
     """Put a description in the place of one with another name. Partitions below the old location go along.
 
     The next write id is remembered under the old name too: a table made anew under it counts on from there. Its
@@ -60,6 +57,10 @@ def rename_table(db: Connection, database: str, name: str, table: Table) -> None
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(DB_ID=database_id, TBL_NAME=table.name))
     catalog.alter_table(db, table)
     _move_partitions(db, table_id, old.location, table.location)
+    if table.location != old.location:
+        moves.forget_leading_to(db, table_id, old.location)
+    if move is not None:
+        moves.keep(db, table_id, move)
     _rename_write_ids(db, old, table)
     for entity, prefix in _WITH_PARTITIONS:
         of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
@@ -73,8 +74,8 @@ def rename_table(db: Connection, database: str, name: str, table: Table) -> None
     )
 
 
-def rename_partition(db: Connection, name: str, partition: Partition, properties: Mapping[str, str]) -> None:
-    """Give a partition other values and its place, and its table more properties.
+def rename_partition(db: Connection, name: str, partition: Partition, move: DirectoryMove | None = None) -> None:
+    """Give a partition other values and its place.
 
     Raises:
         TableNotFound, PartitionNotFound, AlreadyExists.
@@ -86,13 +87,16 @@ def rename_partition(db: Connection, name: str, partition: Partition, properties
     if new != name and catalog.list_partitions(db, database, table, [new]):
         raise AlreadyExists(f"Partition already exists: {new}")
     _require(db, table_id, owner, name)
+    [old] = catalog.list_partitions(db, database, table, [name])
+    if partition.location != old.location:
+        moves.forget_leading_to(db, table_id, old.location)
+    if move is not None:
+        moves.keep(db, table_id, move)
     db.execute(
         update(PARTITIONS)
         .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
         .values(PART_NAME=new, LOCATION=partition.location)
     )
-    if properties:
-        catalog.alter_table(db, replace(owner, parameters={**owner.parameters, **properties}))
     for entity in (PARTITION_PARAMS, TAB_COL_STATS):
         same = and_(entity.c.TBL_ID == table_id, entity.c.PART_NAME == name)
         db.execute(update(entity).where(same).values(PART_NAME=new))

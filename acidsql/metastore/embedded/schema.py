@@ -26,12 +26,13 @@ from sqlalchemy import (
     func,
 )
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
 3: names of constraints, and the constraints that are not enforced.
 4: the queue of compactions and its history, TXN_MIN_OPEN of TXNS.
+5: RENAME_JOURNAL, in the place of properties that users could write.
 """
 
 metadata = MetaData()
@@ -90,6 +91,15 @@ TABLE_PARAMS = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("PARAM_KEY", _NAME, primary_key=True),
     Column("PARAM_VALUE", Text, nullable=False),
+)
+
+RENAME_JOURNAL = Table(  # directories that follow a new name; not in Hive, which moves them in its server
+    "RENAME_JOURNAL",
+    metadata,
+    Column("RJ_ID", String(64), primary_key=True),
+    Column("TBL_ID", _ID, nullable=False, index=True),
+    Column("RJ_SOURCE", Text, nullable=False),
+    Column("RJ_TARGET", Text, nullable=False),
 )
 
 COLUMNS_V2 = Table(

@@ -95,6 +95,21 @@ class Database:
 
 
 @dataclass(frozen=True)
+class DirectoryMove:
+    """A directory that follows a new name: the store's own word for it, which no user can write.
+
+    Attributes:
+        source: Where it is, or was.
+        target: Where it belongs: the place that the store has for the table, or for one of its partitions.
+        id: Its number in the journal.
+    """
+
+    source: str
+    target: str
+    id: str
+
+
+@dataclass(frozen=True)
 class Table:
     """A table. ``columns`` are the data columns; partition keys are not among them."""
 
@@ -121,6 +136,9 @@ class Table:
     """Their names; those behind the last one have none yet."""
     informational: tuple[Constraint, ...] = ()
     """The constraints that nobody enforces."""
+    moves: tuple[DirectoryMove, ...] = ()
+    """Directories of it that may still be on their way (:meth:`~acidsql.metastore.protocol.Metastore.rename_table`).
+    Only the store sets it: a description that is handed to the store says nothing by it."""
 
     @property
     def named_checks(self) -> tuple[tuple[str | None, str], ...]:
