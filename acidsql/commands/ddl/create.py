@@ -18,6 +18,7 @@ from acidsql.commands.query import with_sources
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
+from acidsql.partition_names import check_database_name
 from acidsql.plan.snapshot import new_partition
 from acidsql.settings import DROP_IGNORES
 from acidsql.sql.statements import (
@@ -32,6 +33,10 @@ from acidsql.sql.statements import (
 def create_database(env: Environment, statement: CreateDatabase, parameters: Mapping[str, Any]) -> DataFrame:
     """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION says otherwise."""
     name = statement.name.text.lower()
+    try:
+        check_database_name(name)
+    except AcidError as e:
+        raise with_location(statement.name.span, e) from e
     location = fs.qualify(statement.location) if statement.location else fs.join(env.warehouse, f"{name}.db")
     filesystem, path = fs.resolve(location)
     if name in env.metastore.list_databases():

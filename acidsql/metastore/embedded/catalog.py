@@ -24,7 +24,7 @@ from acidsql.metastore.embedded.schema import (
     TBLS,
 )
 from acidsql.metastore.model import DEFAULT_DATABASE, Column, ConstraintKind, Database, Partition, Table
-from acidsql.partition_names import parse_partition_name, partition_name
+from acidsql.partition_names import check_database_name, check_table_name, parse_partition_name, partition_name
 
 DATABASE_NOT_EMPTY = 10226
 
@@ -69,7 +69,8 @@ _CHECKS = (
 
 
 def create_database(db: Connection, database: Database) -> None:
-    """Raises: AlreadyExists."""
+    """Raises: AlreadyExists, AnalysisError for a name that is none."""
+    check_database_name(database.name)
     if db.execute(_DATABASE, {"name": database.name}).first() is not None:
         raise AlreadyExists(f"Database {database.name} already exists")
     row = {"NAME": database.name, "DB_LOCATION_URI": database.location, "DESC": database.comment}
@@ -119,7 +120,8 @@ def _database_id(db: Connection, name: str) -> int:
 
 
 def create_table(db: Connection, table: Table) -> None:
-    """Raises: DatabaseNotFound, AlreadyExists."""
+    """Raises: DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is none."""
+    check_table_name(table.name)
     database_id = _database_id(db, table.database)
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
@@ -177,7 +179,7 @@ def list_tables(db: Connection, database: str, *, views_only: bool = False) -> l
 
 
 def alter_table(db: Connection, table: Table) -> None:
-    """Put a description in the place of the one of the same name. Raises: TableNotFound."""
+    """Put a description in the place of the one of the same name. Raises: TableNotFound, AlreadyExists."""
     table_id = table_id_of(db, table.database, table.name)
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
     _delete_parts(db, table_id)
@@ -305,7 +307,12 @@ def _insert_one(db: Connection, table: Entity, row: Mapping[str, object]) -> int
 
 
 def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
-    """Register partitions; those that are there already are left alone. Raises: TableNotFound, AnalysisError."""
+    """Register partitions; those that are there already are left alone.
+
+    Raises:
+        TableNotFound, AnalysisError.
+        AlreadyExists: When the place of one is another's.
+    """
     by_table: dict[tuple[str, str], list[Partition]] = {}
     for partition in partitions:
         by_table.setdefault((partition.database, partition.table), []).append(partition)

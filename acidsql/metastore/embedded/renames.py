@@ -24,7 +24,7 @@ from acidsql.metastore.embedded.schema import (
     TXN_TO_WRITE_ID,
 )
 from acidsql.metastore.model import DirectoryMove, Partition, Table
-from acidsql.partition_names import partition_name
+from acidsql.partition_names import check_table_name, partition_name
 
 _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
     (schema.TXN_COMPONENTS, "TC"),
@@ -46,8 +46,10 @@ def rename_table(db: Connection, database: str, name: str, table: Table, move: D
     Raises:
         TableNotFound: When it is not there.
         DatabaseNotFound: When the new database is not.
-        AlreadyExists: When the new name is taken.
+        AlreadyExists: When the new name or place is taken.
+        AnalysisError: When the new name is none.
     """
+    check_table_name(table.name)
     old = catalog.get_table(db, database, name)
     table_id = catalog.table_id_of(db, database, name)
     catalog.get_database(db, table.database)
@@ -110,7 +112,7 @@ def rename_partition(db: Connection, name: str, partition: Partition, move: Dire
 
 
 def alter_partition(db: Connection, partition: Partition) -> None:
-    """Give a partition another place. Raises: TableNotFound, PartitionNotFound."""
+    """Give a partition another place. Raises: TableNotFound, PartitionNotFound, AlreadyExists."""
     owner = catalog.get_table(db, partition.database, partition.table)
     table_id = catalog.table_id_of(db, partition.database, partition.table)
     name = partition_name([k.name for k in owner.partition_keys], list(partition.values))

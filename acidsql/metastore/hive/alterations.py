@@ -13,7 +13,7 @@ from acidsql.errors import AcidError, AlreadyExists, PartitionNotFound
 from acidsql.metastore.hive import constraints, translate
 from acidsql.metastore.hive.catalog import HiveCatalog
 from acidsql.metastore.model import DirectoryMove, Partition, Table
-from acidsql.partition_names import partition_name
+from acidsql.partition_names import check_table_name, partition_name
 from acidsql.valid_ids import ValidWriteIdList
 
 _CASCADE = "CASCADE"
@@ -48,6 +48,7 @@ class HiveAlterations(HiveCatalog):
         move: DirectoryMove | None = None,
     ) -> None:
         """The location of ``table`` is not looked at: the metastore moves the files where it wants them."""
+        check_table_name(table.name)
         found = self._raw_table(database, name)
         self.get_database(table.database)
         if self.find_table(table.database, table.name) is not None:
