@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, sele
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded import constraints, moves, schema
+from acidsql.metastore.embedded import constraints, moves, places, schema
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
@@ -73,6 +73,7 @@ def create_database(db: Connection, database: Database) -> None:
     check_database_name(database.name)
     if db.execute(_DATABASE, {"name": database.name}).first() is not None:
         raise AlreadyExists(f"Database {database.name} already exists")
+    places.check_database(db, database.location)
     row = {"NAME": database.name, "DB_LOCATION_URI": database.location, "DESC": database.comment}
     _insert(db, DATABASE_PARAMS, _parameter_rows("DB_ID", _insert_one(db, DBS, row), database.parameters))
 
@@ -125,6 +126,7 @@ def create_table(db: Connection, table: Table) -> None:
     database_id = _database_id(db, table.database)
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
+    places.check_table(db, table.location)
     table_id = _insert_one(db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, **_table_row(table)})
     _insert_parts(db, table_id, table)
 
@@ -181,6 +183,8 @@ def list_tables(db: Connection, database: str, *, views_only: bool = False) -> l
 def alter_table(db: Connection, table: Table) -> None:
     """Put a description in the place of the one of the same name. Raises: TableNotFound, AlreadyExists."""
     table_id = table_id_of(db, table.database, table.name)
+    if table.location != db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar():
+        places.check_table(db, table.location, table_id)
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
     _delete_parts(db, table_id)
     _insert_parts(db, table_id, table)
@@ -324,6 +328,7 @@ def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
         rows = [
             {"TBL_ID": table_id, "PART_NAME": n, "LOCATION": p.location} for n, p in named.items() if n not in known
         ]
+        places.check_partitions(db, table_id, {n: p.location for n, p in named.items() if n not in known})
         _insert(db, PARTITIONS, rows)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Table as Entity
 from sqlalchemy.sql.selectable import ScalarSelect
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, moves, schema
+from acidsql.metastore.embedded import catalog, moves, places, schema
 from acidsql.metastore.embedded.schema import (
     DBS,
     NEXT_WRITE_ID,
@@ -90,6 +90,7 @@ def rename_partition(db: Connection, name: str, partition: Partition, move: Dire
         raise AlreadyExists(f"Partition already exists: {new}")
     _require(db, table_id, owner, name)
     [old] = catalog.list_partitions(db, database, table, [name])
+    _check_place(db, table_id, name, old.location, partition.location)
     if partition.location != old.location:
         moves.forget_leading_to(db, table_id, old.location)
     if move is not None:
@@ -117,8 +118,15 @@ def alter_partition(db: Connection, partition: Partition) -> None:
     table_id = catalog.table_id_of(db, partition.database, partition.table)
     name = partition_name([k.name for k in owner.partition_keys], list(partition.values))
     _require(db, table_id, owner, name)
+    [old] = catalog.list_partitions(db, partition.database, partition.table, [name])
+    _check_place(db, table_id, name, old.location, partition.location)
     same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
     db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
+
+
+def _check_place(db: Connection, table_id: int, name: str, old: str, new: str) -> None:
+    if new != old:
+        places.check_partitions(db, table_id, {name: new})
 
 
 def _require(db: Connection, table_id: int, table: Table, name: str) -> None:

@@ -32,7 +32,7 @@ SCHEMA_VERSION = 5
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
 3: names of constraints, and the constraints that are not enforced.
 4: the queue of compactions and its history, TXN_MIN_OPEN of TXNS.
-5: RENAME_JOURNAL, in the place of properties that users could write.
+5: RENAME_JOURNAL, in the place of properties that users could write; indexes of locations.
 """
 
 metadata = MetaData()
@@ -77,7 +77,7 @@ TBLS = Table(
     Column("TBL_TYPE", String(128), nullable=False),
     Column("OWNER", _NAME, nullable=False),
     Column("CREATE_TIME", BigInteger, nullable=False),
-    Column("LOCATION", Text, nullable=False),
+    Column("LOCATION", Text, nullable=False, index=True),
     Column("NUM_BUCKETS", Integer, nullable=False),
     Column("COMMENT", Text),
     Column("VIEW_ORIGINAL_TEXT", Text),
@@ -154,7 +154,7 @@ PARTITIONS = Table(
     Column("PART_ID", _ID, primary_key=True),
     Column("TBL_ID", _ID, nullable=False),
     Column("PART_NAME", _PARTITION, nullable=False),
-    Column("LOCATION", Text, nullable=False),
+    Column("LOCATION", Text, nullable=False, index=True),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
 )
 

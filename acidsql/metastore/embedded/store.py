@@ -194,6 +194,8 @@ def _upgrade(connection: Connection) -> None:
             if column.name not in known:
                 type = column.type.compile(connection.dialect)
                 connection.execute(text(f"ALTER TABLE {quoted(table.name)} ADD COLUMN {quoted(column.name)} {type}"))
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
     if connection.execute(select(schema.NEXT_COMPACTION_QUEUE_ID)).first() is None:
         connection.execute(insert(schema.NEXT_COMPACTION_QUEUE_ID), {"NCQ_NEXT": 1})
     moves.take_over_properties(connection)
