@@ -5,20 +5,23 @@ both. The rule is kept in the transaction of the database that registers a place
 Places are compared as they are kept, in acidsql's own form (:func:`acidsql.fs.absolute`).
 """
 
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, and_, or_, select
+from sqlalchemy import Column, Connection, Select, literal, or_, select
 
 from acidsql.errors import AlreadyExists
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import DBS, PARTITIONS, TBLS
 
 _HINT = "Tables and partitions cannot share a directory, nor be one within another."
-_BATCH = 100
-"""Places that are looked for by one query: each is a range, and the database plans each on its own."""
+_FEW = 8
+"""So few partitions are looked for one by one; for more the table is looked through once."""
 _AFTER_SLASH = "0"
 """The character after ``/``: what is below ``a/b`` is from ``a/b/`` on, before ``a/b0``."""
 
@@ -71,16 +74,35 @@ def check_partitions(db: Connection, table_id: int, places: dict[str, str]) -> N
     if inner is not None or len(names) < len(places):
         wanted = inner or next(iter(names))
         raise AlreadyExists(f"Location {wanted} is not free: another partition is to be there, or above it", hint=_HINT)
-    for owner in _overlapping(db, list(names)):
-        place = next(one for one in names if _overlap(one, owner.place))
-        if owner.table_id is None:
-            allowed = all(_is_below(one, owner.place) for one in names if _overlap(one, owner.place))
-        elif owner.partition is not None:
+    root = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar() or ""
+    inside = [place for place in names if _is_below(place, root)]
+    if len(inside) <= _FEW:
+        owners = list(_overlapping(db, list(names)))
+    else:
+        owners = [*_overlapping(db, [place for place in names if not _is_below(place, root)]), *_exactly(db, [root])]
+        owners += _below(db, root, but_usual_of=table_id)
+    for owner in owners:
+        place = _first_overlap(names, owner.place)
+        if place is None:
+            continue
+        if owner.partition is not None:
             allowed = owner.table_id == table_id and names.get(owner.place.rstrip("/")) == owner.partition
         else:
-            allowed = owner.table_id == table_id and _is_below(place, owner.place)
+            allowed = owner.table_id in (None, table_id) and not _is_outside(names, owner.place)
         if not allowed:
             raise _taken(place, owner)
+
+
+def _first_overlap(places: Mapping[str, str], other: str) -> str | None:
+    """The first of some places that is another, above, or below it."""
+    bare = other.rstrip("/")
+    exact = next((one for one in (bare, *_above(bare)) if one in places), None)
+    return exact or next((one for one in places if _is_below(one, other)), None)
+
+
+def _is_outside(places: Iterable[str], other: str) -> bool:
+    """Whether one of some places overlaps with another, but is not below it."""
+    return any(_overlap(one, other) and not _is_below(one, other) for one in places)
 
 
 def check_database(db: Connection, place: str) -> None:
@@ -115,28 +137,44 @@ def _overlap(place: str, other: str) -> bool:
     return place.rstrip("/") == other.rstrip("/") or _is_below(place, other) or _is_below(other, place)
 
 
+_T, _P, _D = TBLS.c, PARTITIONS.c, DBS.c
+_OF_TABLE = TBLS.join(DBS, _D.DB_ID == _T.DB_ID)
+_TABLES = select(_T.LOCATION, _D.NAME, _T.TBL_ID, _T.TBL_NAME).select_from(_OF_TABLE).where(_T.LOCATION != "")
+_PARTITIONS = select(_P.LOCATION, _D.NAME, _T.TBL_ID, _T.TBL_NAME, _P.PART_NAME).select_from(
+    PARTITIONS.join(_OF_TABLE, _T.TBL_ID == _P.TBL_ID)
+)
+_QUERIES: tuple[tuple[Select[Any], Column[str]], ...] = (
+    (_TABLES, _T.LOCATION),
+    (_PARTITIONS, _P.LOCATION),
+    (select(_D.DB_LOCATION_URI, _D.NAME), _D.DB_LOCATION_URI),
+)
+
+
 def _overlapping(db: Connection, places: Sequence[str]) -> Iterator[_Owner]:
     """Everybody whose place is one of some, above, or below."""
-    t, p, d = TBLS.c, PARTITIONS.c, DBS.c
-    of_table = TBLS.join(DBS, d.DB_ID == t.DB_ID)
-    table = select(t.LOCATION, d.NAME, t.TBL_ID, t.TBL_NAME).select_from(of_table).where(t.LOCATION != "")
-    of_partition = PARTITIONS.join(of_table, t.TBL_ID == p.TBL_ID)
-    partition = select(p.LOCATION, d.NAME, t.TBL_ID, t.TBL_NAME, p.PART_NAME).select_from(of_partition)
-    database = select(d.DB_LOCATION_URI, d.NAME)
-    for query, column in ((table, t.LOCATION), (partition, p.LOCATION), (database, d.DB_LOCATION_URI)):
-        exact = dict.fromkeys(form for place in places for one in (place, *_above(place)) for form in _forms(one))
-        for some in batches(list(exact)):
+    yield from _exactly(db, places)
+    for place in places:
+        yield from _below(db, place)
+
+
+def _exactly(db: Connection, places: Sequence[str]) -> Iterator[_Owner]:
+    """Everybody whose place is one of some, or above."""
+    exact = list(dict.fromkeys(form for place in places for one in (place, *_above(place)) for form in _forms(one)))
+    for query, column in _QUERIES:
+        for some in batches(exact):
             yield from (_Owner(*row) for row in db.execute(query.where(column.in_(some))))
-        for start in range(0, len(places), _BATCH):
-            below = or_(*(_is_below_in(column, one) for one in places[start : start + _BATCH]))
-            yield from (_Owner(*row) for row in db.execute(query.where(below)))
+
+
+def _below(db: Connection, place: str, *, but_usual_of: int | None = None) -> Iterator[_Owner]:
+    """Everybody whose place is below another; not the partitions of a table there that are at their usual places."""
+    bare = place.rstrip("/")
+    for query, column in _QUERIES:
+        found = query.where(column > f"{bare}/", column < f"{bare}{_AFTER_SLASH}")
+        if but_usual_of is not None and column is _P.LOCATION:
+            found = found.where(or_(_T.TBL_ID != but_usual_of, _P.LOCATION != literal(f"{bare}/") + _P.PART_NAME))
+        yield from (_Owner(*row) for row in db.execute(found))
 
 
 def _forms(place: str) -> tuple[str, str]:
     bare = place.rstrip("/")
     return bare or "/", f"{bare}/"
-
-
-def _is_below_in(column: Column[str], place: str) -> ColumnElement[bool]:
-    bare = place.rstrip("/")
-    return and_(column > f"{bare}/", column < f"{bare}{_AFTER_SLASH}")
