@@ -26,7 +26,9 @@ from acidsql.metastore.model.catalog import (
     RowChange,
     Statistics,
     Table,
+    accurate_statistics,
     is_marked,
+    row_count,
 )
 from acidsql.metastore.model.compaction import (
     DEFAULT_POOL,
@@ -99,5 +101,7 @@ __all__ = [
     "TxnInfo",
     "TxnState",
     "TxnType",
+    "accurate_statistics",
     "is_marked",
+    "row_count",
 ]

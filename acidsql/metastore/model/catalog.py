@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -30,6 +31,8 @@ STATISTICS = frozenset(
     {STATS_ACCURATE, NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE, "numFilesErasureCoded", "rawDataSize"}
 )
 """Properties that are statistics: they are of these rows, and not of a table made anew."""
+
+_MAX_DIGITS = 19
 
 
 # --- catalog ---------------------------------------------------------------------------------------------------------
@@ -251,6 +254,21 @@ class RowChange:
     def applied(self, rows: int) -> int:
         """How many rows there are after it, of so many before."""
         return (0 if self.overwrites else rows) + self.inserted - self.deleted
+
+
+def row_count(parameters: Mapping[str, str]) -> int | None:
+    """The number of rows that properties tell of; None where they tell none: anybody may write them."""
+    text = parameters.get(NUM_ROWS, "")
+    return int(text) if text.isdecimal() and len(text) < _MAX_DIGITS else None
+
+
+def accurate_statistics(parameters: Mapping[str, str]) -> dict[str, object]:
+    """What :data:`STATS_ACCURATE` says; nothing where it is not of Hive's form: anybody may write it."""
+    try:
+        found = json.loads(parameters.get(STATS_ACCURATE) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def is_marked(parameters: Mapping[str, str], name: str) -> bool:
