@@ -6,7 +6,7 @@ done by whoever comes first: the statement that dropped it, one that needs the p
 
 1. Put the directory aside: rename it to a hidden name that nothing else has, while nobody else changes the store and
    the record says that it still stands there. So that happens once, and what others make there later is not touched.
-2. Record that; the place is free from now on. The store gives it to nobody before.
+2. Make that durable and record it; the place is free from now on. The store gives it to nobody before.
 3. Remove what was put aside, and forget the record.
 
 Where a rename is not one step (an object store), the files are removed in step 1 already.
@@ -86,6 +86,7 @@ def _free(metastore: Metastore, dropped: Sequence[DroppedDirectory]) -> dict[Dro
             except AcidError as e:
                 logger.warning("the files of what was dropped stay in %s for now: %s", one.location, e)
                 problems[one] = e
+    _sync([d for d in dropped if d not in problems])
     metastore.set_aside([d for d in dropped if d not in problems])
     return problems
 
@@ -103,6 +104,18 @@ def _put_aside(path: str, aside: str) -> None:
         else:
             return
     filesystem.delete(path)
+
+
+def _sync(dropped: Iterable[DroppedDirectory]) -> None:
+    """Make durable that directories have left their places, before the store says so. Raises: StorageError.
+
+    After a power cut they would stand there again otherwise, in a place that may be somebody else's by then.
+    """
+    parents = dict.fromkeys(_place(d).rpartition("/")[0] for d in dropped)
+    for parent in parents:
+        filesystem = fs.resolve(parent)[0]
+        if filesystem.exists(parent):
+            filesystem.sync(directories=[parent])
 
 
 def _is_removed(dropped: DroppedDirectory) -> bool:

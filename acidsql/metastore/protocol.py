@@ -16,6 +16,7 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DirectoryMove,
     DroppedDirectory,
     Import,
     LockInfo,
@@ -36,7 +37,13 @@ class Catalog(Protocol):
     """Databases, tables and partitions."""
 
     def create_database(self, database: Database) -> None:
-        """Raises: AlreadyExists."""
+        """Register a database.
+
+        Raises:
+            AlreadyExists: When there is one of its name; on the embedded store also when a table or partition has its
+                files at its place, or within, or above it.
+            AnalysisError: When its name is none (:func:`~acidsql.partition_names.check_database_name`).
+        """
         ...
 
     def get_database(self, name: str) -> Database:
@@ -113,10 +120,6 @@ class Catalog(Protocol):
         """
         ...
 
-    def unset_properties(self, database: str, name: str, keys: Sequence[str]) -> None:
-        """Take properties from a table, and leave all else as it is. Raises: TableNotFound."""
-        ...
-
     def update_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
     ) -> None:
@@ -189,6 +192,7 @@ class Catalog(Protocol):
         *,
         write_id: int | None = None,
         write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
     ) -> None:
         """Give a table another name, also in another database; all that is known of the old one follows.
 
@@ -202,6 +206,8 @@ class Catalog(Protocol):
                 places of partitions along, and never touches files.
             write_id: The write id, in the old name, of the transaction that renames it.
             write_ids: What that transaction sees.
+            move: How its directory follows: the embedded store keeps it, as one of :attr:`Table.moves`, until
+                :meth:`forget_moves`. One that led to the place which the table leaves is forgotten in the same step.
 
         Raises:
             TableNotFound, DatabaseNotFound, AlreadyExists.
@@ -213,7 +219,7 @@ class Catalog(Protocol):
         name: str,
         partition: Partition,
         *,
-        properties: Mapping[str, str] | None = None,
+        move: DirectoryMove | None = None,
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Give a partition other values. Files and location as for :meth:`rename_table`.
@@ -221,12 +227,16 @@ class Catalog(Protocol):
         Args:
             name: What it is called (``p=1/q=even``).
             partition: Its new values and location.
-            properties: What is added to the table's properties in the same step, by a store that does not move files.
+            move: How its directory follows, as for :meth:`rename_table`.
             write_ids: What the transaction sees that renames it.
 
         Raises:
             TableNotFound, PartitionNotFound, AlreadyExists.
         """
+        ...
+
+    def forget_moves(self, table: Table) -> None:
+        """Forget :attr:`Table.moves` that are done; one that is not known any longer is no error."""
         ...
 
     def alter_partition(self, partition: Partition) -> None:

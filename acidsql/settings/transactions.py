@@ -58,7 +58,13 @@ XLOCK_WRITE = define(
     "UPDATE and DELETE take EXCL_WRITE locks; false: SHARED_WRITE, as INSERT does then, and the first to commit wins.",
 )
 XLOCK_IOW = define(
-    "hive.txn.xlock.iow", parse_bool, "true", "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE."
+    "hive.txn.xlock.iow",
+    parse_bool,
+    "true",
+    (
+        "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE, and as in Hive it then hides rows of an INSERT that"
+        " began before and commits after it."
+    ),
 )
 XLOCK_MERGE_INSERT = define(
     "hive.txn.xlock.mergeinsert",

@@ -29,7 +29,7 @@ STEPS = {
         *("open_txns", "lock", "allocate_table_write_id", "commit_txn", "abort_txns", "forget_txn_components"),
         *("create_database", "drop_database", "create_table", "drop_table", "discard_table"),
         *("add_partitions", "drop_partitions", "set_aside", "forget_dropped", "alone"),
-        *("alter_table", "alter_partition", "rename_table", "rename_partition", "unset_properties"),
+        *("alter_table", "alter_partition", "rename_table", "rename_partition", "forget_moves"),
         *("seed_txn_id", "seed_write_id"),
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -172,3 +173,15 @@ class TestColumns:
         sweep(store)
         store.create_table(pt)
         assert store.column_statistics(pt) == []
+
+
+@pytest.mark.parametrize("value", ["{", "[1]", "[" * 100_000, "", "9" * 5000, "-1", "x"])
+def test_statistics_that_a_user_wrote_as_properties_are_no_error(store: Metastore, value: str) -> None:
+    made = replace(table(), parameters={"transactional": "true", "numRows": value, "COLUMN_STATS_ACCURATE": value})
+    store.create_table(made)
+    txn_id = begin(store)
+    write_id = store.allocate_table_write_id(txn_id, "default", "t")
+    [valid] = store.get_valid_write_ids(["default.t"], store.get_valid_txns(txn_id))
+    store.update_statistics(made, write_id, valid, {"": RowChange(inserted=1)})
+    store.set_statistics(made, write_id, valid, {"": Statistics({"numRows": "1"}, exact=True)})
+    assert store.get_table("default", "t").parameters["numRows"] == "1"

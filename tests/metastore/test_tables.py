@@ -352,10 +352,3 @@ class TestATableWhoseStatementFailed:
     def test_stays_when_it_was_committed_after_all(self, store: Metastore, txn_id: int) -> None:
         store.commit_txn(txn_id)
         assert not store.discard_table(store.get_table("default", "t"), txn_id)
-
-
-def test_properties_that_are_taken_away_take_nothing_along(store: Metastore) -> None:
-    store.create_table(replace(table(), parameters={"transactional": "true", "kept": "yes", "old": "x"}))
-    store.unset_properties("default", "t", ["old", "never"])
-    found = store.get_table("default", "t")
-    assert (found.parameters["kept"], "old" in found.parameters, found.columns) == ("yes", False, table().columns)

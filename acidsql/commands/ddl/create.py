@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -20,7 +20,9 @@ from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.dropped import free_place, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
-from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
+from acidsql.format.directory import DirectorySummary, directory_summary
+from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation, Partition, Table
+from acidsql.partition_names import check_database_name
 from acidsql.plan.snapshot import new_partition
 from acidsql.settings import DROP_IGNORES
 from acidsql.sql.statements import (
@@ -30,11 +32,16 @@ from acidsql.sql.statements import (
     DropTable,
     RepairTable,
 )
+from acidsql.valid_ids import ValidWriteIdList
 
 
 def create_database(env: Environment, statement: CreateDatabase, parameters: Mapping[str, Any]) -> DataFrame:
     """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION says otherwise."""
     name = statement.name.text.lower()
+    try:
+        check_database_name(name)
+    except AcidError as e:
+        raise with_location(statement.name.span, e) from e
     location = fs.qualify(statement.location) if statement.location else fs.join(env.warehouse, f"{name}.db")
     path = fs.resolve(location)[1]
     if name in env.metastore.list_databases():
@@ -47,8 +54,10 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
             directory.make()
         env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
         directory.make()
-    except BaseException:
+    except BaseException as e:
         directory.take_back()
+        if isinstance(e, AlreadyExists):
+            raise with_location(statement.name.span, e) from e
         raise
     return env.nothing()
 
@@ -146,7 +155,15 @@ def _is_registered_view(env: Environment, statement: DropTable) -> bool:
 
 
 def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """MSCK REPAIR TABLE: register the partition directories that are there and not known."""
+    """MSCK REPAIR TABLE: register the partition directories that are there and not known.
+
+    1. Lock the table SHARED_READ; what a dropped partition has left there goes.
+    2. Find them, and the highest write id that each holds.
+    3. Refuse a directory that holds write ids which the table has never given out: its rows would come to be seen one
+       after another, as others write to the table. Where the table has given out none at all they are its first ones,
+       and the next write id is above them. (Hive's ``Msck.validateAndAddMaxTxnIdAndWriteId`` does the same.)
+    4. Register the partitions, commit.
+    """
     table = env.get_table(statement.table)
     if not table.partition_keys:
         raise with_location(
@@ -157,6 +174,35 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
         free_place(env.metastore, table.location)
         known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
         found = [new_partition(table, name) for name in find_partitions(table)]
-        env.metastore.add_partitions([p for p in found if p.values not in known], holds_rows=True)
+        missing = [p for p in found if p.values not in known]
+        held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]
+        try:
+            _check_write_ids(env, table, held)
+            env.metastore.add_partitions(missing, holds_rows=True)
+        except AcidError as e:
+            raise with_location(statement.table.span, e) from e
         txn.invalidate_caches(table)
     return env.nothing()
+
+
+def _check_write_ids(env: Environment, table: Table, held: Sequence[tuple[Partition, DirectorySummary]]) -> None:
+    """See :func:`repair_table`. The directories were looked at before: whoever published there has his ids since.
+
+    Raises:
+        AnalysisError: When a directory holds write ids, or is of a compaction, that cannot be of this table.
+    """
+    txns = env.metastore.get_valid_txns()
+    [seen] = env.metastore.get_valid_write_ids([table.full_name], txns)
+    for partition, summary in held:
+        what, found, highest = "transaction", summary.max_visibility_txn, txns.high_watermark
+        if summary.max_write_id > seen.high_watermark > 0:
+            what, found, highest = "write id", summary.max_write_id, seen.high_watermark
+        if found > highest:
+            raise AnalysisError(
+                f"Directory {partition.location} is not of {table.full_name}: it holds {what} {found}, and the highest"
+                f" that there is yet is {highest}",
+                hint="CREATE TABLE … LOCATION takes in a directory with its files; INSERT … SELECT copies its rows.",
+            )
+    first = max((summary.max_write_id for _, summary in held), default=0)
+    if first and not seen.high_watermark:
+        env.metastore.seed_write_id(ValidWriteIdList(table.full_name, first))

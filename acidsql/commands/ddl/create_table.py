@@ -26,7 +26,7 @@ from acidsql.compactor.dropped import free_place
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.format.names import STAGING_PREFIX
 from acidsql.metastore.model import Column, LockComponent, LockType, Table
-from acidsql.partition_names import table_directory
+from acidsql.partition_names import check_table_name, table_directory
 from acidsql.sql.statements import CreateTable
 from acidsql.types import LOCAL_TIMESTAMP, Array, HiveType, Map, Struct, parse_type, to_hive
 
@@ -98,6 +98,7 @@ class CreateTableCommand:
         """
         env, statement = self.env, self.statement
         try:
+            check_table_name(self.name)
             home = env.metastore.get_database(self.database)
         except AcidError as e:
             raise self._fail(e) from e

@@ -14,14 +14,14 @@ from acidsql import fs
 from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
 from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_name
-from acidsql.commands.ddl.rename_journal import Move, carry_out_announced, forget_moves
+from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
 from acidsql.compactor.dropped import free_place, free_places
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
 from acidsql.format.directory import directory_summary
-from acidsql.metastore.model import LockComponent, LockType, Partition, Table
+from acidsql.metastore.model import DirectoryMove, LockComponent, LockType, Partition, Table
 from acidsql.partition_names import table_directory
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.sql.statements import RenamePartition, RenameTable, SetLocation, Span
@@ -100,37 +100,36 @@ def _is_same(one: str, other: str) -> bool:
 def _rename(env: Environment, table: Table, target: Table, write_id: int, write_ids: ValidWriteIdList) -> None:
     """Step 3. After an error the table has its old name and place again, unless it is known to be wholly renamed."""
     metastore = env.metastore
-    now = with_ddl_time(metastore.get_table(table.database, table.name))
-    moved = target.location != table.location
-    move = Move.of(table.location, target.location)
-    parameters = move.announced(now.parameters) if moved else dict(now.parameters)
-    made = replace(now, database=target.database, name=target.name, location=target.location, parameters=parameters)
+    now = with_ddl_time(finish_moves(metastore, metastore.get_table(table.database, table.name)))
+    move = new_move(table.location, target.location) if target.location != table.location else None
+    made = replace(now, database=target.database, name=target.name, location=target.location)
     try:
-        metastore.rename_table(table.database, table.name, made, write_id=write_id, write_ids=write_ids)
-        if moved:
+        metastore.rename_table(table.database, table.name, made, write_id=write_id, write_ids=write_ids, move=move)
+        if move is not None:
             carry_out_announced(metastore, made, move)
     except BaseException:
-        _rename_back(env, now, made, move)
+        if move is not None:
+            _rename_back(env, now, made, move)
         raise
-    if moved:
+    if move is not None:
         _forget(env, made, move)
 
 
-def _rename_back(env: Environment, old: Table, new: Table, move: Move) -> None:
+def _rename_back(env: Environment, old: Table, new: Table, move: DirectoryMove) -> None:
     """Undo a rename whose directory did not follow. Where that fails too, the next one who looks goes on with it."""
     with suppress(AcidError):
         there = env.metastore.find_table(new.database, new.name)
-        if there is not None and move.key in there.parameters:
+        if there is not None and move in there.moves:
             carry_out_announced(env.metastore, new, move, back=True)
             env.metastore.rename_table(new.database, new.name, old)
 
 
-def _forget(env: Environment, table: Table, move: Move) -> None:
-    """The property says where a directory was; that it stays for the next one who looks is no reason to fail."""
+def _forget(env: Environment, table: Table, move: DirectoryMove) -> None:
+    """The entry says where a directory was; that it stays for the next one who looks is no reason to fail."""
     try:
-        forget_moves(env.metastore, table, [move])
+        env.metastore.forget_moves(replace(table, moves=(move,)))
     except AcidError as e:
-        logger.warning("a property of %s that is of no use any longer stays for now: %s", table.full_name, e)
+        logger.warning("the journal keeps a finished rename of %s for now: %s", table.full_name, e)
 
 
 # --- RENAME TO PARTITION ---------------------------------------------------------------------------------------------
@@ -185,29 +184,31 @@ def _rename_partition(
 ) -> None:
     """After an error the partition has its old values and place again, unless it is known to be wholly renamed."""
     metastore, (old, new) = env.metastore, partitions
+    finish_moves(metastore, metastore.get_table(table.database, table.name))
     moved = metastore.version is None and new.location != old.location
-    move = Move.of(old.location, new.location)
-    properties = move.announced({}) if moved else {}
+    move = new_move(old.location, new.location) if moved else None
     try:
-        metastore.rename_partition(name, new, properties=properties, write_ids=write_ids)
-        if moved:
+        metastore.rename_partition(name, new, move=move, write_ids=write_ids)
+        if move is not None:
             carry_out_announced(metastore, table, move)
     except BaseException:
-        _rename_partition_back(env, table, partitions, move)
+        if move is not None:
+            _rename_partition_back(env, table, partitions, move)
         raise
-    if moved:
+    if move is not None:
         _forget(env, table, move)
 
 
-def _rename_partition_back(env: Environment, table: Table, partitions: tuple[Partition, Partition], move: Move) -> None:
+def _rename_partition_back(
+    env: Environment, table: Table, partitions: tuple[Partition, Partition], move: DirectoryMove
+) -> None:
     with suppress(AcidError):
         now = env.metastore.get_table(table.database, table.name)
-        if move.key not in now.parameters:
+        if move not in now.moves:
             return
         old, new = partitions
         carry_out_announced(env.metastore, table, move, back=True)
         env.metastore.rename_partition(partition_names(table, new), old)
-        _forget(env, table, move)
 
 
 # --- SET LOCATION ----------------------------------------------------------------------------------------------------

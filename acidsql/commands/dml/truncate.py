@@ -17,6 +17,7 @@ from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
+from acidsql.metastore.waiting import wait_for_earlier_writers
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Target
 from acidsql.plan.text import quote
@@ -95,12 +96,15 @@ def _named(env: Environment, table: Table, spec: PartitionSpec, values: Values) 
 class TruncateCommand:
     """TRUNCATE: hide all rows of a full-ACID or insert-only table, or of some of its partitions.
 
-    1. Lock the table, or the partitions, EXCL_WRITE as Hive does: UPDATE and DELETE wait, readers and INSERT do not.
+    1. Lock the table, or the partitions, EXCL_WRITE as Hive 4 does: UPDATE and DELETE wait, readers and INSERT do not.
        Look again which partitions are meant, and start over where they are others by then.
-    2. Allocate the write id; write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
+    2. Allocate the write id, and wait until all that write to the table under lower ones have ended: INSERT is not kept
+       away by that lock (in Hive's table SHARED_READ and EXCL_WRITE go together), and one that commits after this
+       statement would have its rows hidden by the base. What an INSERT writes that comes later is above the base.
+    3. Write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
        holds nothing but ``_metadata_acid``, on which Hive 3.1 fails and which Trino does not see; a base with one
        empty file hides what was there from every engine, as INSERT OVERWRITE of nothing does.
-    3. Publish by rename, and commit.
+    4. Publish by rename, and commit.
 
     Args:
         env: The environment.
@@ -140,16 +144,17 @@ class TruncateCommand:
         """All phases.
 
         Raises:
-            LockTimeout: When the locks were not granted in time.
+            LockTimeout: When the locks were not granted in time, or an earlier writer has not ended.
             TransactionError: When the table was changed meanwhile.
         """
         run_locked(self.env, self.partitions, self._names, self._locks, self._write)
 
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None) -> None:
-        """Steps 2 and 3."""
+        """Steps 2 to 4."""
         env, table = self.env, self.table
         txn.revalidate(table)
         target = Target(table, txn.allocate_write_id(table), overwrite=True)
+        wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
         staging = txn.stage(table)
         writer = Writer(env.own_spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
         for place in _places(table, self._known(names)):

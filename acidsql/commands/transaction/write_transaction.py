@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, essence
 from acidsql.compactor.dropped import free_places
@@ -28,7 +29,7 @@ from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.failures import own_failures
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
-from acidsql.settings import SNAPSHOT_RETRIES
+from acidsql.settings import SNAPSHOT_RETRIES, SYNC
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,8 @@ class WriteTransaction:
             TransactionError: When it was altered or made anew.
         """
         metastore = self.env.metastore
-        same = essence(metastore.get_table(table.database, table.name)) == essence(table)
+        now = finish_moves(metastore, metastore.get_table(table.database, table.name))
+        same = essence(now) == essence(table)
         if same and partitions:
             names = [partition_names(table, p) for p in partitions]
             same = set(partitions) <= set(metastore.list_partitions(table.database, table.name, names))
@@ -137,7 +139,8 @@ class WriteTransaction:
 
     def stage(self, table: Table) -> Staging:
         """A staging area, swept if the transaction does not commit."""
-        staging = Staging(table.location, events=table.is_full_acid)
+        sync = self.env.settings.value(SYNC)
+        staging = Staging(table.location, events=table.is_full_acid, sync=sync)
         self.stagings.append(staging)
         return staging
 

@@ -21,7 +21,8 @@ from acidsql import fs
 from acidsql.errors import AlreadyExists
 from acidsql.metastore.embedded import write_ids
 from acidsql.metastore.embedded.batches import batches
-from acidsql.metastore.embedded.schema import DBS, DROPPED_DIRECTORIES, PARTITIONS, PLACE_WRITE_IDS, TBLS
+from acidsql.metastore.embedded.places import above
+from acidsql.metastore.embedded.schema import DROPPED_DIRECTORIES, PLACE_WRITE_IDS
 from acidsql.metastore.model import DroppedDirectory
 
 _D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
@@ -79,7 +80,7 @@ def take(db: Connection, database: str, table: str, locations: Iterable[str]) ->
     wanted = [_whole(one) for one in locations if one]
     require_free(db, wanted)
     for location in wanted:
-        key = {"above": _with_parents(location), "first": f"{location}/", "end": f"{location}0"}  # "0" follows "/"
+        key = {"above": [location, *above(location)], "first": f"{location}/", "end": f"{location}0"}  # "0" follows "/"
         following = db.execute(_NEXT, key).scalar()
         if following is not None:
             write_ids.start_above(db, database, table, int(following))
@@ -97,19 +98,5 @@ def require_free(db: Connection, locations: Iterable[str]) -> None:
             )
 
 
-def has_owner(db: Connection, location: str) -> bool:
-    """Whether a place is that of a database, a table or a partition."""
-    path = fs.absolute(location)
-    forms = {location, path, f"file:{path}", f"file://{path}"} if fs.is_local(path) else {location, path}
-    columns = (DBS.c.DB_LOCATION_URI, TBLS.c.LOCATION, PARTITIONS.c.LOCATION)
-    owned = (select(1).where(column.in_(forms)).limit(1) for column in columns)
-    return any(db.execute(query).first() is not None for query in owned)
-
-
 def _whole(location: str) -> str:
     return fs.absolute(location).rstrip("/")
-
-
-def _with_parents(location: str) -> list[str]:
-    parts = location.split("/")
-    return ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]

@@ -13,6 +13,8 @@ from acidsql.metastore.embedded import (
     components,
     dropped_places,
     locks,
+    moves,
+    places,
     renames,
     sqlite,
     statistics,
@@ -26,6 +28,7 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DirectoryMove,
     DroppedDirectory,
     Import,
     LockInfo,
@@ -153,10 +156,6 @@ class EmbeddedMetastore(EmbeddedCompactions):
         with self._store.write() as db:
             catalog.alter_table(db, table)
 
-    def unset_properties(self, database: str, name: str, keys: Sequence[str]) -> None:
-        with self._store.write() as db:
-            catalog.unset_properties(db, database, name, keys)
-
     def update_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
     ) -> None:
@@ -204,22 +203,27 @@ class EmbeddedMetastore(EmbeddedCompactions):
         *,
         write_id: int | None = None,
         write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
     ) -> None:
         """Rename a table. Its files stay where they are: who calls moves them to the location that ``table`` has."""
         with self._store.write() as db:
-            renames.rename_table(db, database, name, table)
+            renames.rename_table(db, database, name, table, move)
 
     def rename_partition(
         self,
         name: str,
         partition: Partition,
         *,
-        properties: Mapping[str, str] | None = None,
+        move: DirectoryMove | None = None,
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Rename a partition. Its files stay where they are: who calls moves them."""
         with self._store.write() as db:
-            renames.rename_partition(db, name, partition, properties or {})
+            renames.rename_partition(db, name, partition, move)
+
+    def forget_moves(self, table: Table) -> None:
+        with self._store.write() as db:
+            moves.forget(db, table.moves)
 
     def alter_partition(self, partition: Partition) -> None:
         with self._store.write() as db:
@@ -245,7 +249,7 @@ class EmbeddedMetastore(EmbeddedCompactions):
 
     def has_owner(self, location: str) -> bool:
         with self._store.read() as db:
-            return dropped_places.has_owner(db, location)
+            return places.has_owner(db, location)
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -1,8 +1,9 @@
 """The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
 What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
-TXN_TIMEOUT, HL_TIMEOUT and CQ_RETRIES are columns of ours, DROPPED_DIRECTORIES and PLACE_WRITE_IDS are tables of ours.
-The catalog is as wide as this project needs: a table's storage stands in its row, a partition's values in its name.
+TXN_TIMEOUT, HL_TIMEOUT and CQ_RETRIES are columns of ours; RENAME_JOURNAL, DROPPED_DIRECTORIES and PLACE_WRITE_IDS are
+tables of ours. The catalog is as wide as this project needs: a table's storage stands in its row, a partition's values
+in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -32,7 +33,8 @@ SCHEMA_VERSION = 5
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
 3: names of constraints, and the constraints that are not enforced.
 4: the queue of compactions and its history, TXN_MIN_OPEN of TXNS.
-5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT), DROPPED_DIRECTORIES, PLACE_WRITE_IDS.
+5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT), DROPPED_DIRECTORIES, PLACE_WRITE_IDS, RENAME_JOURNAL in
+   the place of properties that users could write, indexes of locations.
 """
 
 metadata = MetaData()
@@ -77,7 +79,7 @@ TBLS = Table(
     Column("TBL_TYPE", String(128), nullable=False),
     Column("OWNER", _NAME, nullable=False),
     Column("CREATE_TIME", BigInteger, nullable=False),
-    Column("LOCATION", Text, nullable=False),
+    Column("LOCATION", Text, nullable=False, index=True),
     Column("NUM_BUCKETS", Integer, nullable=False),
     Column("COMMENT", Text),
     Column("VIEW_ORIGINAL_TEXT", Text),
@@ -91,6 +93,15 @@ TABLE_PARAMS = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("PARAM_KEY", _NAME, primary_key=True),
     Column("PARAM_VALUE", Text, nullable=False),
+)
+
+RENAME_JOURNAL = Table(  # directories that follow a new name; not in Hive, which moves them in its server
+    "RENAME_JOURNAL",
+    metadata,
+    Column("RJ_ID", String(64), primary_key=True),
+    Column("TBL_ID", _ID, nullable=False, index=True),
+    Column("RJ_SOURCE", Text, nullable=False),
+    Column("RJ_TARGET", Text, nullable=False),
 )
 
 COLUMNS_V2 = Table(
@@ -145,7 +156,7 @@ PARTITIONS = Table(
     Column("PART_ID", _ID, primary_key=True),
     Column("TBL_ID", _ID, nullable=False),
     Column("PART_NAME", _PARTITION, nullable=False),
-    Column("LOCATION", Text, nullable=False),
+    Column("LOCATION", Text, nullable=False, index=True),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
 )
 

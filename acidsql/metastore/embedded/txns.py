@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert, or_, select, update
 
-from acidsql.errors import NoSuchTransaction, TransactionAborted, TransactionError
+from acidsql.errors import AnalysisError, NoSuchTransaction, TransactionAborted, TransactionError
 from acidsql.metastore.embedded import components
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, TXNS
@@ -94,8 +94,22 @@ def add_aborted(db: Connection, count: int, *, reason: str, now: int) -> list[in
     return ids
 
 
+_MAX_SEED = 1 << 48
+
+
+def check_seed(what: str, id: int) -> None:
+    """Ids come from names of directories, which anybody can make who may write there. Raises: AnalysisError."""
+    if id > _MAX_SEED:
+        raise AnalysisError(f"No store has ever given out {what} id {id}: a directory has a wrong name")
+
+
 def seed_txn_id(db: Connection, txn_id: int, now: int) -> None:
-    """Let the ids go on above ``txn_id``. Where they are there already, nothing is to be done."""
+    """Let the ids go on above ``txn_id``. Where they are there already, nothing is to be done.
+
+    Raises:
+        AnalysisError: When it is none that a store can ever have given out: the ids of this one would come to an end.
+    """
+    check_seed("transaction", txn_id)
     if txn_id > newest_txn(db):
         db.execute(insert(TXNS), {"TXN_ID": txn_id, **_row(TxnState.COMMITTED, now)})
 

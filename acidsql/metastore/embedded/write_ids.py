@@ -119,7 +119,9 @@ def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
 
     Raises:
         TransactionError: When the table has write ids already.
+        AnalysisError: As :func:`~acidsql.metastore.embedded.txns.seed_txn_id`.
     """
+    txns.check_seed("write", valid.high_watermark)
     database, _, table = valid.table.partition(".")
     key: dict[str, object] = {"database": database, "table": table}
     following = db.execute(_NEXT, key).scalar()

@@ -21,13 +21,16 @@ from acidsql.metastore.model.catalog import (
     Constraint,
     ConstraintKind,
     Database,
+    DirectoryMove,
     DroppedDirectory,
     Import,
     Partition,
     RowChange,
     Statistics,
     Table,
+    accurate_statistics,
     is_marked,
+    row_count,
 )
 from acidsql.metastore.model.compaction import (
     DEFAULT_POOL,
@@ -85,6 +88,7 @@ __all__ = [
     "Constraint",
     "ConstraintKind",
     "Database",
+    "DirectoryMove",
     "DroppedDirectory",
     "Import",
     "LockComponent",
@@ -101,5 +105,7 @@ __all__ = [
     "TxnInfo",
     "TxnState",
     "TxnType",
+    "accurate_statistics",
     "is_marked",
+    "row_count",
 ]

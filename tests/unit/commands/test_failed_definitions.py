@@ -38,7 +38,7 @@ class TestATableMadeAsAQuery:
         def make() -> None:
             other.sql("CREATE TRANSACTIONAL TABLE u (a int) LOCATION '{root}/w/t'")
 
-        with queries_of(1, meanwhile=make), fails(Staging, "publish"), pytest.raises(StorageError):
+        with queries_of(1, meanwhile=make), pytest.raises(AlreadyExists, match=r"table default\.u is at"):
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert (other.seen, other.is_idle) == ({"default.u": {"": []}}, True)
 
@@ -96,8 +96,8 @@ def test_a_failed_create_table_leaves_the_directory_of_the_one_that_was_faster(
     mkdirs = LocalFileSystem.mkdirs
     later = [other.table]
 
-    def slow(self: LocalFileSystem, path: str) -> None:
-        mkdirs(self, path)
+    def slow(self: LocalFileSystem, path: str, *, durable: bool = True) -> None:
+        mkdirs(self, path, durable=durable)
         while later and path.endswith("/t"):
             later.pop()()
 

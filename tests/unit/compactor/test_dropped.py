@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from acidsql.errors import AlreadyExists, StorageError
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.embedded.store import Store
-from acidsql.metastore.model import Column, Partition, Table
+from acidsql.metastore.model import Column, DroppedDirectory, Partition, Table
 from acidsql.settings import Settings
 
 
@@ -70,6 +70,28 @@ class TestTheDirectoryOfADroppedPartition:
     def test_goes_before_its_place_is_used(self, store: EmbeddedMetastore, root: Path, where: str) -> None:
         free_place(store, f"file:{root / where}")
         assert (entries(root), store.dropped_directories()) == (LEFT, [])
+
+    def test_has_left_its_place_durably_before_the_place_is_free(
+        self, store: EmbeddedMetastore, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After a power cut it would stand there again otherwise."""
+        steps: list[str] = []
+        sync, set_aside = LocalFileSystem.sync, EmbeddedMetastore.set_aside
+
+        def synced(self: LocalFileSystem, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
+            places = list(directories)
+            assert not (root / "t" / "p=1").exists()
+            steps.extend(places)
+            sync(self, trees, places)
+
+        def freed(self: EmbeddedMetastore, dropped: Sequence[DroppedDirectory]) -> None:
+            steps.append("set_aside")
+            set_aside(self, dropped)
+
+        monkeypatch.setattr(LocalFileSystem, "sync", synced)
+        monkeypatch.setattr(EmbeddedMetastore, "set_aside", freed)
+        remove_dropped(store)
+        assert steps == [str(root / "t"), "set_aside"]
 
     def test_stays_while_other_places_are_used(self, store: EmbeddedMetastore, root: Path) -> None:
         free_places(store, [str(root / "t" / "p=10"), str(root / "u")])
