@@ -1,5 +1,5 @@
-"""Names of partitions, ``p=1/q=even``: as they stand in paths, in locks and in the catalog; directories of tables
-(Hive's ``Warehouse``)."""
+"""Names of partitions, ``p=1/q=even``: as they stand in paths, in locks and in the catalog; names and directories of
+databases and tables (Hive's ``Warehouse``)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+_DATABASE_NAME = re.compile(r"[A-Za-z0-9_]+")
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_/]+")
+
+
+def check_database_name(name: str) -> None:
+    """A name of which a directory can be made below the warehouse (``MetaStoreUtils.validateName``; Spark's rule too).
+
+    Raises:
+        AnalysisError: When it has other characters than letters, digits and ``_`` of ASCII, or none.
+    """
+    if not _DATABASE_NAME.fullmatch(name):
+        raise AnalysisError(f"{name} is not a valid database name", hint="Letters, digits and _ make one.")
+
+
+def check_table_name(name: str) -> None:
+    """As :func:`check_database_name`, for tables and views: Hive allows a slash there, which its directory escapes.
+
+    ``hive.support.special.characters.tablename`` is true by default.
+    """
+    if not _TABLE_NAME.fullmatch(name):
+        raise AnalysisError(f"{name} is not a valid table name", hint="Letters, digits, _ and / make one.")
 
 
 def escape_path_name(text: str) -> str:

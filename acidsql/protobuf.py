@@ -1,6 +1,7 @@
 """Protocol buffers without their classes: the tails of ORC files, and what Hadoop sends about files.
 
-What is read comes from outside: what does not fit raises ValueError, IndexError or KeyError.
+What is read comes from outside, and may be crafted: what does not fit, or would take more memory than its meaning can
+need, raises ValueError, IndexError or KeyError.
 """
 
 from __future__ import annotations
@@ -10,12 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 Message = dict[int, list[int | bytes]]
 """The values of each field by its number, in their order: numbers as they are, everything else as bytes."""
 
+MAX_FIELDS = 1 << 20
+"""Values that a message may have: each takes some fifty times the bytes that it stands in."""
+_WORD = (1 << 64) - 1
+_LAST_SHIFT = 63
+"""A number has 64 bits, in ten bytes at most."""
+
 
 def read_message(data: bytes) -> Message:
     """The fields of a message."""
     found: Message = {}
-    at = 0
+    at = count = 0
     while at < len(data):
+        count += 1
+        if count > MAX_FIELDS:
+            raise ValueError("a message has too many fields")
         tag, at = read_varint(data, at)
         value: int | bytes
         if tag & 7 == 0:
@@ -37,8 +47,10 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value & _WORD, at
         shift += 7
+        if shift > _LAST_SHIFT:
+            raise ValueError("a number is longer than 64 bits")
 
 
 def number_of(message: Message, field: int) -> int:
@@ -63,6 +75,8 @@ def numbers_of(values: Sequence[int | bytes]) -> Iterator[int]:
             yield value
         else:
             at = 0
+            if len(value) > MAX_FIELDS:
+                raise ValueError("a message has too many numbers")
             while at < len(value):
                 number, at = read_varint(value, at)
                 yield number
@@ -81,7 +95,7 @@ def write_message(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
 
 def write_varint(value: int) -> bytes:
     """A number of variable length; a negative one as the 64 bits of its two's complement."""
-    value &= (1 << 64) - 1
+    value &= _WORD
     made = bytearray()
     while value > 0x7F:
         made.append(value & 0x7F | 0x80)

@@ -5,6 +5,7 @@ It fails at its entry, or right after it was done: the caller then cannot know t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -74,5 +75,49 @@ class Injector:
             yield
         except Injected:
             assert self.fired is not None
+        finally:
+            self._is_on = False
+
+
+class Killed(BaseException):
+    """The process ended here: nothing that comes after it is done, no clean-up either."""
+
+
+class Mortal:
+    """Lets whatever runs die before its Nth step: that step and all that come after it do not happen.
+
+    Attributes:
+        died: The step before which it died; None as long as it has not.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: Mapping[type, Iterable[str]]) -> None:
+        self._countdown, self._is_on = 0, False
+        self._thread = threading.get_ident()
+        self.died: str | None = None
+        for owner, names in steps.items():
+            for name in names:
+                self._wrap(monkeypatch, owner, name)
+
+    def _wrap(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def step(*args: Any, **kwargs: Any) -> Any:
+            if self._is_on and threading.get_ident() == self._thread:
+                self._countdown -= 1
+                if self._countdown <= 0:
+                    self.died = self.died or name
+                    raise Killed(f"killed before {name}")
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, step)
+
+    @contextmanager
+    def before(self, number: int) -> Iterator[None]:
+        """Die before a step of the block, counted from 1."""
+        self._countdown, self.died, self._is_on = number, None, True
+        try:
+            yield
+        except Killed:
+            assert self.died is not None
         finally:
             self._is_on = False

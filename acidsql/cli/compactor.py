@@ -94,19 +94,19 @@ def _serve(compactor: Compactor, stop: threading.Event) -> int:
 
 def _one_round(compactor: Compactor, stop: threading.Event) -> int:
     """In a thread: the main one is there for signals, and whoever starts Spark in it loses his handlers."""
-    results: list[RoundResult | AcidError] = []
+    results: list[RoundResult | Exception] = []
 
     def run() -> None:
         try:
             results.append(compactor.run_once(stop))
-        except AcidError as e:
+        except Exception as e:
             results.append(e)
 
     thread = threading.Thread(target=run, name="acidsql-round")
     thread.start()
     thread.join()
     [result] = results
-    if isinstance(result, AcidError):
+    if isinstance(result, Exception):
         raise result
     states = Counter(outcome.state for outcome in result.outcomes)
     print(

@@ -76,5 +76,6 @@ class AutoCompaction:
             try:
                 if not self.stopping.is_set() and self._ask(CompactionCandidate(*place)):
                     self._work()
-            except AcidError as e:  # the next commit, or another compactor, comes back to it
-                logger.warning("%s could not be looked after: %s", ".".join(filter(None, place)), e)
+            except Exception as e:  # the next commit, or another compactor, comes back to it
+                message = "%s could not be looked after: %s"
+                logger.warning(message, ".".join(filter(None, place)), e, exc_info=not isinstance(e, AcidError))

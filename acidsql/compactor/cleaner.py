@@ -56,8 +56,10 @@ class Cleaner:
             try:
                 with CleanerLock(self._context, entry.database, entry.table, entry.partition) as lock:
                     done += lock.is_free() and self._clean_entry(entry, min_open, lock)
-            except AcidError as e:
-                self._retry_later(entry, e.message)
+            except Exception as e:  # one that cannot be cleaned must not keep the others waiting
+                if not isinstance(e, AcidError):
+                    logger.exception("compaction %s of %s is not cleaned", entry.id, place_of(entry))
+                self._retry_later(entry, e.message if isinstance(e, AcidError) else repr(e))
         for component in metastore.aborted_components():
             done += self._clean_component(component, min_open, self._clean_aborted)
         for component in metastore.aborted_compactions():
@@ -79,8 +81,9 @@ class Cleaner:
                 return lock.is_free() and clean(component, min_open, lock)
         except SnapshotTooOld:  # a later compaction has made the first base, but not for who reads since before it
             logger.info("what was aborted in %s.%s waits for readers", component.database, component.table)
-        except AcidError as e:
-            logger.warning("what was aborted in %s.%s stays for now: %s", component.database, component.table, e)
+        except Exception as e:
+            message = "what was aborted in %s.%s stays for now: %s"
+            logger.warning(message, component.database, component.table, e, exc_info=not isinstance(e, AcidError))
         return False
 
     # --- after a compaction ------------------------------------------------------------------------------------------
@@ -236,8 +239,9 @@ class Cleaner:
             for name in metastore.list_tables(database):
                 try:
                     removed += self._sweep_table(database, name, oldest)
-                except AcidError as e:
-                    logger.warning("staging directories of %s.%s stay for now: %s", database, name, e)
+                except Exception as e:
+                    message = "staging directories of %s.%s stay for now: %s"
+                    logger.warning(message, database, name, e, exc_info=not isinstance(e, AcidError))
         return removed
 
     def _sweep_table(self, database: str, name: str, oldest: float) -> int:

@@ -195,9 +195,12 @@ class Compaction:
         published: list[str] = []
         try:
             done = measured(self._fs, self._fill(subject, directories, staging), subject.state, directories, staging)
+            # Always, whatever acidsql.sync says: the cleaner removes rows that were durable before.
+            self._fs.sync(trees=[fs.join(staging, str(directory.name)) for directory in directories])
             self._context.metastore.heartbeat(txn_id=self._txn_id)  # who was taken for dead must not publish
             for directory in directories:
                 self._publish(staging, str(directory.name), published)
+            self._fs.sync(directories=[self._path])
             # nor have published, if it slept in between: the cleaner looked before there was anything to see
             self._context.metastore.heartbeat(txn_id=self._txn_id)
         except BaseException:
@@ -254,7 +257,7 @@ class Compaction:
     def _new_directory(self, subject: Subject, directory: NewDirectory, staging: str) -> str:
         """A directory below the staging directory, with all but its data files."""
         path = fs.join(staging, str(directory.name))
-        self._fs.mkdirs(path)
+        self._fs.mkdirs(path, durable=False)
         if subject.is_full_acid:
             self._fs.write_bytes(fs.join(path, ACID_VERSION_FILE), ACID_VERSION)
         if isinstance(directory.name, BaseName) and self._layout is Layout.HIVE3 and self._marks_bases:

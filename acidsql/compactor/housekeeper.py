@@ -7,6 +7,7 @@ import time
 
 from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.compaction import WorkerContext
+from acidsql.compactor.dropped import remove_dropped
 from acidsql.compactor.processes import give_back_of_the_dead
 from acidsql.settings import STAGING_SWEEP, WORKER_TIMEOUT
 
@@ -19,7 +20,8 @@ class Housekeeper:
     1. Abort transactions whose heartbeats stopped, and release their locks.
     2. Give compactions back to the queue whose workers on this host are dead, or did not finish in time.
     3. Forget old entries of the history, ended transactions that left nothing, and write ids that nobody can ask for.
-    4. Now and then remove staging directories of writers that died.
+    4. Remove the directories of dropped tables and partitions whose statements were killed.
+    5. Now and then remove staging directories of writers that died.
     """
 
     def __init__(self, context: WorkerContext, cleaner: Cleaner) -> None:
@@ -28,18 +30,41 @@ class Housekeeper:
         self._next_sweep = 0.0
 
     def run(self) -> None:
-        """One round."""
-        metastore, settings = self._context.metastore, self._context.settings
-        aborted = metastore.time_out_txns()
+        """One round: all steps, whichever of them fails; the first error is raised at the end."""
+        metastore = self._context.metastore
+        errors = []
+        for step in (
+            self._time_out,
+            lambda: give_back_of_the_dead(metastore, self._context.host),
+            self._give_back_of_the_slow,
+            metastore.purge_compaction_history,
+            metastore.prune_txn_to_write_id,
+            metastore.clean_empty_aborted_txns,
+            lambda: remove_dropped(metastore),
+            self._sweep,
+        ):
+            try:
+                step()
+            except Exception as e:  # what comes after it is no less needed
+                errors.append(e)
+        for error in errors[1:]:
+            logger.error("housekeeper: %s", error)
+        if errors:
+            raise errors[0]
+
+    def _time_out(self) -> None:
+        aborted = self._context.metastore.time_out_txns()
         if aborted:
             logger.info("timed out: transactions %s", ", ".join(map(str, aborted)))
-        give_back_of_the_dead(metastore, self._context.host)
-        given_back = metastore.revoke_timed_out_workers(int(settings.value(WORKER_TIMEOUT) * 1000))
+
+    def _give_back_of_the_slow(self) -> None:
+        timeout = int(self._context.settings.value(WORKER_TIMEOUT) * 1000)
+        given_back = self._context.metastore.revoke_timed_out_workers(timeout)
         if given_back:
             logger.warning("%s compactions were not finished in time, and are in the queue again", given_back)
-        metastore.purge_compaction_history()
-        metastore.prune_txn_to_write_id()
-        metastore.clean_empty_aborted_txns()
+
+    def _sweep(self) -> None:
+        settings = self._context.settings
         if time.monotonic() >= self._next_sweep:
             self._next_sweep = time.monotonic() + settings.value(STAGING_SWEEP)
             self._cleaner.sweep_staging()

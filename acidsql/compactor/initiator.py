@@ -98,9 +98,10 @@ class Initiator:
         for candidate in candidates:
             try:
                 asked += self.ask(candidate)
-            except AcidError as e:  # one table that cannot be read must not keep the others waiting
-                logger.warning("%s could not be looked at for compaction: %s", _name(candidate), e)
-                self._did_not_initiate(candidate, e.message)
+            except Exception as e:  # one table that cannot be read must not keep the others waiting
+                ours = isinstance(e, AcidError)
+                logger.warning("%s could not be looked at for compaction: %s", _name(candidate), e, exc_info=not ours)
+                self._did_not_initiate(candidate, e.message if isinstance(e, AcidError) else repr(e))
         return asked
 
     def ask(self, candidate: CompactionCandidate) -> bool:

@@ -38,6 +38,8 @@ from acidsql.settings import (
 
 logger = logging.getLogger(__name__)
 
+_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.1, 60.0
+"""Seconds after a round that failed, doubled for each that follows, where the usual pause is shorter."""
 _STOP_SECONDS = 60.0
 """How long :meth:`Compactor.stop` waits for a compaction that is under way."""
 
@@ -167,8 +169,8 @@ class Compactor:
                     outcome = self._work(worker)
                     if outcome is None or outcome.entry.id == id:
                         return
-            except AcidError as e:
-                logger.error("compaction %s: %s", id, e)
+            except Exception as e:  # who waits for the request is told by its state
+                logger.error("compaction %s: %s", id, e, exc_info=not isinstance(e, AcidError))
             finally:
                 done.set()
 
@@ -237,12 +239,16 @@ class Compactor:
         def loop() -> None:
             if start is not None:
                 self._stop.wait(self.context.settings.value(start))
+            failures = 0
             while not self._stop.is_set():
                 try:
                     run()
-                except AcidError as e:  # the store may be away for a while; the next round comes
-                    logger.error("%s: %s", name, e)
-                self._stop.wait(self.context.settings.value(pause))
+                    failures = 0
+                except Exception as e:  # the store may be away for a while; the next round comes, whatever it was
+                    failures += 1
+                    logger.error("%s: %s", name, e, exc_info=not isinstance(e, AcidError))
+                back_off = min(_FIRST_BACK_OFF * 2 ** min(failures - 1, 20), _LONGEST_BACK_OFF) if failures else 0.0
+                self._stop.wait(max(self.context.settings.value(pause), back_off))
 
         thread = threading.Thread(target=loop, name=f"acidsql-{name}", daemon=True)
         self._threads.append(thread)

@@ -95,7 +95,10 @@ def _decimals(parts: Sequence[Message]) -> bytes:
         for field, choose in ((1, min), (2, max), (3, sum)):
             texts = _texts(parts, field)
             if texts is not None:
-                value = choose([Decimal(text.decode()) for text in texts])
+                values = [Decimal(text.decode()) for text in texts]
+                if any(not one.is_finite() or abs(one.adjusted()) > 38 for one in values):
+                    continue  # no decimal of Hive, and written out it would fill the memory
+                value = choose(values)
                 # a sum that no decimal of Hive can be is left out, as by Java's HiveDecimal
                 if len(Decimal(value).as_tuple().digits) <= 38:
                     made.append((field, format(value, "f").encode()))

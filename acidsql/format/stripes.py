@@ -25,7 +25,9 @@ from acidsql.format.orc_types import shape, shape_of, type_messages
 from acidsql.format.tail import (
     COMPRESSION_CODES,
     MAGIC,
+    UNREADABLE,
     OrcFooter,
+    as_errors_of,
     footer_of,
     read_tail,
 )
@@ -87,7 +89,8 @@ class StripeSource:
         self._file = file if length is None else io.BytesIO(_first(file, length))
         self._tail = read_tail(self._file, name, statistics=True)
         self.footer: OrcFooter = footer_of(self._tail, name)
-        statistics: list[bytes] = self._tail.stripe_statistics
+        with as_errors_of(name):
+            statistics: list[bytes] = self._tail.stripe_statistics
         infos = [read_message(bytes_of(one)) for one in self._tail.footer.get(3, [])]
         known = statistics if len(statistics) == len(infos) else repeat(None, len(infos))
         self.stripes = [
@@ -180,7 +183,7 @@ class StripeFile:
         self._compression = compression
         self._proleptic = proleptic
         self._infos: list[bytes] = []
-        self._statistics: list[bytes] = []
+        self._statistics: list[tuple[str, Sequence[bytes]]] = []
         self._at = len(MAGIC)
         self._block_size = _CHUNK
         self.rows = 0
@@ -200,11 +203,11 @@ class StripeFile:
     def copy(self, source: StripeSource, number: int) -> None:
         """Append a stripe of a file that :meth:`accepts` says yes to, byte by byte."""
         stripe = source.stripes[number]
+        self._statistics.append((source.name, _columns(stripe, source.name)))
         for piece in source.content(number):
             self._file.write(piece)
         fields = zip((1, 2, 3, 4, 5), (self._at, *stripe.lengths, stripe.rows), strict=True)
         self._infos.append(write_message(fields))
-        self._statistics.append(stripe.statistics or b"")
         self._block_size = max(self._block_size, source.block_size)
         self._at += stripe.length
         self.rows += stripe.rows
@@ -245,12 +248,11 @@ class StripeFile:
 
     def close(self, metadata: Mapping[str, bytes]) -> None:
         """Write the tail: statistics of the stripes, footer with types, statistics of the file and user metadata."""
-        stripes = self._packed(write_message((1, one) for one in self._statistics))
+        of_stripes = [write_message((1, one) for one in columns) for _, columns in self._statistics]
+        stripes = self._packed(write_message((1, one) for one in of_stripes))
         self._file.write(stripes)
         types = type_messages(self._types)
-        columns = [
-            merged([_column(read_message(one), number) for one in self._statistics]) for number in range(len(types))
-        ]
+        columns = [self._merged(number) for number in range(len(types))]
         footer = write_message(
             [
                 (1, len(MAGIC)),
@@ -281,6 +283,16 @@ class StripeFile:
         self._file.write(postscript + bytes([len(postscript)]))
         self._file.close()
 
+    def _merged(self, number: int) -> bytes:
+        """Statistics of a column. Raises: CorruptFile, which names the file that those came from that mean nothing."""
+        try:
+            return merged([columns[number] for _, columns in self._statistics])
+        except UNREADABLE:
+            for name, columns in self._statistics:
+                with as_errors_of(name):
+                    merged([columns[number]])
+            raise
+
     def _packed(self, data: bytes) -> bytes:
         """Chunks as readers of the file's compression expect them; those of other codecs than zlib hold plain bytes."""
         if self._compression == "none":
@@ -300,5 +312,7 @@ def _deflated(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def _column(statistics: dict[int, list[int | bytes]], number: int) -> bytes:
-    return bytes_of(statistics[1][number])
+def _columns(stripe: SourceStripe, name: str) -> Sequence[bytes]:
+    """The statistics of the columns of a stripe."""
+    with as_errors_of(name):
+        return [bytes_of(one) for one in read_message(stripe.statistics or b"").get(1, [])]

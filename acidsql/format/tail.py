@@ -2,12 +2,17 @@
 
 pyorc and pyarrow both keep the calendar to themselves, and pyarrow the lengths of char and varchar. The layout is that
 of ORC's ``orc_proto.proto``: postscript (never compressed), before it the footer, in compression chunks.
+
+Files come from anybody who may write to a table's directory, so nothing in a tail is believed that costs more than the
+tail itself (rule 10): lengths, numbers and what expands have limits, and types are a tree as all writers write it. A
+file that is read by Arrow or ORC's own readers has been held against these rules first.
 """
 
 from __future__ import annotations
 
+import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -41,6 +46,18 @@ PRIMITIVE_KINDS = {
     18: LOCAL_TIMESTAMP,
 }
 _PROLEPTIC_GREGORIAN = 2
+
+MAX_FOOTER = 32 << 20
+"""Bytes of a footer, as it stands in the file and expanded: a table of ten thousand columns has some three million."""
+MAX_STATISTICS = 256 << 20
+"""Bytes of the statistics of all stripes."""
+MAX_CHUNK = 1 << 23
+"""Bytes of a compression chunk, expanded: its length has 23 bits where it is stored as it is."""
+MAX_DEPTH = 100
+"""Types within types."""
+MAX_PRECISION = 38
+_MAX_LENGTH = (1 << 31) - 1
+_MAX_ROWS = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -123,16 +140,25 @@ class Tail:
     @property
     def stripe_statistics(self) -> list[bytes]:
         """``StripeStatistics`` of each stripe; empty where the file has none."""
-        found = read_message(_expand(self.packed_statistics, self.compression))
+        found = read_message(_expand(self.packed_statistics, self.compression, MAX_STATISTICS))
         return [bytes_of(one) for one in found.get(1, [])]
 
 
+UNREADABLE = (
+    *(ValueError, IndexError, KeyError, TypeError, ArithmeticError, OSError),
+    *(struct.error, zlib.error, pa.ArrowException),
+)
+"""What comes of bytes that mean nothing."""
+
+
 @contextmanager
-def _as_errors_of(name: str) -> Iterator[None]:
+def as_errors_of(name: str) -> Iterator[None]:
     """What does not fit in bytes from outside, as an error that names the file."""
     try:
         yield
-    except (ValueError, IndexError, KeyError, zlib.error, pa.ArrowInvalid, OSError) as e:
+    except FileNotFoundError:
+        raise
+    except UNREADABLE as e:
         raise CorruptFile(f"{name} is not an ORC file, or not a whole one") from e
     except UnsupportedError as e:
         raise UnsupportedError(f"{name}: {e.message}", hint=e.hint) from e
@@ -150,13 +176,13 @@ def read_tail(file: BinaryIO, name: str, length: int | None = None, *, statistic
     Raises:
         CorruptFile, UnsupportedError: As by :func:`read_footer`.
     """
-    with _as_errors_of(name):
+    with as_errors_of(name):
         return _read(file, length, statistics)
 
 
 def footer_of(tail: Tail, name: str) -> OrcFooter:
     """What a tail says. Errors as by :func:`read_footer`."""
-    with _as_errors_of(name):
+    with as_errors_of(name):
         return _footer(tail.footer, tail.size, tail.compression)
 
 
@@ -174,6 +200,8 @@ def _read(file: BinaryIO, length: int | None, statistics: bool) -> Tail:
         raise ValueError("it does not end like one")
     footer_length, statistics_length = number_of(postscript, 1), number_of(postscript, 5) if statistics else 0
     compression = COMPRESSION_CODES[number_of(postscript, 2)]
+    if footer_length > MAX_FOOTER or statistics_length > MAX_STATISTICS:
+        raise ValueError("its tail is longer than any table needs")
     whole = statistics_length + footer_length + tail[-1] + 1
     if whole > len(tail):
         tail = _last(file, size, whole)
@@ -181,7 +209,7 @@ def _read(file: BinaryIO, length: int | None, statistics: bool) -> Tail:
     if start < 0:
         raise ValueError("its footer is longer than the file")
     middle = start + statistics_length
-    footer = read_message(_expand(tail[middle : middle + footer_length], compression))
+    footer = read_message(_expand(tail[middle : middle + footer_length], compression, MAX_FOOTER))
     return Tail(postscript, footer, tail[start:middle], size)
 
 
@@ -193,10 +221,8 @@ def _last(file: BinaryIO, size: int, count: int) -> bytes:
 
 def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -> OrcFooter:
     stripes = tuple(_stripe(read_message(bytes_of(one))) for one in footer.get(3, []))
-    if any(one.offset + one.length > size for one in stripes):
-        raise ValueError("a stripe ends beyond the file")
-    types = [read_message(bytes_of(one)) for one in footer.get(4, [])]
-    root = _type(types, 0)
+    _check_stripes(stripes, size)
+    root = _type(_Types([read_message(bytes_of(one)) for one in footer.get(4, [])]))
     if not isinstance(root, Struct):
         raise ValueError("its rows are not structs")
     names = tuple(name for name, _ in root.fields)
@@ -204,7 +230,7 @@ def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -
     row = next((t for name, t in root.fields if name.lower() == "row"), None) if acid_schema else root
     items = (read_message(bytes_of(one)) for one in footer.get(5, []))
     return OrcFooter(
-        row_count=number_of(footer, 6),
+        row_count=_rows(footer, 6),
         field_names=names,
         row_type=row if isinstance(row, Struct) else root,
         acid_schema=acid_schema,
@@ -217,20 +243,49 @@ def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -
 
 def _stripe(found: dict[int, list[int | bytes]]) -> Stripe:
     length = sum(number_of(found, field) for field in (2, 3, 4))
-    return Stripe(number_of(found, 1), length, number_of(found, 5))
+    return Stripe(number_of(found, 1), length, _rows(found, 5))
 
 
-def _type(types: list[dict[int, list[int | bytes]]], at: int) -> HiveType:
-    """The type tree below column ``at``."""
-    found = types[at]
+def _rows(found: Message, field: int) -> int:
+    rows = number_of(found, field)
+    if rows > _MAX_ROWS:
+        raise ValueError("it has more rows than can be counted")
+    return rows
+
+
+def _check_stripes(stripes: Sequence[Stripe], size: int) -> None:
+    """They stand one behind another: what is read of a file is then no more than the file."""
+    end = 0
+    for one in stripes:
+        if one.offset < end or one.offset + one.length > size:
+            raise ValueError("a stripe is within another, or ends beyond the file")
+        end = one.offset + one.length
+
+
+@dataclass
+class _Types:
+    """The types of a footer, taken one after another: each stands in front of its fields, and once.
+
+    All writers list them so. A list in which two types share a field is a tree that is exponentially large.
+    """
+
+    messages: list[Message]
+    next: int = 0
+    depth: int = 0
+
+
+def _type(types: _Types) -> HiveType:
+    """The type tree below the next column."""
+    found = types.messages[types.next]
+    types.next += 1
     kind = number_of(found, 1)
     if kind in PRIMITIVE_KINDS:
         return Primitive(PRIMITIVE_KINDS[kind])
     if kind == DECIMAL:
-        return Decimal(number_of(found, 5) or 38, number_of(found, 6))
+        return _decimal(number_of(found, 5) or MAX_PRECISION, number_of(found, 6))
     if kind in (CHAR, VARCHAR):
-        return (Char if kind == CHAR else Varchar)(number_of(found, 4))
-    below = [_type(types, child) for child in numbers_of(found.get(2, [])) if child > at]
+        return (Char if kind == CHAR else Varchar)(_length(number_of(found, 4)))
+    below = _below(types, found)
     if kind == STRUCT:
         names = (bytes_of(name).decode() for name in found.get(3, []))
         return Struct(tuple(zip(names, below, strict=True)))
@@ -243,37 +298,87 @@ def _type(types: list[dict[int, list[int | bytes]]], at: int) -> HiveType:
     raise UnsupportedError("it has a column of a type that cannot be read, such as uniontype")
 
 
+def _below(types: _Types, found: Message) -> list[HiveType]:
+    """The types of the fields."""
+    below: list[HiveType] = []
+    types.depth += 1
+    if types.depth > MAX_DEPTH:
+        raise ValueError("its types are too deep")
+    for child in numbers_of(found.get(2, [])):
+        if child != types.next:
+            raise ValueError("its types are no tree")
+        below.append(_type(types))
+    types.depth -= 1
+    return below
+
+
+def _decimal(precision: int, scale: int) -> Decimal:
+    if precision > MAX_PRECISION or scale > precision:
+        raise ValueError("it has a decimal that none can be")
+    return Decimal(precision, scale)
+
+
+def _length(length: int) -> int:
+    if length > _MAX_LENGTH:
+        raise ValueError("it has a char or varchar that none can be")
+    return length
+
+
 # --- compression -----------------------------------------------------------------------------------------------------
 
 
-def _expand(data: bytes, compression: str) -> bytes:
-    """The content of compression chunks: three bytes of length, the lowest bit set where it is not compressed."""
+def _expand(data: bytes, compression: str, limit: int) -> bytes:
+    """The content of compression chunks: three bytes of length, the lowest bit set where it is not compressed.
+
+    Raises: ValueError when a chunk expands to more than any writer's does, or all of them to more than a limit.
+    """
     if compression == "none":
         return data
     if compression == "lzo":
         raise UnsupportedError("files compressed with LZO cannot be read", hint="Rewrite the table with another codec.")
-    expand, parts, at = _CODECS[compression], [], 0
+    expand, parts, at, size = _CODECS[compression], [], 0, 0
     while at < len(data):
         head = int.from_bytes(data[at : at + 3], "little")
         chunk = data[at + 3 : at + 3 + (head >> 1)]
         if len(chunk) != head >> 1:
             raise ValueError("its footer is cut off")
         parts.append(chunk if head & 1 else expand(chunk))
+        size += len(parts[-1])
+        if size > limit:
+            raise ValueError("its tail expands to more than any table needs")
         at += 3 + len(chunk)
     return b"".join(parts)
 
 
+def _sized(size: int) -> int:
+    """A size of a chunk that may be allocated."""
+    if size > MAX_CHUNK:
+        raise ValueError("a chunk of its tail expands to more than any writer's")
+    return size
+
+
+def _zlib(chunk: bytes) -> bytes:
+    expander = zlib.decompressobj(wbits=-15)
+    made = expander.decompress(chunk, MAX_CHUNK + 1)
+    _sized(len(made))
+    if not expander.eof:
+        raise ValueError("a chunk of its tail is cut off")
+    return made
+
+
 def _snappy(chunk: bytes) -> bytes:
-    return bytes(pa.Codec("snappy").decompress(chunk, read_varint(chunk, 0)[0], asbytes=True))
+    return bytes(pa.Codec("snappy").decompress(chunk, _sized(read_varint(chunk, 0)[0]), asbytes=True))
 
 
 def _zstd(chunk: bytes) -> bytes:
     with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
-        return bytes(stream.read())
+        made = bytes(stream.read(MAX_CHUNK + 1))
+    _sized(len(made))
+    return made
 
 
 def _lz4(chunk: bytes) -> bytes:
-    return bytes(pa.Codec("lz4_raw").decompress(chunk, _lz4_size(chunk), asbytes=True))
+    return bytes(pa.Codec("lz4_raw").decompress(chunk, _sized(_lz4_size(chunk)), asbytes=True))
 
 
 def _lz4_size(chunk: bytes) -> int:
@@ -305,7 +410,7 @@ def _lz4_size(chunk: bytes) -> int:
 
 
 _CODECS: dict[str, Callable[[bytes], bytes]] = {
-    "zlib": lambda chunk: zlib.decompress(chunk, wbits=-15),
+    "zlib": _zlib,
     "snappy": _snappy,
     "lz4": _lz4,
     "zstd": _zstd,

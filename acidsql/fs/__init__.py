@@ -10,7 +10,7 @@ from acidsql.fs.jvm import attach, attach_when_needed, detach
 from acidsql.fs.listed import ListedOnce
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileStatus, FileSystem
-from acidsql.fs.resolve import absolute, is_local, join, qualify, renames_in_one_step, resolve, spark_path
+from acidsql.fs.resolve import absolute, is_local, join, overlap, qualify, renames_in_one_step, resolve, spark_path
 
 __all__ = [
     "FileStatus",
@@ -24,6 +24,7 @@ __all__ = [
     "detach",
     "is_local",
     "join",
+    "overlap",
     "qualify",
     "renames_in_one_step",
     "resolve",

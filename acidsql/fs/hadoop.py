@@ -5,6 +5,7 @@ Each call of the JVM costs some 0.1 ms, so what goes over is whole: a listing, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from acidsql.errors import StorageError
@@ -45,7 +46,7 @@ class HadoopFileSystem:
         with java_errors("look at", path):
             return bool(self._fs.exists(self._classes.path(path)))
 
-    def mkdirs(self, path: str) -> None:
+    def mkdirs(self, path: str, *, durable: bool = True) -> None:
         with java_errors("create", path):
             if not self._fs.mkdirs(self._classes.path(path)):
                 raise StorageError(f"Cannot create {path}: the file system says no")
@@ -142,6 +143,13 @@ class HadoopFileSystem:
 
     def open_write(self, path: str) -> BinaryIO:
         return Upload(path, lambda: self._fs.create(self._classes.path(path), True))
+
+    def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
+        """Nothing: names are durable in HDFS's edit log, and :meth:`open_write` syncs what the driver writes.
+
+        What Spark's executors have closed there is in the memory of as many data nodes as the file has replicas; its
+        disk is written when they see fit, or at once with ``dfs.datanode.synconclose``.
+        """
 
     def home(self) -> str:
         """The user's home, where a relative path begins."""

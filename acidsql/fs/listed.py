@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable
 from typing import BinaryIO
 
 from acidsql.fs.protocol import FileStatus, FileSystem
@@ -30,8 +31,8 @@ class ListedOnce:
     def exists(self, path: str) -> bool:
         return self._filesystem.exists(path)
 
-    def mkdirs(self, path: str) -> None:
-        self._filesystem.mkdirs(path)
+    def mkdirs(self, path: str, *, durable: bool = True) -> None:
+        self._filesystem.mkdirs(path, durable=durable)
 
     def rename(self, source: str, target: str) -> None:
         self._filesystem.rename(source, target)
@@ -53,3 +54,6 @@ class ListedOnce:
 
     def open_write(self, path: str) -> BinaryIO:
         return self._filesystem.open_write(path)
+
+    def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
+        self._filesystem.sync(trees, directories)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import BinaryIO
 
 from acidsql.errors import StorageError
 from acidsql.fs.protocol import FileStatus
+
+_SYNC_THREADS = 16
+"""A disk makes what is synced at the same time durable together."""
+_FEW = 4
+"""So few paths are synced without threads."""
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+"""What file systems say that do not sync directories (some network ones): there is nothing more to be done."""
 
 
 @contextmanager
@@ -50,9 +58,11 @@ class LocalFileSystem:
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
 
-    def mkdirs(self, path: str) -> None:
+    def mkdirs(self, path: str, *, durable: bool = True) -> None:
         with _refusals("create", path):
+            missing = _missing(path) if durable else []
             os.makedirs(path, exist_ok=True)
+        self.sync(directories=[os.path.dirname(one) for one in missing])
 
     def rename(self, source: str, target: str) -> None:
         with _refusals("rename", source):
@@ -98,3 +108,48 @@ class LocalFileSystem:
         with _refusals("write", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             return open(path, "wb")
+
+    def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
+        paths = [below for tree in trees for below in _tree(tree)]
+        paths += dict.fromkeys(directories)
+        if len(paths) <= _FEW:
+            for path in paths:
+                _sync(path)
+            return
+        with ThreadPoolExecutor(min(_SYNC_THREADS, len(paths)), "acidsql-sync") as pool:
+            for _ in pool.map(_sync, paths):
+                pass
+
+
+def _missing(path: str) -> list[str]:
+    """The directories that must be made for one to be there."""
+    missing = []
+    while path and not os.path.isdir(path) and path != os.path.dirname(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    return missing
+
+
+def _tree(path: str) -> Iterator[str]:
+    """A directory and everything below it. Raises: StorageError."""
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    with _refusals("list", path):
+        for directory, _, names in os.walk(path, onerror=refuse):
+            yield from (os.path.join(directory, name) for name in names)
+            yield directory
+
+
+def _sync(path: str) -> None:
+    """Make a file's content, or the names in a directory, durable. Raises: StorageError, FileNotFoundError."""
+    with _refusals("sync", path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as e:
+            if e.errno not in _CANNOT_SYNC or not os.path.isdir(path):
+                raise
+        finally:
+            os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -35,6 +36,9 @@ class FileSystem(Protocol):
     directories: it copies file after file, others see that half done, and an error leaves parts of it in both places.
     So only what no snapshot sees may be renamed, and whoever cleans up after an error looks in both places.
 
+    What is written on a local disk survives a power cut only after :meth:`sync`, and so does the new name after a
+    rename. Other file systems make names durable themselves: HDFS by its edit log, object stores by their answer.
+
     Attributes:
         root: Scheme and authority (``hdfs://host:8020``), empty for the local one. A rename does not leave them.
     """
@@ -50,8 +54,13 @@ class FileSystem(Protocol):
         """Whether a file or directory is there."""
         ...
 
-    def mkdirs(self, path: str) -> None:
-        """Create a directory and its parents; nothing happens where it is there already."""
+    def mkdirs(self, path: str, *, durable: bool = True) -> None:
+        """Create a directory and its parents; nothing happens where it is there already.
+
+        Args:
+            path: The directory.
+            durable: Whether a power cut must not undo it; False where the caller syncs, or where it does not matter.
+        """
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -71,7 +80,7 @@ class FileSystem(Protocol):
         ...
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file anew, making its parent directory where it is missing, and make it durable."""
+        """Write a file anew, making its parent directory where it is missing. It is durable after :meth:`sync`."""
         ...
 
     def open_read(self, path: str) -> BinaryIO:
@@ -79,5 +88,15 @@ class FileSystem(Protocol):
         ...
 
     def open_write(self, path: str) -> BinaryIO:
-        """A new file opened for writing, its parent directory made where missing; durable once closed."""
+        """A new file opened for writing, its parent directory made where missing; durable after :meth:`sync`."""
+        ...
+
+    def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
+        """Make durable what is at some paths; what a Hadoop file system has closed is as durable as it makes it.
+
+        Args:
+            trees: Directories with all that is below them: contents of files, and names. A tree's own name is in its
+                parent, which is one of ``directories`` once the tree is at its place.
+            directories: Directories whose names are made durable: what was created in them, or renamed into them.
+        """
         ...

@@ -114,6 +114,12 @@ def renames_in_one_step(location: str) -> bool:
     return is_local(path) or path.partition(":")[0] in _ONE_STEP
 
 
+def overlap(one: str, other: str) -> bool:
+    """Whether one full path is the other, or below it."""
+    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return a.startswith(b) or b.startswith(a)
+
+
 def join(base: str, *names: str) -> str:
     """A path below another, with single slashes between."""
     return "/".join([base.rstrip("/"), *names])

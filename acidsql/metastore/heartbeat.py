@@ -16,6 +16,9 @@ from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
 
+_FIRST_RETRY = 16
+"""The part of the usual pause after which a beat that failed is tried again."""
+
 
 LOOSE_PINS = 50
 """With more pins than this that nobody holds in Python, Spark's JVM is asked to find out which of them are garbage."""
@@ -138,6 +141,8 @@ class Heartbeats:
             self._metastore.commit_txn(txn_id)
         except AcidError as e:
             logger.debug("reader's transaction %s had ended already: %s", txn_id, e)
+        except Exception:  # it ends by its time-out; the thread must go on
+            logger.exception("reader's transaction %s could not be ended", txn_id)
 
     def _add(self, txn_id: int, pin: _Pin | None) -> None:
         with self._lock:
@@ -170,23 +175,33 @@ class Heartbeats:
                 logger.warning(message, txn_id)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._pause):
-            now = time.monotonic()
-            with self._lock:
-                expired = [t for t, pin in self._alive.items() if pin is not None and pin.ends < now]
-                for txn_id in expired:
-                    del self._alive[txn_id]
-                alive = list(self._alive)
-            for txn_id in expired:
-                self._end(txn_id)
+        """Beat until the end, whatever goes wrong: all that this process has open dies of one beat that is left out.
+
+        A beat that failed is tried again soon, and later each time, up to the usual pause.
+        """
+        pause = self._pause
+        while not self._stop.wait(pause):
             try:
-                self.end_released()
-                if alive:
-                    aborted, unknown = self._metastore.heartbeat_txns(alive)
-                    self._give_up([*aborted, *unknown])
-                self._keep_locks()
-                # housekeeping that Hive leaves to its server; here whoever is there does it
-                self._metastore.time_out_txns()
-                self._metastore.clean_empty_aborted_txns()
-            except AcidError as e:  # the statement itself meets the error at its next call; the thread must go on
-                logger.warning("heartbeat failed: %s", e)
+                self._beat()
+                pause = self._pause
+            except Exception as e:  # the statement itself meets the error at its next call; the thread must go on
+                pause = min(self._pause, self._pause / _FIRST_RETRY if pause == self._pause else pause * 2)
+                logger.warning("heartbeat failed: %s", e, exc_info=not isinstance(e, AcidError))
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            expired = [t for t, pin in self._alive.items() if pin is not None and pin.ends < now]
+            for txn_id in expired:
+                del self._alive[txn_id]
+            alive = list(self._alive)
+        if alive:  # before all else: nothing else that fails may cost it
+            aborted, unknown = self._metastore.heartbeat_txns(alive)
+            self._give_up([*aborted, *unknown])
+        self._keep_locks()
+        for txn_id in expired:
+            self._end(txn_id)
+        self.end_released()
+        # housekeeping that Hive leaves to its server; here whoever is there does it
+        self._metastore.time_out_txns()
+        self._metastore.clean_empty_aborted_txns()

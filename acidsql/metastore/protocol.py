@@ -8,6 +8,7 @@ databases, tables and columns are lower case here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from acidsql.metastore.compaction_protocol import Compactions
@@ -15,6 +16,9 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DirectoryMove,
+    DroppedDirectory,
+    Import,
     LockInfo,
     LockRequest,
     LockResponse,
@@ -33,7 +37,13 @@ class Catalog(Protocol):
     """Databases, tables and partitions."""
 
     def create_database(self, database: Database) -> None:
-        """Raises: AlreadyExists."""
+        """Register a database.
+
+        Raises:
+            AlreadyExists: When there is one of its name; on the embedded store also when a table or partition has its
+                files at its place, or within, or above it.
+            AnalysisError: When its name is none (:func:`~acidsql.partition_names.check_database_name`).
+        """
         ...
 
     def get_database(self, name: str) -> Database:
@@ -51,14 +61,33 @@ class Catalog(Protocol):
         """
         ...
 
-    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
         """Register a table.
 
         Args:
+            table: The table.
             holds_rows: Whether its directory may hold rows already; a store with statistics counts from 0 otherwise.
+            imported: What its directory holds: write ids and transaction ids start above that, and its partitions are
+                registered. The embedded store does all of it in one step. A Hive Metastore has no such step: the ids
+                come before the table, the partitions after it.
 
         Raises:
-            DatabaseNotFound, AlreadyExists.
+            DatabaseNotFound, AlreadyExists (on the embedded store also where the directory of a dropped table stands).
+            TransactionError: When write ids of that name are in use already.
+        """
+        ...
+
+    def discard_table(self, table: Table, txn_id: int) -> bool:
+        """Forget a table whose statement has failed; its files stay. The embedded store does that in one step.
+
+        It stays where it is another one by now, or somebody uses it: has written to it, or has a lock on it.
+
+        Args:
+            table: The table as it was registered.
+            txn_id: The transaction of the statement that registered it.
+
+        Returns:
+            Whether it is gone.
         """
         ...
 
@@ -137,7 +166,7 @@ class Catalog(Protocol):
 
         Args:
             keep_files: Leave the files of a managed table alone. A Hive Metastore removes them otherwise; the embedded
-                store never touches files.
+                store never touches files, but records the directories (:meth:`dropped_directories`).
 
         Raises:
             TableNotFound: When it is not there.
@@ -163,6 +192,7 @@ class Catalog(Protocol):
         *,
         write_id: int | None = None,
         write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
     ) -> None:
         """Give a table another name, also in another database; all that is known of the old one follows.
 
@@ -176,6 +206,8 @@ class Catalog(Protocol):
                 places of partitions along, and never touches files.
             write_id: The write id, in the old name, of the transaction that renames it.
             write_ids: What that transaction sees.
+            move: How its directory follows: the embedded store keeps it, as one of :attr:`Table.moves`, until
+                :meth:`forget_moves`. One that led to the place which the table leaves is forgotten in the same step.
 
         Raises:
             TableNotFound, DatabaseNotFound, AlreadyExists.
@@ -187,7 +219,7 @@ class Catalog(Protocol):
         name: str,
         partition: Partition,
         *,
-        properties: Mapping[str, str] | None = None,
+        move: DirectoryMove | None = None,
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Give a partition other values. Files and location as for :meth:`rename_table`.
@@ -195,7 +227,7 @@ class Catalog(Protocol):
         Args:
             name: What it is called (``p=1/q=even``).
             partition: Its new values and location.
-            properties: What is added to the table's properties in the same step, by a store that does not move files.
+            move: How its directory follows, as for :meth:`rename_table`.
             write_ids: What the transaction sees that renames it.
 
         Raises:
@@ -203,12 +235,45 @@ class Catalog(Protocol):
         """
         ...
 
+    def forget_moves(self, table: Table) -> None:
+        """Forget :attr:`Table.moves` that are done; one that is not known any longer is no error."""
+        ...
+
     def alter_partition(self, partition: Partition) -> None:
         """Give a partition another location. Raises: TableNotFound, PartitionNotFound."""
         ...
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
-        """Raises: PartitionNotFound, and then drops none."""
+        """Forget partitions; their files as in :meth:`drop_table`. Raises: PartitionNotFound, and then drops none."""
+        ...
+
+    # Directories of what was dropped. A Hive Metastore removes them itself, and there are none.
+
+    def dropped_directories(self) -> list[DroppedDirectory]:
+        """The directories of dropped tables and partitions that may still be there. Their places, and what is above and
+        below, are not given to others before they are set aside."""
+        ...
+
+    def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
+        """Say that directories have left their places."""
+        ...
+
+    def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
+        """Say that directories are gone."""
+        ...
+
+    def has_owner(self, location: str) -> bool:
+        """Whether a directory is that of a database, table or partition.
+
+        A Hive Metastore cannot be asked that, and answers True.
+        """
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold off everybody else's changes of the store, for some milliseconds; reading goes on, also by the caller.
+
+        On a Hive Metastore it does nothing: whatever needs it is done by the metastore itself there.
+        """
         ...
 
 

@@ -1,4 +1,4 @@
-"""Waiting for locks."""
+"""Waiting for locks, and for writers that no lock keeps away."""
 
 from __future__ import annotations
 
@@ -32,6 +32,38 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
         pause, tries = min(pause * PAUSE_GROWTH, settings.value(LOCK_SLEEP)), tries - 1
         response = metastore.check_lock(response.lock_id)
     return response
+
+
+def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: str, write_id: int) -> None:
+    """Wait until whoever has a lower write id in a table has committed or aborted.
+
+    A base hides what all of them have written. By Hive's locks INSERT (SHARED_READ) and TRUNCATE (EXCL_WRITE) run at
+    the same time, so an INSERT might commit rows afterwards that nobody ever sees.
+
+    Args:
+        metastore: The store.
+        settings: For ``acidsql.lock.timeout``.
+        table: ``database.table``.
+        write_id: The caller's own.
+
+    Raises:
+        LockTimeout: When one is still open after that time.
+    """
+    deadline = time.monotonic() + settings.value(LOCK_WAIT)
+    pause = metastore.lock_pause
+    while True:
+        [seen] = metastore.get_valid_write_ids([table], metastore.get_valid_txns())
+        earlier = [one for one in seen.open_ids if one < write_id]
+        if not earlier:
+            return
+        if time.monotonic() >= deadline:
+            raise LockTimeout(
+                f"Transactions that write to {table} have not ended in time (write ids {', '.join(map(str, earlier))})",
+                code=10307,
+                hint="SHOW TRANSACTIONS lists them; acidsql.lock.timeout bounds the wait.",
+            )
+        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
+        pause = min(pause * PAUSE_GROWTH, settings.value(LOCK_SLEEP))
 
 
 def _who_holds(response: LockResponse) -> str:

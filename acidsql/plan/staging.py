@@ -49,10 +49,12 @@ class Staging:
     Args:
         location: The table's directory.
         events: Whether it is a full-ACID table; one that is insert-only has bare rows in its files.
+        sync: Whether what is published survives a power cut (rule 9).
     """
 
-    def __init__(self, location: str, *, events: bool = True) -> None:
+    def __init__(self, location: str, *, events: bool = True, sync: bool = True) -> None:
         self.fs, self._root = fs.resolve(location)
+        self._sync = sync
         self._events = events
         self.path = fs.join(self._root, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
@@ -91,12 +93,17 @@ class Staging:
             if self._events:
                 self.fs.write_bytes(fs.join(path, VERSION_FILE), VERSION_FILE_CONTENT)
             else:
-                self.fs.mkdirs(path)
+                self.fs.mkdirs(path, durable=False)
             self._directories[key] = StagedDirectory(partition, name, path, self._events)
         return self._directories[key]
 
     def publish(self, locations: Mapping[str, str] | None = None) -> None:
         """Move every directory to its place.
+
+        1. Make the contents durable, all in one pass: files of the driver's and of Spark's tasks alike.
+        2. Rename each directory.
+        3. Make the new names durable, and with them those of the directories above, up to the table's: whoever made a
+           partition's directory may not have done so yet.
 
         Args:
             locations: Where registered partitions are, by name: it need not be their usual place below the table.
@@ -105,16 +112,30 @@ class Staging:
             StorageError: When one cannot be moved, or something of that name is there: a write id was used twice.
             UnsupportedError: When a partition is on another file system than its table.
         """
+        if self._sync:
+            self.fs.sync(trees=[d.path for d in self._directories.values()])
+        named: dict[str, None] = {}
         for directory in self._directories.values():
             parent = self._parent(directory.partition, locations or {})
+            above = self._above(parent)
             if directory.partition and not self.fs.exists(parent):
-                self.fs.mkdirs(parent)
+                self.fs.mkdirs(parent, durable=len(above) == 1)
+            named |= dict.fromkeys(above)
             target = fs.join(parent, str(directory.name))
             if self.fs.exists(target):
                 raise StorageError(f"Cannot publish {target}: it is there already, a write id was used twice")
             self._published.append(target)  # before the rename: an error of it does not tell whether it was done
             self.fs.rename(directory.path, target)
+        if self._sync:
+            self.fs.sync(directories=named)
         self.fs.delete(self.path)
+
+    def _above(self, parent: str) -> list[str]:
+        """A directory and those above it, up to the table's; itself alone where it is not below the table."""
+        if not parent.startswith(f"{self._root}/"):
+            return [parent]
+        below = parent[len(self._root) + 1 :].split("/")
+        return [fs.join(self._root, *below[:depth]) for depth in range(len(below), 0, -1)] + [self._root]
 
     def _parent(self, partition: str, locations: Mapping[str, str]) -> str:
         """The directory of a partition, or of the table."""

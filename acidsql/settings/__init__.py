@@ -67,6 +67,7 @@ from acidsql.settings.statements import (
     FETCH_DELETED,
     MERGE_CARDINALITY,
     NANOSECONDS,
+    SYNC,
 )
 from acidsql.settings.transactions import (
     HOUSEKEEPER_INTERVAL,
@@ -143,6 +144,7 @@ __all__ = [
     "SNAPSHOT_RETRIES",
     "STAGING_RETENTION",
     "STAGING_SWEEP",
+    "SYNC",
     "TXN_TIMEOUT",
     "WITHOUT_EFFECT",
     "WORKER_SLEEP",

@@ -16,6 +16,14 @@ DROP_IGNORES = define(
     "true",
     "DROP TABLE, DROP VIEW and DROP PARTITION of what is not there do nothing; false: only with IF EXISTS.",
 )
+SYNC = define(
+    "acidsql.sync",
+    parse_bool,
+    "true",
+    "Files and directories on a local disk are synced before the commit, so that a power cut takes nothing that was"
+    " committed; false: a power cut may leave empty files under the commits of the last minute. Compactions always"
+    " sync.",
+)
 NANOSECONDS = define(
     "acidsql.timestamp.nanoseconds",
     choice("error", "truncate"),

@@ -11,7 +11,11 @@ define(
     "None: there is no other. Scripts of Hive's set it.",
 )
 TXN_TIMEOUT = define(
-    "hive.txn.timeout", parse_seconds, "300s", "A transaction or lock without a heartbeat for this long is timed out."
+    "hive.txn.timeout",
+    parse_seconds,
+    "300s",
+    "A transaction or lock without a heartbeat for this long is timed out: on the embedded store those of this session,"
+    " whoever looks, and never sooner than was set when it began.",
 )
 MAX_OPEN_BATCH = define(
     "hive.txn.max.open.batch",
@@ -54,7 +58,13 @@ XLOCK_WRITE = define(
     "UPDATE and DELETE take EXCL_WRITE locks; false: SHARED_WRITE, as INSERT does then, and the first to commit wins.",
 )
 XLOCK_IOW = define(
-    "hive.txn.xlock.iow", parse_bool, "true", "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE."
+    "hive.txn.xlock.iow",
+    parse_bool,
+    "true",
+    (
+        "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE, and as in Hive it then hides rows of an INSERT that"
+        " began before and commits after it."
+    ),
 )
 XLOCK_MERGE_INSERT = define(
     "hive.txn.xlock.mergeinsert",

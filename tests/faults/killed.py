@@ -21,7 +21,7 @@ def main(warehouse: str, statement: str) -> None:
         .config("spark.log.level", "OFF")
         .getOrCreate()
     )
-    acid = acidsql.connect(spark, warehouse=warehouse)
+    acid = acidsql.connect(spark, warehouse=warehouse, settings={"hive.txn.timeout": "1s"})
 
     def die(*_: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

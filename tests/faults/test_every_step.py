@@ -21,7 +21,7 @@ from acidsql.session import AcidSession
 from tests.injection import Injector
 from tests.spark.tree import tree
 
-FS_STEPS = ("list", "exists", "mkdirs", "rename", "write_bytes", "open_write")
+FS_STEPS = ("list", "exists", "mkdirs", "rename", "sync", "write_bytes", "open_write")
 METASTORE_STEPS = (
     "open_txns",
     "get_valid_txns",

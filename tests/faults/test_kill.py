@@ -33,7 +33,7 @@ def test_a_process_killed_before_its_commit_leaves_nothing_visible(
     done = subprocess.run(child, cwd=Path(__file__).parents[2], capture_output=True, timeout=180, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
 
-    with acidsql.connect(spark, warehouse=warehouse, settings={"hive.txn.timeout": "1s"}) as acid:
+    with acidsql.connect(spark, warehouse=warehouse) as acid:
         assert len(tree(warehouse / "t")) > len(before)  # it had published its files
         assert sorted(map(tuple, acid.table("t").collect())) == [(1, "a"), (2, "b")]
         assert len(acid.sql("SHOW LOCKS").collect()) == 1

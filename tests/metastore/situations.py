@@ -84,6 +84,13 @@ def partition(value: str, name: str = "t", database: str = "default") -> Partiti
     return Partition(database, name, (value,), f"{home(database)}/{name}/p={value}")
 
 
+def sweep(store: Metastore) -> None:
+    """Say that the directories of what was dropped are gone."""
+    dropped = store.dropped_directories()
+    store.set_aside(dropped)
+    store.forget_dropped(dropped)
+
+
 def begin(store: Metastore, type: TxnType = TxnType.DEFAULT) -> int:
     [txn_id] = store.open_txns(user="ann", host="desk", type=type)
     return txn_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 from acidsql.errors import AcidError, MetastoreError
 from acidsql.metastore import open_metastore
 from acidsql.metastore.embedded.schema import SCHEMA_VERSION
-from acidsql.metastore.model import CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionRequest, CompactionType, DirectoryMove
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from tests.metastore.conftest import OpenStore
@@ -197,9 +198,12 @@ NEW_SINCE_1 = (
     "ALTER TABLE COLUMNS_V2 DROP COLUMN DEFAULT_NAME",
     "ALTER TABLE COLUMNS_V2 DROP COLUMN NOT_NULL_NAME",
     "ALTER TABLE TXNS DROP COLUMN TXN_MIN_OPEN",
+    "ALTER TABLE TXNS DROP COLUMN TXN_TIMEOUT",
+    "ALTER TABLE HIVE_LOCKS DROP COLUMN HL_TIMEOUT",
     "DROP TABLE COMPACTION_QUEUE",
     "DROP TABLE NEXT_COMPACTION_QUEUE_ID",
     "DROP TABLE COMPLETED_COMPACTIONS",
+    "DROP TABLE RENAME_JOURNAL",
     "UPDATE VERSION SET SCHEMA_VERSION = 1",
 )
 """What makes a store of today one of version 1."""
@@ -259,3 +263,38 @@ class TestAStoreOfVersion1:
         for store in stores:
             assert store.list_views("default") == []
             store.close()
+
+
+class TestAStoreOfVersion4:
+    """There the renames that were under way stood in properties, which anybody could write."""
+
+    @pytest.fixture
+    def old(self, made: Path) -> Path:
+        with closing(opened(made)) as store:
+            home = store.get_database("default").location
+            store.create_table(replace(table("victim"), location=f"{home}/victim"))
+            for name in ("killed", "thief", "stranger", "nonsense"):
+                store.create_table(replace(table(name), location=f"{home}/{name}"))
+        values = {
+            "killed": [f"{home}/before", f"{home}/killed"],
+            "thief": [f"{home}/victim", f"{home}/thief"],
+            "stranger": ["/etc", f"{home}/stranger"],
+            "nonsense": 5,
+        }
+        with closing(sqlite3.connect(made)) as connection:
+            for name, value in values.items():
+                [[id]] = connection.execute("SELECT TBL_ID FROM TBLS WHERE TBL_NAME = ?", (name,)).fetchall()
+                row = (id, "acidsql.move.1", json.dumps(value))
+                connection.execute("INSERT INTO TABLE_PARAMS VALUES (?, ?, ?)", row)
+            connection.execute("DROP TABLE RENAME_JOURNAL")
+            connection.execute("UPDATE VERSION SET SCHEMA_VERSION = 4")
+            connection.commit()
+        return made
+
+    def test_keeps_the_renames_that_were_under_way_and_nothing_else(self, old: Path) -> None:
+        with closing(opened(old)) as store:
+            home = store.get_database("default").location
+            found = {name: store.get_table("default", name) for name in store.list_tables("default")}
+        assert found["killed"].moves == (DirectoryMove(f"{home}/before", f"{home}/killed", "1"),)
+        assert [name for name, one in found.items() if one.moves] == ["killed"]
+        assert [name for name, one in found.items() if any("move" in key for key in one.parameters)] == []

@@ -27,6 +27,7 @@ class Watched:
         self.beats: list[list[int]] = []
         self.locks_kept: list[int] = []
         self.failures = 0
+        self.error: Exception = MetastoreError("the disk is gone")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
@@ -37,7 +38,7 @@ class Watched:
             self._called.notify_all()
             if self.failures:
                 self.failures -= 1
-                raise MetastoreError("the disk is gone")
+                raise self.error
         return self.store.heartbeat_txns(txn_ids)
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
@@ -120,8 +121,23 @@ class TestAStatement:
         heartbeats.close()
         assert open_ids(watched.store) == [txn_id]
 
-    def test_stays_alive_when_a_heartbeat_fails(self, watched: Watched, heartbeats: Heartbeats) -> None:
-        watched.failures = 2
+    @pytest.mark.parametrize("error", [MetastoreError("the disk is gone"), KeyError("not one of ours"), OSError(28)])
+    def test_stays_alive_when_a_heartbeat_fails(
+        self, watched: Watched, heartbeats: Heartbeats, error: Exception
+    ) -> None:
+        watched.failures, watched.error = 2, error
+        with heartbeats.keep_alive(begin(watched.store)):
+            watched.wait_for_beats(4)
+
+    def test_stays_alive_whatever_else_fails_in_its_round(
+        self, watched: Watched, heartbeats: Heartbeats, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*args: object) -> None:
+            raise ZeroDivisionError
+
+        for name in ("time_out_txns", "clean_empty_aborted_txns", "commit_txn"):
+            monkeypatch.setattr(watched, name, fail, raising=False)
+        heartbeats.pin(begin(watched.store), 0)  # its lease is over at once, and it cannot be ended
         with heartbeats.keep_alive(begin(watched.store)):
             watched.wait_for_beats(4)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from acidsql.errors import AlreadyExists, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.model import Database, Operation, Partition
+from acidsql.metastore.model import Database, DirectoryMove, Operation, Partition
 from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidWriteIdList
 from tests.metastore.situations import (
@@ -36,7 +36,8 @@ def renamed(store: Metastore, old: str = "t", new: str = "u", database: str = "d
     take(store, txn_id, EXCLUSIVE, f"default.{old}")
     write_id = store.allocate_table_write_id(txn_id, "default", old)
     [valid] = store.get_valid_write_ids([f"default.{old}"], store.get_valid_txns(txn_id))
-    made = replace(store.get_table("default", old), database=database, name=new)
+    place = f"{home(database)}/{new}"
+    made = replace(store.get_table("default", old), database=database, name=new, location=place)
     store.rename_table("default", old, made, write_id=write_id, write_ids=valid)
     store.commit_txn(txn_id)
 
@@ -181,9 +182,23 @@ class TestARenamedPartition:
         assert optimistic.get_latest_txn_in_conflict(late) == first
 
     @pytest.mark.needs("database file")
-    def test_gives_its_table_properties_in_the_same_step(self, store: Metastore) -> None:
-        store.rename_partition("p=1", partition("3"), properties={"on its way": "yes"})
-        assert store.get_table("default", "t").parameters["on its way"] == "yes"
+    def test_tells_how_its_directory_follows_until_that_is_done(self, store: Metastore) -> None:
+        [old], new = store.list_partitions("default", "t", ["p=1"]), replace(partition("3"), location="/w/t/p=3")
+        move = DirectoryMove(old.location, new.location, "1")
+        store.rename_partition("p=1", new, move=move)
+        moving = store.get_table("default", "t")
+        assert moving.moves == (move,)
+        store.alter_table(replace(moving, moves=()))
+        assert store.get_table("default", "t").moves == (move,)  # only the store's own steps change it
+        store.forget_moves(moving)
+        assert store.get_table("default", "t").moves == ()
+
+    @pytest.mark.needs("database file")
+    def test_and_taken_back_has_no_directory_on_its_way(self, store: Metastore) -> None:
+        [old], new = store.list_partitions("default", "t", ["p=1"]), replace(partition("3"), location="/w/t/p=3")
+        store.rename_partition("p=1", new, move=DirectoryMove(old.location, new.location, "1"))
+        store.rename_partition("p=3", old)
+        assert store.get_table("default", "t").moves == ()
 
     def test_that_is_not_renamed_may_get_another_place(self, store: Metastore) -> None:
         place = f"{home()}/elsewhere"

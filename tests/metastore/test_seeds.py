@@ -7,7 +7,8 @@ import pytest
 from acidsql.errors import TransactionError
 from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidWriteIdList
-from tests.metastore.situations import Clock, begin, read_write_ids, seen, table, tidy, write
+from tests.metastore.situations import Clock, begin, read_write_ids, seen, sweep, table, tidy, write
+from tests.metastore.stores import StoreKind
 
 pytestmark = pytest.mark.needs("seeds write ids")
 
@@ -86,12 +87,14 @@ def test_a_seed_of_one_table_leaves_the_others_alone(t: Metastore) -> None:
     assert read_write_ids(t, "default.other") == ValidWriteIdList("default.other", 0)
 
 
-def test_dropping_a_seeded_table_forgets_the_seed(t: Metastore) -> None:
+def test_dropping_a_seeded_table_forgets_the_seed_but_for_its_end(t: Metastore, kind: StoreKind) -> None:
     t.seed_write_id(ValidWriteIdList("default.t", 7, (), (2,)))
     t.drop_table("default", "t")
+    sweep(t)
     t.create_table(table())
-    assert seen(read_write_ids(t)) == []
-    assert t.allocate_table_write_id(begin(t), "default", "t") == 1
+    before = 7 if "counts on" in kind.capabilities else 0
+    assert read_write_ids(t) == ValidWriteIdList("default.t", before)
+    assert t.allocate_table_write_id(begin(t), "default", "t") == before + 1
 
 
 @pytest.mark.needs("keeps house when asked")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from acidsql.errors import TableNotFound
 from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table
 from acidsql.metastore.protocol import Metastore
-from tests.metastore.situations import begin, partition, table
+from tests.metastore.situations import begin, partition, sweep, table
 
 BASIC = {"numRows": "7", "numFiles": "2", "totalSize": "100"}
 EXACT = "COLUMN_STATS_ACCURATE"
@@ -164,9 +165,23 @@ class TestColumns:
     def test_go_with_their_table_and_partition(self, store: Metastore, pt: Table) -> None:
         analyze(store, pt, {"p=1": Statistics(BASIC, (OF_A,), exact=True), "": Statistics({}, (OF_A,))})
         store.drop_partitions("default", "pt", ["p=1"])
+        sweep(store)
         store.add_partitions([partition("1", "pt")])
         assert store.column_statistics(pt, "p=1") == []
         assert store.partition_parameters("default", "pt", ["p=1"]) == {"p=1": {}}
         store.drop_table("default", "pt")
+        sweep(store)
         store.create_table(pt)
         assert store.column_statistics(pt) == []
+
+
+@pytest.mark.parametrize("value", ["{", "[1]", "[" * 100_000, "", "9" * 5000, "-1", "x"])
+def test_statistics_that_a_user_wrote_as_properties_are_no_error(store: Metastore, value: str) -> None:
+    made = replace(table(), parameters={"transactional": "true", "numRows": value, "COLUMN_STATS_ACCURATE": value})
+    store.create_table(made)
+    txn_id = begin(store)
+    write_id = store.allocate_table_write_id(txn_id, "default", "t")
+    [valid] = store.get_valid_write_ids(["default.t"], store.get_valid_txns(txn_id))
+    store.update_statistics(made, write_id, valid, {"": RowChange(inserted=1)})
+    store.set_statistics(made, write_id, valid, {"": Statistics({"numRows": "1"}, exact=True)})
+    assert store.get_table("default", "t").parameters["numRows"] == "1"

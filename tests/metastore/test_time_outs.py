@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from acidsql.errors import NoSuchLock, NoSuchTransaction, TransactionAborted
+from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import LockState, Operation, TxnState
 from acidsql.metastore.protocol import Metastore
+from acidsql.settings import Settings
 from tests.metastore.conftest import OpenStore
 from tests.metastore.situations import (
     EXCLUSIVE,
@@ -179,9 +183,51 @@ def test_checking_a_lock_is_a_heartbeat_of_its_transaction(store: Metastore, clo
     store.commit_txn(waiter)
 
 
-def test_the_time_out_is_that_of_the_session_that_looks(store: Metastore, open_store: OpenStore, clock: Clock) -> None:
-    patient = open_store({"hive.txn.timeout": "1h"})
-    txn_id = begin(store)
-    clock.pass_seconds(600)
-    assert patient.time_out_txns() == []
-    assert store.time_out_txns() == [txn_id]
+class TestTheTimeOutIsThatOfTheOwner:
+    """Heartbeats go out by the setting of the session that owns a transaction or lock: nobody else knows how often."""
+
+    def test_so_a_session_with_a_shorter_one_leaves_others_alone(
+        self, store: Metastore, open_store: OpenStore, clock: Clock
+    ) -> None:
+        hasty = open_store({"hive.txn.timeout": "2s"})
+        txn_id, lock_id = begin(store), take(store, 0, EXCLUSIVE)
+        clock.pass_seconds(299)
+        assert hasty.time_out_txns() == []
+        assert ask(hasty, begin(hasty), READ).state is LockState.WAITING
+        assert lock_states(store)[0] == (lock_id, "a")
+        store.commit_txn(txn_id)
+
+    def test_so_a_session_with_a_longer_one_ends_what_died(
+        self, store: Metastore, open_store: OpenStore, clock: Clock
+    ) -> None:
+        patient, hasty = open_store({"hive.txn.timeout": "1h"}), open_store({"hive.txn.timeout": "2s"})
+        lasting, txn_id, short = begin(patient), begin(store), begin(hasty)
+        clock.pass_seconds(3)
+        assert patient.time_out_txns() == [short]
+        clock.pass_seconds(300)
+        assert patient.time_out_txns() == [txn_id]
+        clock.pass_seconds(3600)
+        assert store.time_out_txns() == [lasting]
+
+    def test_and_the_reason_names_it(self, open_store: OpenStore, clock: Clock) -> None:
+        patient, hasty = open_store({"hive.txn.timeout": "1h"}), open_store({"hive.txn.timeout": "2s"})
+        patient.create_table(table())
+        write(hasty)
+        clock.pass_seconds(3)
+        patient.time_out_txns()
+        [shown] = patient.show_txns()
+        assert shown.abort_reason == "timed out: no heartbeat for more than 2 s"
+
+    def test_as_it_was_when_the_session_began_for_its_heartbeats_go_by_that(self, tmp_path: Path, clock: Clock) -> None:
+        settings = Settings({"hive.txn.timeout": "300s"})
+        store = EmbeddedMetastore(str(tmp_path / "store.db"), settings, str(tmp_path), clock)
+        settings.set("hive.txn.timeout", "2s")
+        txn_id = begin(store)
+        clock.pass_seconds(299)
+        assert store.time_out_txns() == []
+        settings.set("hive.txn.timeout", "1h")
+        longer = begin(store)
+        clock.pass_seconds(301)
+        assert store.time_out_txns() == [txn_id]
+        store.commit_txn(longer)
+        store.close()

@@ -35,7 +35,7 @@ class Interrupted(StorageError):
 
 
 STEPS = {
-    LocalFileSystem: ("list", "exists", "mkdirs", "rename", "write_bytes", "open_write"),
+    LocalFileSystem: ("list", "exists", "mkdirs", "rename", "sync", "write_bytes", "open_write"),
     EmbeddedMetastore: (
         "open_txns",
         "lock",

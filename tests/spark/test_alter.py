@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -403,9 +404,14 @@ def test_on_a_hive_metastore_partitions_are_below_their_table(
     assert rows(shop, "SHOW PARTITIONS part PARTITION (p = 21)") == [("p=21/q=x",)]
 
 
-def test_the_usual_place_may_hold_what_the_table_wrote_there(shop: AcidSession, warehouse: Path) -> None:
-    shop.metastore.drop_partitions("default", "part", ["p=2/q=x"])
+def test_the_usual_place_may_hold_what_the_table_wrote_there(
+    shop: AcidSession, warehouse: Path, tmp_path: Path
+) -> None:
+    place = warehouse / "part" / "p=2" / "q=x"
+    shutil.copytree(place, tmp_path / "kept")
+    shop.sql("ALTER TABLE part DROP PARTITION (p = 2, q = 'x')")
     assert rows(shop, "SELECT id FROM part") == [(1,), (2,)]
+    shutil.copytree(tmp_path / "kept", place)
     shop.sql("ALTER TABLE part ADD PARTITION (p = 2, q = 'x')")
     assert rows(shop, "SELECT id FROM part") == [(1,), (2,), (3,)]
     foreign = warehouse / "part" / "p=3" / "q=x" / "delta_0000009_0000009_0000"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,10 +11,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from acidsql.commands.ddl.rename_journal import PREFIX
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, LockTimeout, TableNotFound, TransactionError
 from acidsql.fs.local import LocalFileSystem
-from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
+from acidsql.metastore.model import DirectoryMove, LockComponent, LockRequest, LockType, Operation
 from acidsql.session import AcidSession
 from tests.spark.answers import check_refusal, emp_and_part, nothing_is_open, overtake_next_lock, rows
 from tests.spark.hive_rules import check_table
@@ -28,9 +26,25 @@ def shop(acid: AcidSession) -> AcidSession:
     return emp_and_part(acid)
 
 
-def moves(acid: AcidSession, table: str) -> list[str]:
+def moves(acid: AcidSession, table: str) -> list[DirectoryMove]:
     found = acid.metastore.find_table("default", table)
-    return [] if found is None else [k for k in found.parameters if k.startswith(PREFIX)]
+    return [] if found is None else list(found.moves)
+
+
+@pytest.mark.parametrize("value", ['["{home}/victim", "{home}/stolen"]', "no json"])
+def test_no_property_of_a_table_moves_a_directory(shop: AcidSession, warehouse: Path, value: str) -> None:
+    """It did, in the first session that looked at the table, whoever had set it."""
+    (warehouse / "victim").mkdir()
+    text = f"'acidsql.move.x' = '{value.format(home=warehouse)}'"
+    shop.sql(f"CREATE TRANSACTIONAL TABLE crafted (id int) TBLPROPERTIES ({text})")
+    shop.sql("CREATE TABLE alike LIKE crafted")
+    shop.sql(f"ALTER TABLE emp SET TBLPROPERTIES ({text})")
+    shop.sql("ALTER TABLE crafted RENAME TO made")
+    for table in ("made", "alike", "emp"):
+        shop.sql(f"SELECT * FROM {table}").collect()
+        shop.sql(f"DROP TABLE {table}")
+    assert (warehouse / "victim").is_dir()
+    assert not (warehouse / "stolen").exists()
 
 
 # --- RENAME TO -------------------------------------------------------------------------------------------------------
@@ -121,9 +135,8 @@ def test_a_rename_waits_for_writers_and_writers_find_no_table(
 def test_a_killed_rename_is_finished_by_whoever_comes_next(shop: AcidSession, warehouse: Path, statement: str) -> None:
     """The store says that the table is ``u``; its directory has not followed."""
     emp = shop.metastore.get_table("default", "emp")
-    note = {f"{PREFIX}1": json.dumps([str(warehouse / "emp"), str(warehouse / "u")])}
-    made = replace(emp, name="u", location=str(warehouse / "u"), parameters={**emp.parameters, **note})
-    shop.metastore.rename_table("default", "emp", made)
+    move = DirectoryMove(str(warehouse / "emp"), str(warehouse / "u"), "1")
+    shop.metastore.rename_table("default", "emp", replace(emp, name="u", location=move.target), move=move)
     shop.sql(statement).collect()
     name = "v" if "RENAME" in statement else "u"
     assert rows(shop, f"SELECT id FROM {name}") == [(1,), (2,)]
@@ -135,10 +148,9 @@ def test_a_killed_rename_is_finished_by_whoever_comes_next(shop: AcidSession, wa
 def test_what_is_made_at_the_old_place_meanwhile_stays_there(shop: AcidSession, warehouse: Path) -> None:
     """The directory has followed; the property is still there, and a new table is at the old place."""
     emp = shop.metastore.get_table("default", "emp")
-    note = {f"{PREFIX}1": json.dumps([str(warehouse / "emp"), str(warehouse / "u")])}
+    move = DirectoryMove(str(warehouse / "emp"), str(warehouse / "u"), "1")
     (warehouse / "emp").rename(warehouse / "u")
-    made = replace(emp, name="u", location=str(warehouse / "u"), parameters={**emp.parameters, **note})
-    shop.metastore.rename_table("default", "emp", made)
+    shop.metastore.rename_table("default", "emp", replace(emp, name="u", location=move.target), move=move)
     shop.sql("CREATE TRANSACTIONAL TABLE emp (id int)")
     shop.sql("INSERT INTO emp VALUES (9)")
     assert rows(shop, "SELECT id FROM u") == [(1,), (2,)]
@@ -297,8 +309,7 @@ def test_a_partition_whose_rename_fails_is_as_it_was(
 def test_a_killed_rename_of_a_partition_is_finished_by_whoever_comes_next(shop: AcidSession, warehouse: Path) -> None:
     [old] = shop.metastore.list_partitions("default", "part", ["p=1/q=x"])
     new = replace(old, values=("5", "x"), location=str(warehouse / "part" / "p=5" / "q=x"))
-    note = {f"{PREFIX}1": json.dumps([old.location, new.location])}
-    shop.metastore.rename_partition("p=1/q=x", new, properties=note)
+    shop.metastore.rename_partition("p=1/q=x", new, move=DirectoryMove(old.location, new.location, "1"))
     assert rows(shop, "SELECT id, p FROM part") == [(1, 5), (2, 1), (3, 2)]
     assert moves(shop, "part") == []
     assert (warehouse / "part" / "p=5" / "q=x").is_dir()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+import acidsql
+from acidsql.commands.dml import truncate
 from acidsql.commands.dml.truncate import TruncateCommand
 from acidsql.errors import AcidError, LockTimeout
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
+from acidsql.metastore.waiting import wait_for_earlier_writers
+from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
 from tests.spark.answers import check_refusal, emp_and_part, nothing_is_open, overtake_next_lock, rows
 from tests.spark.hive_rules import check_table
@@ -140,3 +146,60 @@ def test_a_table_of_sparks_own_is_truncated_by_spark(acid: AcidSession, spark: S
         assert spark.table("own").count() == 0
     finally:
         spark.sql("DROP TABLE own")
+
+
+# --- INSERT at the same time -----------------------------------------------------------------------------------------
+
+
+def test_an_insert_that_began_before_is_waited_for(
+    acid: AcidSession, spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock does not keep INSERT away (Hive's table): what it has acknowledged must not be gone afterwards."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    acid.sql("INSERT INTO t VALUES (1)")
+    publish, ended = Staging.publish, []
+    waits = threading.Event()
+
+    def waiting(*args: Any) -> None:
+        waits.set()
+        wait_for_earlier_writers(*args)
+
+    def truncate_it() -> None:
+        with acidsql.connect(spark, warehouse=warehouse) as other:
+            other.sql("TRUNCATE TABLE t")
+        ended.append("truncate")
+
+    thread = threading.Thread(target=truncate_it)
+
+    def publish_late(self: Staging, *args: Any) -> None:
+        if not thread.ident:
+            thread.start()
+            assert waits.wait(60)
+        publish(self, *args)
+
+    monkeypatch.setattr(truncate, "wait_for_earlier_writers", waiting)
+    monkeypatch.setattr(Staging, "publish", publish_late)
+    acid.sql("INSERT INTO t VALUES (2)")
+    ended.append("insert")
+    thread.join(60)
+    assert rows(acid, "SELECT * FROM t") == []
+    acid.sql("INSERT INTO t VALUES (3)")
+    assert rows(acid, "SELECT * FROM t") == [(3,)]
+    nothing_is_open(acid)
+
+
+def test_an_insert_that_does_not_end_is_not_waited_for_beyond_the_time_for_locks(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    acid.sql("INSERT INTO t VALUES (1)")
+    [txn] = acid.metastore.open_txns(user="olga", host="far")
+    held = LockComponent(LockType.SHARED_READ, "default", "t", operation=Operation.INSERT)
+    acid.metastore.lock(LockRequest((held,), txn, "olga", "far"))
+    acid.metastore.allocate_table_write_id(txn, "default", "t")
+    acid.sql("SET acidsql.lock.timeout = 200ms")
+    with pytest.raises(LockTimeout, match=r"have not ended in time \(write ids 2\)"):
+        acid.sql("TRUNCATE TABLE t")
+    assert rows(acid, "SELECT * FROM t") == [(1,)]
+    acid.metastore.commit_txn(txn)
+    acid.sql("TRUNCATE TABLE t")
+    assert rows(acid, "SELECT * FROM t") == []
+    nothing_is_open(acid)

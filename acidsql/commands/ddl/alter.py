@@ -85,7 +85,8 @@ def alter_table(
     change(table)  # a mistake in the statement opens no transaction
     with write_transaction(env, [LockComponent(lock, table.database, table.name)]) as txn:
         try:
-            changed = change(env.metastore.get_table(table.database, table.name))
+            table = env.get_table(name)
+            changed = change(table)
         except AcidError as e:
             raise with_location(name.span, e) from e
         if check is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,14 +11,18 @@ from acidsql import fs
 from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.import_directory import find_partitions
+from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.compactor.dropped import free_place, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
-from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation
+from acidsql.format.directory import DirectorySummary, directory_summary
+from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation, Partition, Table
+from acidsql.partition_names import check_database_name
 from acidsql.plan.snapshot import new_partition
 from acidsql.settings import DROP_IGNORES
 from acidsql.sql.statements import (
@@ -28,22 +32,32 @@ from acidsql.sql.statements import (
     DropTable,
     RepairTable,
 )
+from acidsql.valid_ids import ValidWriteIdList
 
 
 def create_database(env: Environment, statement: CreateDatabase, parameters: Mapping[str, Any]) -> DataFrame:
     """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION says otherwise."""
     name = statement.name.text.lower()
+    try:
+        check_database_name(name)
+    except AcidError as e:
+        raise with_location(statement.name.span, e) from e
     location = fs.qualify(statement.location) if statement.location else fs.join(env.warehouse, f"{name}.db")
-    filesystem, path = fs.resolve(location)
+    path = fs.resolve(location)[1]
     if name in env.metastore.list_databases():
         if statement.if_not_exists:
             return env.nothing()
         raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
-    env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
+    directory = NewDirectory(env.metastore, path)
     try:
-        filesystem.mkdirs(path)  # a Hive Metastore has made it, and takes none that is there before it
-    except AcidError:
-        env.metastore.drop_database(name)
+        if env.metastore.version is None:  # a Hive Metastore makes it, and takes none that is there before it
+            directory.make()
+        env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
+        directory.make()
+    except BaseException as e:
+        directory.take_back()
+        if isinstance(e, AlreadyExists):
+            raise with_location(statement.name.span, e) from e
         raise
     return env.nothing()
 
@@ -51,32 +65,28 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
 def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping[str, Any]) -> DataFrame:
     """DROP DATABASE [CASCADE].
 
-    1. Lock the database EXCLUSIVE.
+    1. Lock the database EXCLUSIVE, and look at what there is by then.
     2. Drop its tables (CASCADE), then the database; it must be empty otherwise.
-    3. Remove the directories of its ACID tables, and its own where that is empty. The files of all other tables are not
-       ours: a Hive Metastore itself removes those that it manages.
+    3. Remove the directories of its ACID tables (:mod:`acidsql.compactor.dropped`), and its own where that is empty. A
+       Hive Metastore itself removes the files that it manages.
     """
     name = statement.name.text.lower()
-    if name not in env.metastore.list_databases():
-        if statement.if_exists:
-            return env.nothing()
-        env.require_database(name)
-    database = env.metastore.get_database(name)
+    if name not in env.metastore.list_databases() and statement.if_exists:
+        return env.nothing()
+    env.require_database(name)
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, name)]):
-        tables = (
-            [env.metastore.get_table(name, t) for t in env.metastore.list_tables(name)] if statement.cascade else []
-        )
-        for table in tables:
-            env.metastore.drop_table(name, table.name)
+        if name not in env.metastore.list_databases() and statement.if_exists:
+            return env.nothing()
+        database = env.metastore.get_database(name)
+        for table in env.metastore.list_tables(name) if statement.cascade else ():
+            env.metastore.drop_table(name, table)
         try:
             env.metastore.drop_database(name)
         except AcidError as e:
             raise with_location(statement.name.span, e) from e
-    for table in tables:
-        if table.is_transactional:
-            _remove(table.location)
-    filesystem, path = fs.resolve(database.location)
-    filesystem.delete_if_empty(path)
+        remove_dropped(env.metastore)
+        filesystem, path = fs.resolve(database.location)
+        filesystem.delete_if_empty(path)
     if env.database == name:
         env.database = DEFAULT_DATABASE
     return env.nothing()
@@ -108,48 +118,91 @@ def create_table(env: Environment, statement: CreateTable, parameters: Mapping[s
 def drop_table(env: Environment, statement: DropTable, parameters: Mapping[str, Any]) -> DataFrame:
     """DROP TABLE.
 
-    1. Lock the table EXCLUSIVE: readers' plans keep their files until then, writers are done.
-    2. Forget it in the metastore: from now on it is gone.
-    3. Remove its directory (the table is managed, as in Hive).
+    1. Lock the table EXCLUSIVE: readers' plans keep their files until then, writers are done. What has the name once
+       the lock is granted is dropped, wherever it is by then.
+    2. Forget it in the metastore, which records its directory in the same step: from now on it is gone.
+    3. Remove its directory (the table is managed, as in Hive; :mod:`acidsql.compactor.dropped`). A Hive Metastore has
+       removed it itself.
     """
     table = env.find_table(statement.table)
     if table is None:
-        view = env.registered(statement.table)
-        if view is not None and view.is_view:
-            raise with_location(
-                statement.table.span, AnalysisError("Cannot drop a view with DROP TABLE", sqlstate="08S01")
-            )
-        if env.known_to_spark(statement.table):
+        if not _is_registered_view(env, statement) and env.known_to_spark(statement.table):
             return env.sql(statement.span.text, parameters)
-        if statement.if_exists or env.settings.value(DROP_IGNORES):
-            return env.nothing()
-        table = env.get_table(statement.table)
-    with write_transaction(
-        env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name, None, Operation.NO_TXN)]
-    ):
+        return _nothing_to_drop(env, statement)
+    lock = LockComponent(LockType.EXCLUSIVE, table.database, table.name, None, Operation.NO_TXN)
+    with write_transaction(env, [lock]):
+        table = env.find_table(statement.table)
+        if table is None:
+            return _nothing_to_drop(env, statement)
         env.metastore.drop_table(table.database, table.name)
-    _remove(table.location)
+        remove_dropped(env.metastore)
     return env.nothing()
 
 
+def _nothing_to_drop(env: Environment, statement: DropTable) -> DataFrame:
+    """The answer where there is no such table. Raises: TableNotFound; AnalysisError where it is a view."""
+    if _is_registered_view(env, statement):
+        error = AnalysisError("Cannot drop a view with DROP TABLE", sqlstate="08S01")
+        raise with_location(statement.table.span, error)
+    if not statement.if_exists and not env.settings.value(DROP_IGNORES):
+        env.get_table(statement.table)
+    return env.nothing()
+
+
+def _is_registered_view(env: Environment, statement: DropTable) -> bool:
+    view = env.registered(statement.table)
+    return view is not None and view.is_view
+
+
 def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """MSCK REPAIR TABLE: register the partition directories that are there and not known."""
+    """MSCK REPAIR TABLE: register the partition directories that are there and not known.
+
+    1. Lock the table SHARED_READ; what a dropped partition has left there goes.
+    2. Find them, and the highest write id that each holds.
+    3. Refuse a directory that holds write ids which the table has never given out: its rows would come to be seen one
+       after another, as others write to the table. Where the table has given out none at all they are its first ones,
+       and the next write id is above them. (Hive's ``Msck.validateAndAddMaxTxnIdAndWriteId`` does the same.)
+    4. Register the partitions, commit.
+    """
     table = env.get_table(statement.table)
     if not table.partition_keys:
         raise with_location(
             statement.table.span, AnalysisError(f"Table {table.full_name} is not partitioned", code=10241)
         )
-    known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
-    found = [new_partition(table, name) for name in find_partitions(table)]
-    missing = [p for p in found if p.values not in known]
     with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
-        env.metastore.add_partitions(missing, holds_rows=True)
+        txn.revalidate(table)
+        free_place(env.metastore, table.location)
+        known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
+        found = [new_partition(table, name) for name in find_partitions(table)]
+        missing = [p for p in found if p.values not in known]
+        held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]
+        try:
+            _check_write_ids(env, table, held)
+            env.metastore.add_partitions(missing, holds_rows=True)
+        except AcidError as e:
+            raise with_location(statement.table.span, e) from e
         txn.invalidate_caches(table)
     return env.nothing()
 
 
-def _remove(location: str) -> None:
-    if not location:
-        return
-    filesystem, path = fs.resolve(location)
-    filesystem.delete(path)
+def _check_write_ids(env: Environment, table: Table, held: Sequence[tuple[Partition, DirectorySummary]]) -> None:
+    """See :func:`repair_table`. The directories were looked at before: whoever published there has his ids since.
+
+    Raises:
+        AnalysisError: When a directory holds write ids, or is of a compaction, that cannot be of this table.
+    """
+    txns = env.metastore.get_valid_txns()
+    [seen] = env.metastore.get_valid_write_ids([table.full_name], txns)
+    for partition, summary in held:
+        what, found, highest = "transaction", summary.max_visibility_txn, txns.high_watermark
+        if summary.max_write_id > seen.high_watermark > 0:
+            what, found, highest = "write id", summary.max_write_id, seen.high_watermark
+        if found > highest:
+            raise AnalysisError(
+                f"Directory {partition.location} is not of {table.full_name}: it holds {what} {found}, and the highest"
+                f" that there is yet is {highest}",
+                hint="CREATE TABLE … LOCATION takes in a directory with its files; INSERT … SELECT copies its rows.",
+            )
+    first = max((summary.max_write_id for _, summary in held), default=0)
+    if first and not seen.high_watermark:
+        env.metastore.seed_write_id(ValidWriteIdList(table.full_name, first))

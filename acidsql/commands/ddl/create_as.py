@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql import fs
 from acidsql.catalyst import Plan
 from acidsql.commands.ddl.create_table import CreateTableCommand
+from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.dml.columns import columns_of, warn_of_local_timestamps
 from acidsql.commands.dml.insert import InsertCommand
 from acidsql.commands.environment import Environment
@@ -24,6 +25,8 @@ from acidsql.plan.target import RowCounts
 from acidsql.plan.text import quote
 from acidsql.sql.statements import CreateTable, Insert
 
+logger = logging.getLogger(__name__)
+
 
 class CreateTableAsCommand:
     """CREATE TABLE … AS query.
@@ -31,9 +34,12 @@ class CreateTableAsCommand:
     1. Open a transaction; lock the new table's name EXCL_WRITE, its database and the tables read SHARED_READ.
     2. Take one snapshot; the query's columns are the table's, those that PARTITIONED BY names are its keys.
     3. Check the declaration as CREATE TABLE does.
-    4. Allocate a write id for the name, and write the rows into a staging directory at the place of the table.
+    4. Allocate a write id for the name, and write the rows into a staging directory at the place of the table, which no
+       other statement writes to or removes.
     5. Register the table, publish by rename, commit: nobody sees a row of it before that.
-    6. A failure takes back all of it: the registration, the rows, and the directory where it is new.
+    6. A failure takes back what is this statement's own: its staging directory and what it published, the registration
+       unless somebody uses the table by then, and the directory where it made it and nobody else has it. Where another
+       session was first to register the name, that is all of it but that session's.
     """
 
     def __init__(self, env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> None:
@@ -44,6 +50,7 @@ class CreateTableAsCommand:
         self.query = statement.query
         self.database = env.database_of(statement.table)
         self.name = statement.table.table.lower()
+        self._new: _New | None = None
 
     def run(self) -> RowCounts:
         """All phases; nothing is written where IF NOT EXISTS finds a table."""
@@ -51,26 +58,26 @@ class CreateTableAsCommand:
         if statement.if_not_exists and env.metastore.find_table(self.database, self.name) is not None:
             return RowCounts()
         env.require_database(self.database)
-        return in_transaction(env, self._run)
+        try:
+            written = in_transaction(env, self._run)
+        except BaseException:
+            if self._new is not None:  # only now: the transaction is aborted, and its staging directory gone
+                self._new.take_back()
+            raise
+        if self._new is not None:
+            warn_of_local_timestamps(self._new.table.columns)
+        return written
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
         binding, analysed = self._query(StatementContext(self.env))
         txn.lock(self._locks(binding))
         binding.context.revalidate(txn.valid_txns)
-        new: _New | None = None
-        try:
-            frame = self.env.sessions.own.frame(binding.scanned(analysed))
-            table = self._table(frame)
-            if table is None:
-                return RowCounts()
-            new = _New(self.env, table)
-            written = self._fill(new, frame, txn)
-        except BaseException:
-            if new is not None:
-                new.take_back()
-            raise
-        warn_of_local_timestamps(new.table.columns)
-        return written
+        frame = self.env.sessions.own.frame(binding.scanned(analysed))
+        table = self._table(frame)
+        if table is None:
+            return RowCounts()
+        self._new = _New(self.env, table, txn.id)
+        return self._fill(self._new, frame, txn)
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
@@ -156,32 +163,31 @@ def _ordered(frame: DataFrame, table: Table) -> DataFrame:
 
 
 class _New:
-    """What is there of a new table, so that it can be taken back."""
+    """What is there of a new table, so that it can be taken back. Nothing of another session's is ever touched."""
 
-    def __init__(self, env: Environment, table: Table) -> None:
-        self._env = env
+    def __init__(self, env: Environment, table: Table, txn_id: int) -> None:
+        self._metastore = env.metastore
+        self._txn_id = txn_id
         self.table = table
-        self._fs, self._path = fs.resolve(table.location)
-        self._made = not self._fs.exists(self._path)
+        self._directory = NewDirectory(env.metastore, table.location)
         self._registered = False
 
     def make_directory(self) -> None:
-        self._fs.mkdirs(self._path)
+        self._directory.make()
 
     def register(self) -> None:
-        self._env.metastore.create_table(self.table)
+        self._metastore.create_table(self.table)
         self._registered = True
+        self._directory.make()
 
     def take_back(self) -> None:
-        """Remove it, unless its rows may have been committed after all: then they are the truth."""
-        if self._registered:
-            txns = self._env.metastore.get_valid_txns()
-            [write_ids] = self._env.metastore.get_valid_write_ids([self.table.full_name], txns)
-            if any(write_ids.is_valid(w) for w in range(1, write_ids.high_watermark + 1)):
-                return
-            self._env.metastore.drop_table(self.table.database, self.table.name, keep_files=True)
-        if self._made:
-            self._fs.delete(self._path)
+        """Remove it, unless its rows may have been committed after all, or somebody uses it: then it is the truth."""
+        try:
+            if self._registered:
+                self._metastore.discard_table(self.table, self._txn_id)
+        except AcidError as e:
+            logger.warning("the new table %s stays, without rows: %s", self.table.full_name, e)
+        self._directory.take_back()
 
 
 def create_table_as(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from acidsql import fs
 from acidsql.commands.ddl.import_directory import Adopted
+from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.ddl.table_kind import (
     VALID_WRITE_IDS,
     bucket_columns,
@@ -21,9 +22,11 @@ from acidsql.commands.dml.constraints import with_constraints
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.compactor.dropped import free_place
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
+from acidsql.format.names import STAGING_PREFIX
 from acidsql.metastore.model import Column, LockComponent, LockType, Table
-from acidsql.partition_names import table_directory
+from acidsql.partition_names import check_table_name, table_directory
 from acidsql.sql.statements import CreateTable
 from acidsql.types import LOCAL_TIMESTAMP, Array, HiveType, Map, Struct, parse_type, to_hive
 
@@ -32,9 +35,11 @@ class CreateTableCommand:
     """CREATE TABLE of an ACID table.
 
     1. Check the declaration by Hive's rules for transactional tables.
-    2. Make the directory, or look at the one that LOCATION names.
-    3. Register the table under a SHARED_READ lock of its database; a directory that is taken in also starts the table's
-       write ids above those in its names, and registers the partitions that are there.
+    2. Lock the database SHARED_READ, and check again: it may have been dropped and made elsewhere meanwhile.
+    3. Make the directory, or look at the one that LOCATION names.
+    4. Register the table. A directory that is taken in also starts the table's write ids above those in its names, and
+       brings its partitions: on the embedded store in the same step, on a Hive Metastore in a safe order
+       (:meth:`~acidsql.metastore.protocol.Catalog.create_table`).
 
     Args:
         env: The session.
@@ -60,26 +65,31 @@ class CreateTableCommand:
 
     def run(self) -> Table | None:
         """All phases; the table, or None where IF NOT EXISTS leaves one that is there alone."""
-        env = self.env
-        new = self.prepare()
-        if new is None:
+        if self.prepare() is None:  # a mistake in the statement opens no transaction
             return None
-        table, there = new
-        adopted = Adopted(table, property_of(self.statement.properties, VALID_WRITE_IDS)) if there else None
-        filesystem, path = fs.resolve(table.location)
-        made = not filesystem.exists(path)
-        filesystem.mkdirs(path)
-        try:
-            with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
-                env.metastore.create_table(table, holds_rows=adopted is not None)
-        except AcidError as e:
-            if made:
-                filesystem.delete_if_empty(path)
-            raise self._fail(e) from e
-        if adopted is not None:
-            self._adopt(table, adopted)
+        with write_transaction(self.env, [LockComponent(LockType.SHARED_READ, self.database)]):
+            new = self.prepare()
+            if new is None:
+                return None
+            table, is_import = new
+            self._register(table, is_import)
         warn_of_local_timestamps(table.columns)
         return table
+
+    def _register(self, table: Table, is_import: bool) -> None:
+        """Steps 3 and 4."""
+        metastore = self.env.metastore
+        adopted = Adopted(table, property_of(self.statement.properties, VALID_WRITE_IDS)) if is_import else None
+        directory = NewDirectory(metastore, table.location)
+        try:
+            directory.make()
+            metastore.create_table(table, holds_rows=is_import, imported=None if adopted is None else adopted.facts())
+            directory.make()
+        except BaseException as e:
+            directory.take_back()
+            if isinstance(e, AcidError):
+                raise self._fail(e) from e
+            raise
 
     def prepare(self) -> tuple[Table, bool] | None:
         """The table as it is going to be, and whether there is something in its directory already.
@@ -88,6 +98,7 @@ class CreateTableCommand:
         """
         env, statement = self.env, self.statement
         try:
+            check_table_name(self.name)
             home = env.metastore.get_database(self.database)
         except AcidError as e:
             raise self._fail(e) from e
@@ -102,7 +113,9 @@ class CreateTableCommand:
         location = fs.qualify(statement.location) if statement.location else usual
         filesystem, path = fs.resolve(location)
         table = self._table(path)
-        there = bool(filesystem.list(path))
+        free_place(env.metastore, path)
+        # a statement that was killed, or is at work, has left nothing but hidden rows of its own there
+        there = any(not entry.name.startswith(STAGING_PREFIX) for entry in filesystem.list(path))
         if there and statement.location is None:
             raise self._fail(
                 AlreadyExists(
@@ -111,13 +124,6 @@ class CreateTableCommand:
                 )
             )
         return table, there
-
-    def _adopt(self, table: Table, adopted: Adopted) -> None:
-        try:
-            adopted.register(self.env)
-        except BaseException:
-            self.env.metastore.drop_table(table.database, table.name, keep_files=True)
-            raise
 
     def _table(self, path: str) -> Table:
         statement = self.statement

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from acidsql import fs
-from acidsql.commands.environment import Environment
 from acidsql.format.directory import directory_summary
 from acidsql.format.names import is_hidden, parse_directory
 from acidsql.format.orc import read_footer
-from acidsql.metastore.model import Column, Table
+from acidsql.metastore.model import Column, Import, Table
 from acidsql.partition_names import parse_partition_name
 from acidsql.plan.snapshot import new_partition
 from acidsql.valid_ids import ValidWriteIdList
@@ -38,19 +37,15 @@ class Adopted:
             self.max_write_id, self.max_txn = max(self.max_write_id, write_id), max(self.max_txn, txn)
             _check_files(filesystem, path)
 
-    def register(self, env: Environment) -> None:
-        """Start write ids and transaction ids above those in the names, and register the partitions."""
+    def facts(self) -> Import:
+        """What the metastore has to know of it: the ids that count, and the partitions."""
         table = self.table
-        if self.max_txn:
-            env.metastore.seed_txn_id(self.max_txn)
         valid = ValidWriteIdList(table.full_name, self.max_write_id)
         if self.given is not None:
             high = max(self.given.high_watermark, self.max_write_id)
             beyond = tuple(range(self.given.high_watermark + 1, high + 1))  # on disk, but not in the given snapshot
             valid = ValidWriteIdList(table.full_name, high, self.given.open_ids, self.given.aborted_ids + beyond)
-        if valid.high_watermark > 0:
-            env.metastore.seed_write_id(valid)
-        env.metastore.add_partitions([new_partition(table, name) for name in self.partitions], holds_rows=True)
+        return Import(valid, self.max_txn, tuple(new_partition(table, name) for name in self.partitions))
 
 
 def _check_files(filesystem: fs.FileSystem, path: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +11,14 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.commands.ddl.alter import acid_table
+from acidsql.commands.ddl.locked import run_locked
+from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
 from acidsql.format.directory import directory_summary
-from acidsql.format.names import STAGING_PREFIX
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.pruning import partitions_where
@@ -28,8 +28,6 @@ from acidsql.settings import DROP_IGNORES, LOCK_PARTITIONS
 from acidsql.sql.placed import padded
 from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec, Span
 from acidsql.types import parse_type, to_spark
-
-logger = logging.getLogger(__name__)
 
 Values = Mapping[str, "str | None"]
 
@@ -170,8 +168,9 @@ def no_partition(spec: PartitionSpec, values: Values) -> AcidError:
 def add_partitions(env: Environment, statement: AddPartitions, parameters: Mapping[str, Any]) -> DataFrame:
     """ADD PARTITION.
 
-    1. Evaluate the values; refuse what is there already (but for IF NOT EXISTS), and places that hold other data.
-    2. Lock the table SHARED_READ, as Hive does.
+    1. Evaluate the values; refuse what is there already (but for IF NOT EXISTS).
+    2. Lock the table SHARED_READ, as Hive does, and look again. Refuse places that hold other data; what a dropped
+       partition has left there goes.
     3. Make the directories, register the partitions, commit. Directories that were made go again if that fails.
 
     A partition's usual place may hold what this table wrote there; any other LOCATION has to be empty, because write
@@ -182,30 +181,33 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
-    added = list(_new_partitions(env, table, statement, parameters))
+    named = _named(env, table, statement, parameters)
+    _missing(env, table, statement, named)  # a mistake in the statement opens no transaction
     with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
+        txn.revalidate(table)
+        added = _missing(env, table, statement, named)
+        free_places(env.metastore, [p.location for _, p in added])
         _check_places(txn, table, added)
-        made = []
+        directories = [NewDirectory(env.metastore, p.location) for _, p in added]
         try:
-            for _, partition in added:
-                filesystem, path = fs.resolve(partition.location)
-                if not filesystem.exists(path):
-                    filesystem.mkdirs(path)
-                    made.append(path)
+            for directory in directories:
+                directory.make()
             env.metastore.add_partitions([p for _, p in added])
+            for directory in directories:
+                directory.make()
             txn.invalidate_caches(table)
         except BaseException:
-            for path in made:
-                fs.resolve(path)[0].delete_if_empty(path)
+            for directory in directories:
+                directory.take_back()
             raise
     return env.nothing()
 
 
-def _new_partitions(
+def _named(
     env: Environment, table: Table, statement: AddPartitions, parameters: Mapping[str, Any]
-) -> Iterator[tuple[NewPartition, Partition]]:
-    """The partitions of the statement that are not there yet."""
-    named = {}
+) -> dict[str, NewPartition]:
+    """The partitions of the statement by their names."""
+    named: dict[str, NewPartition] = {}
     for new in statement.partitions:
         name = whole_name(table, new.spec, spec_values(env, table, new.spec, parameters))
         if name in named:
@@ -213,16 +215,24 @@ def _new_partitions(
                 new.spec.span, AnalysisError(f"Duplicate partitions in the list: {name}", sqlstate="08S01")
             )
         named[name] = new
+    return named
+
+
+def _missing(
+    env: Environment, table: Table, statement: AddPartitions, named: Mapping[str, NewPartition]
+) -> list[tuple[NewPartition, Partition]]:
+    """Those that are not there yet."""
     known = env.metastore.list_partitions(table.database, table.name, list(named))
-    for partition in known:
-        name = partition_names(table, partition)
-        new = named.pop(name)
-        if not statement.if_not_exists:
-            raise with_location(new.spec.span, AlreadyExists(f"Partition already exists: {name}"))
+    there = {partition_names(table, p) for p in known}
+    added = []
     for name, new in named.items():
-        usual = new_partition(table, name)
-        location = usual.location if new.location is None else fs.qualify(new.location.value)
-        yield new, replace(usual, location=location)
+        if name not in there:
+            usual = new_partition(table, name)
+            location = usual.location if new.location is None else fs.qualify(new.location.value)
+            added.append((new, replace(usual, location=location)))
+        elif not statement.if_not_exists:
+            raise with_location(new.spec.span, AlreadyExists(f"Partition already exists: {name}"))
+    return added
 
 
 def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[NewPartition, Partition]]) -> None:
@@ -239,7 +249,7 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
             raise with_location(
                 span, UnsupportedError(message, hint="Hive takes it for files to load: comes in a later version.")
             )
-        if path != usual and any(overlap(path, other) for other in [fs.absolute(table.location), *taken]):
+        if path != usual and any(fs.overlap(path, other) for other in [fs.absolute(table.location), *taken]):
             message = f"Location {path} is not free: the table itself or another partition has its files there"
             raise with_location(span, AlreadyExists(message))
         taken.append(path)
@@ -257,12 +267,6 @@ def _newest(path: str) -> int:
     return directory_summary(fs.resolve(path)[0], path).max_write_id
 
 
-def overlap(one: str, other: str) -> bool:
-    """Whether one path is the other, or below it."""
-    a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
-    return a.startswith(b) or b.startswith(a)
-
-
 # --- DROP ------------------------------------------------------------------------------------------------------------
 
 
@@ -270,40 +274,42 @@ def drop_partitions(env: Environment, statement: DropPartitions, parameters: Map
     """DROP PARTITION. Values for some of the keys mean all partitions that have them, as in Hive.
 
     1. Find the partitions.
-    2. Lock them EXCLUSIVE (the table, where they are many): whoever writes to them has ended.
-    3. Forget them in the metastore, put their directories aside under a hidden name, commit.
-    4. Remove what was put aside.
+    2. Lock them EXCLUSIVE (the table, where they are many): whoever writes to them has ended. Find them again: where
+       they are others, or elsewhere, by then, start over with those.
+    3. Forget them in the metastore, which records their directories in the same step: from now on they are dropped.
+    4. Remove the directories (:mod:`acidsql.compactor.dropped`), and commit. A Hive Metastore has removed them itself.
 
     As in Hive, the files are gone at once: a DataFrame over the table that was made before fails when it is read.
     """
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
-    found = _matching(env, table, statement, parameters)
+    wanted = [(spec, spec_values(env, table, spec, parameters)) for spec in statement.partitions]
+
+    def find() -> dict[str, Partition]:
+        return _matching(env, table, statement, wanted)
+
+    found = find()
     if not found:
         return env.nothing()
-    with write_transaction(env, _exclusive(env, table, list(found))) as txn:
-        txn.invalidate_caches(table)
-        env.metastore.drop_partitions(table.database, table.name, list(found))
-        aside = _Aside()
-        try:
-            for partition in found.values():
-                aside.put(partition.location)
-        except BaseException:
-            aside.put_back()
-            env.metastore.add_partitions(list(found.values()), holds_rows=True)
-            raise
-    aside.remove()
+
+    def run(txn: WriteTransaction, found: dict[str, Partition]) -> None:
+        txn.revalidate(table)
+        if found:
+            txn.invalidate_caches(table)
+            env.metastore.drop_partitions(table.database, table.name, list(found))
+            remove_dropped(env.metastore)
+
+    run_locked(env, found, find, lambda names: _exclusive(env, table, list(names)), run)
     return env.nothing()
 
 
 def _matching(
-    env: Environment, table: Table, statement: DropPartitions, parameters: Mapping[str, Any]
+    env: Environment, table: Table, statement: DropPartitions, wanted: Sequence[tuple[PartitionSpec, Values]]
 ) -> dict[str, Partition]:
     """The partitions that are to go, by name."""
     found: dict[str, Partition] = {}
-    for spec in statement.partitions:
-        values = spec_values(env, table, spec, parameters)
+    for spec, values in wanted:
         matching = partitions_with(env, table, values)
         if not matching and not (statement.if_exists or env.settings.value(DROP_IGNORES)):
             raise no_partition(spec, values)
@@ -324,30 +330,3 @@ def _exclusive(env: Environment, table: Table, names: Sequence[str]) -> list[Loc
     many = len(names) > env.settings.value(LOCK_PARTITIONS)
     places = [None] if many else names
     return [LockComponent(LockType.EXCLUSIVE, table.database, table.name, name) for name in places]
-
-
-class _Aside:
-    """Directories under hidden names: their places are free for whoever comes next, the files are not gone yet."""
-
-    def __init__(self) -> None:
-        self._moved: list[tuple[str, str]] = []
-
-    def put(self, location: str) -> None:
-        """Hide one; a Hive Metastore has removed it itself."""
-        filesystem, path = fs.resolve(location)
-        if filesystem.exists(path):
-            hidden = fs.join(path.rpartition("/")[0], f"{STAGING_PREFIX}{uuid.uuid4().hex}")
-            filesystem.rename(path, hidden)
-            self._moved.append((path, hidden))
-
-    def put_back(self) -> None:
-        for path, hidden in self._moved:
-            fs.resolve(hidden)[0].rename(hidden, path)
-
-    def remove(self) -> None:
-        """What cannot be removed is invisible, and no reason to fail: the partition is dropped."""
-        for _, hidden in self._moved:
-            try:
-                fs.resolve(hidden)[0].delete(hidden)
-            except AcidError as e:
-                logger.warning("the files of a dropped partition stay in %s: %s", hidden, e)

@@ -1,64 +1,50 @@
 """Directories that follow a name: from the old place of a table or partition to the new one, whatever is killed.
 
 The embedded store knows names and places, the file system has the directories, and no step changes both. So the store
-goes first, and says in the same step that a directory is still on its way: a property of the table,
-``acidsql.move.<id>``, holds where it is and where it belongs. Then the directory is renamed, which is one step, and
-then the property goes. Whoever finds such a property when he looks for the table does the rest of the work himself: the
-move cannot be half done, and it makes no difference who does it, or how many do at once. No state loses rows:
+goes first, and says in the same step that a directory is still on its way: its journal holds where it is and where it
+belongs (:attr:`~acidsql.metastore.model.Table.moves`). Then the directory is renamed, which is one step, and then the
+journal forgets it. Whoever finds such an entry when he looks for the table does the rest of the work himself: the move
+cannot be half done, and it makes no difference who does it, or how many do at once. No state loses rows:
 
 * before the first step: all is as it was;
 * after it: the table has its new name; the first one who looks for it moves the directory before he looks into it;
-* after the rename: the directory is where the store says; the property has nothing left to say.
+* after the rename: the directory is where the store says; the entry has nothing left to say.
 
-A Hive Metastore moves directories itself and has no such property.
+The directory is renamed while nobody else changes the store and the entry is there. So whoever was slow, and meets the
+old place again when the move has long been done, leaves alone what somebody else has made there meanwhile.
+
+Only the store writes the journal: nothing that a user can set makes a session move a directory (rule 10). And an entry
+counts only while it leads to the place that the store has for the table, or for one of its partitions.
+
+A Hive Metastore moves directories itself and has no such journal.
 """
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from acidsql import fs
 from acidsql.errors import AcidError
-from acidsql.metastore.model import Table
+from acidsql.metastore.model import DirectoryMove, Table
 from acidsql.metastore.protocol import Metastore
 
-PREFIX = "acidsql.move."
+
+def new_move(source: str, target: str) -> DirectoryMove:
+    """An entry for the journal."""
+    return DirectoryMove(source, target, uuid.uuid4().hex)
 
 
-@dataclass(frozen=True)
-class Move:
-    """A directory on its way.
+def carry_out(move: DirectoryMove) -> None:
+    """Rename the directory, unless that is done already, and make it durable. Raises: StorageError.
 
-    Attributes:
-        source: Where it is, or was.
-        target: Where it belongs.
-        key: The property that says so.
+    The target was free when the move was announced: where it is there, it is the directory, and what is at the source
+    by now is another one.
     """
-
-    source: str
-    target: str
-    key: str
-
-    @staticmethod
-    def of(source: str, target: str) -> Move:
-        return Move(source, target, f"{PREFIX}{uuid.uuid4().hex}")
-
-    def announced(self, parameters: Mapping[str, str]) -> dict[str, str]:
-        """Properties of a table that say that this is to be done."""
-        return {**parameters, self.key: json.dumps([self.source, self.target])}
-
-    def carry_out(self) -> None:
-        """Rename the directory, unless that is done already. Raises: StorageError.
-
-        The target was free when the move was announced: where it is there, it is the directory, and what is at the
-        source by now is another one.
-        """
-        filesystem, source = fs.resolve(self.source)
-        target = fs.resolve(self.target)[1]
-        if filesystem.exists(target) or not filesystem.exists(source):
+    filesystem, source = fs.resolve(move.source)
+    target = fs.resolve(move.target)[1]
+    if not filesystem.exists(target):
+        if not filesystem.exists(source):
             return
         filesystem.mkdirs(target.rpartition("/")[0])
         try:
@@ -66,34 +52,37 @@ class Move:
         except (AcidError, FileNotFoundError):
             if not filesystem.exists(target):  # else another one was faster
                 raise
+    # Before the journal forgets it, and also where another one has renamed it: he may not have come this far.
+    parents = [path.rpartition("/")[0] for path in (target, source)]
+    filesystem.sync(directories=[parent for parent in parents if filesystem.exists(parent)])
 
-    def take_back(self) -> None:
-        """Rename it back, where it was renamed. Raises: StorageError."""
-        Move(self.target, self.source, self.key).carry_out()
 
-
-def moves_of(table: Table) -> list[Move]:
-    """The directories that are on their way, as the table's properties say."""
-    found = [(json.loads(value), key) for key, value in table.parameters.items() if key.startswith(PREFIX)]
-    return [Move(source, target, key) for (source, target), key in found]
+def take_back(move: DirectoryMove) -> None:
+    """Rename it back, where it was renamed. Raises: StorageError."""
+    carry_out(replace(move, source=move.target, target=move.source))
 
 
 def finish_moves(metastore: Metastore, table: Table) -> Table:
-    """Bring what is on its way to its place; the table without such properties."""
-    moves = moves_of(table)
-    if not moves:
+    """Bring what is on its way to its place; the table without such entries."""
+    if not table.moves:
         return table
-    for move in moves:
-        move.carry_out()
-    return forget_moves(metastore, table)
+    with metastore.alone():
+        now = metastore.get_table(table.database, table.name)
+        places = {now.location}
+        if now.moves and now.partition_keys:
+            places |= {p.location for p in metastore.list_partitions(now.database, now.name)}
+        for move in now.moves:
+            if move.target in places:
+                carry_out(move)
+    metastore.forget_moves(now)
+    return replace(now, moves=())
 
 
-def forget_moves(metastore: Metastore, table: Table) -> Table:
-    """Take the properties of moves that are done from a table; the table without them."""
-    done = {move.key for move in moves_of(table)}
-    now = metastore.get_table(table.database, table.name)
-    left = {k: v for k, v in now.parameters.items() if k not in done}
-    if len(left) < len(now.parameters):
-        now = replace(now, parameters=left)
-        metastore.alter_table(now)
-    return now
+def carry_out_announced(metastore: Metastore, table: Table, move: DirectoryMove, *, back: bool = False) -> None:
+    """Carry out a move, or take it back, where the journal still has it for a table. Raises: StorageError."""
+    with metastore.alone():
+        if move in metastore.get_table(table.database, table.name).moves:
+            if back:
+                take_back(move)
+            else:
+                carry_out(move)

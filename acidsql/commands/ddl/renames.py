@@ -12,14 +12,16 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
-from acidsql.commands.ddl.partitions import one_partition, overlap, spec_values, whole_name
-from acidsql.commands.ddl.rename_journal import Move, forget_moves
+from acidsql.commands.ddl.new_directory import NewDirectory
+from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_name
+from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.compactor.dropped import free_place, free_places
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
 from acidsql.format.directory import directory_summary
-from acidsql.metastore.model import LockComponent, LockType, Partition, Table
+from acidsql.metastore.model import DirectoryMove, LockComponent, LockType, Partition, Table
 from acidsql.partition_names import table_directory
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.sql.statements import RenamePartition, RenameTable, SetLocation, Span
@@ -35,7 +37,7 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
     """RENAME TO, also into another database. A name without a database is one of the current database, as in Hive.
 
     1. Look where the table is to be: the directory of one that is at its usual place follows its name, all others stay.
-    2. Lock the table EXCLUSIVE, as Hive does, and take a write id.
+    2. Lock the table EXCLUSIVE, as Hive does, look again, and take a write id.
     3. Rename it in the metastore. A Hive Metastore moves the directory as well; on the embedded store that is announced
        in the same step, and done here, or by whoever looks for the table next
        (:mod:`acidsql.commands.ddl.rename_journal`).
@@ -49,19 +51,19 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
         return env.sql(statement.span.text, parameters)
     span = statement.new_name.span
     try:
-        target = _renamed(env, table, statement)
+        _renamed(env, table, statement)  # a mistake in the statement opens no transaction
     except AcidError as e:
         raise with_location(span, e) from e
     locks = [
         LockComponent(LockType.EXCLUSIVE, table.database, table.name),
-        LockComponent(LockType.SHARED_READ, target.database),
+        LockComponent(LockType.SHARED_READ, env.database_of(statement.new_name)),
     ]
     with write_transaction(env, locks) as txn:
         txn.revalidate(table)
-        write_id = txn.allocate_write_id(table)
-        write_ids = txn.valid_write_ids(table)
         try:
-            _rename(env, table, target, write_id, write_ids)
+            target = _renamed(env, table, statement)
+            write_id = txn.allocate_write_id(table)
+            _rename(env, table, target, write_id, txn.valid_write_ids(table))
         except AcidError as e:
             raise with_location(span, e) from e
     return env.nothing()
@@ -84,6 +86,7 @@ def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
         filesystem, new = fs.resolve(fs.join(home.location, table_directory(name)))
         if filesystem.root == fs.resolve(location)[0].root:
             location = new
+            free_places(env.metastore, [table.location, new])
             if filesystem.exists(new):
                 message = f"New location for this table {database}.{name} already exists : {new}"
                 raise AlreadyExists(f"Unable to alter table. {message}", code=REFUSED_BY_HIVE)
@@ -97,36 +100,36 @@ def _is_same(one: str, other: str) -> bool:
 def _rename(env: Environment, table: Table, target: Table, write_id: int, write_ids: ValidWriteIdList) -> None:
     """Step 3. After an error the table has its old name and place again, unless it is known to be wholly renamed."""
     metastore = env.metastore
-    now = with_ddl_time(metastore.get_table(table.database, table.name))
-    moved = target.location != table.location
-    move = Move.of(table.location, target.location)
-    parameters = move.announced(now.parameters) if moved else dict(now.parameters)
-    made = replace(now, database=target.database, name=target.name, location=target.location, parameters=parameters)
+    now = with_ddl_time(finish_moves(metastore, metastore.get_table(table.database, table.name)))
+    move = new_move(table.location, target.location) if target.location != table.location else None
+    made = replace(now, database=target.database, name=target.name, location=target.location)
     try:
-        metastore.rename_table(table.database, table.name, made, write_id=write_id, write_ids=write_ids)
-        if moved:
-            move.carry_out()
+        metastore.rename_table(table.database, table.name, made, write_id=write_id, write_ids=write_ids, move=move)
+        if move is not None:
+            carry_out_announced(metastore, made, move)
     except BaseException:
-        _rename_back(env, now, made, move)
+        if move is not None:
+            _rename_back(env, now, made, move)
         raise
-    _forget(env, made)
+    if move is not None:
+        _forget(env, made, move)
 
 
-def _rename_back(env: Environment, old: Table, new: Table, move: Move) -> None:
+def _rename_back(env: Environment, old: Table, new: Table, move: DirectoryMove) -> None:
     """Undo a rename whose directory did not follow. Where that fails too, the next one who looks goes on with it."""
     with suppress(AcidError):
         there = env.metastore.find_table(new.database, new.name)
-        if there is not None and move.key in there.parameters:
-            move.take_back()
+        if there is not None and move in there.moves:
+            carry_out_announced(env.metastore, new, move, back=True)
             env.metastore.rename_table(new.database, new.name, old)
 
 
-def _forget(env: Environment, table: Table) -> None:
-    """The property says where a directory was; that it stays for the next one who looks is no reason to fail."""
+def _forget(env: Environment, table: Table, move: DirectoryMove) -> None:
+    """The entry says where a directory was; that it stays for the next one who looks is no reason to fail."""
     try:
-        forget_moves(env.metastore, table)
+        env.metastore.forget_moves(replace(table, moves=(move,)))
     except AcidError as e:
-        logger.warning("a property of %s that is of no use any longer stays for now: %s", table.full_name, e)
+        logger.warning("the journal keeps a finished rename of %s for now: %s", table.full_name, e)
 
 
 # --- RENAME TO PARTITION ---------------------------------------------------------------------------------------------
@@ -142,10 +145,11 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
         return env.sql(statement.span.text, parameters)
     span = statement.new_partition.span
     name, old = one_partition(env, table, statement.partition, parameters)
-    new_values = spec_values(env, table, statement.new_partition, parameters)
-    target = _renamed_partition(env, table, old, name, whole_name(table, statement.new_partition, new_values), span)
+    new_name = whole_name(table, statement.new_partition, spec_values(env, table, statement.new_partition, parameters))
+    _renamed_partition(env, table, old, name, new_name, span)  # a mistake in the statement opens no transaction
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
-        txn.revalidate(table)
+        txn.revalidate(table, [old])
+        target = _renamed_partition(env, table, old, name, new_name, span)
         txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)
         try:
@@ -167,6 +171,7 @@ def _renamed_partition(
     usual = new_partition(table, old_name).location
     if not (_is_same(old.location, usual) and fs.renames_in_one_step(usual)):
         return replace(target, location=old.location)
+    free_place(env.metastore, target.location)
     filesystem, path = fs.resolve(target.location)
     if filesystem.exists(path) and not filesystem.delete_if_empty(path):
         message = f"New location for this partition already exists : {path}"
@@ -179,29 +184,31 @@ def _rename_partition(
 ) -> None:
     """After an error the partition has its old values and place again, unless it is known to be wholly renamed."""
     metastore, (old, new) = env.metastore, partitions
+    finish_moves(metastore, metastore.get_table(table.database, table.name))
     moved = metastore.version is None and new.location != old.location
-    move = Move.of(old.location, new.location)
-    properties = move.announced({}) if moved else {}
+    move = new_move(old.location, new.location) if moved else None
     try:
-        metastore.rename_partition(name, new, properties=properties, write_ids=write_ids)
-        if moved:
-            move.carry_out()
+        metastore.rename_partition(name, new, move=move, write_ids=write_ids)
+        if move is not None:
+            carry_out_announced(metastore, table, move)
     except BaseException:
-        _rename_partition_back(env, table, partitions, move)
+        if move is not None:
+            _rename_partition_back(env, table, partitions, move)
         raise
-    if moved:
-        _forget(env, metastore.get_table(table.database, table.name))
+    if move is not None:
+        _forget(env, table, move)
 
 
-def _rename_partition_back(env: Environment, table: Table, partitions: tuple[Partition, Partition], move: Move) -> None:
+def _rename_partition_back(
+    env: Environment, table: Table, partitions: tuple[Partition, Partition], move: DirectoryMove
+) -> None:
     with suppress(AcidError):
         now = env.metastore.get_table(table.database, table.name)
-        if move.key not in now.parameters:
+        if move not in now.moves:
             return
         old, new = partitions
-        move.take_back()
+        carry_out_announced(env.metastore, table, move, back=True)
         env.metastore.rename_partition(partition_names(table, new), old)
-        env.metastore.alter_table(replace(now, parameters={k: v for k, v in now.parameters.items() if k != move.key}))
 
 
 # --- SET LOCATION ----------------------------------------------------------------------------------------------------
@@ -227,25 +234,27 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
     path = fs.qualify(statement.location.value)
     name, partition = (None, None) if spec is None else one_partition(env, table, spec, parameters)
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
-        txn.revalidate(table)
+        txn.revalidate(table, None if partition is None else [partition])
+        free_place(env.metastore, path)
         _check_nothing_aborted(env, table, name, statement.table.span)
         write_id = txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)
         _check_place(txn, table, partition, path, write_ids, span)
-        filesystem = fs.resolve(path)[0]
-        made = not filesystem.exists(path)
-        filesystem.mkdirs(path)
+        directory = NewDirectory(env.metastore, path)
         try:
+            directory.make()
             if partition is not None:
                 env.metastore.alter_partition(replace(partition, location=path))
             else:
                 now = env.metastore.get_table(table.database, table.name)
                 changed = with_ddl_time(replace(now, location=path))
                 env.metastore.alter_table(changed, write_id=write_id, write_ids=write_ids)
-        except AcidError as e:
-            if made:
-                filesystem.delete_if_empty(path)
-            raise with_location(span, e) from e
+            directory.make()
+        except BaseException as e:
+            directory.take_back()
+            if isinstance(e, AcidError):
+                raise with_location(span, e) from e
+            raise
     return env.nothing()
 
 
@@ -284,11 +293,11 @@ def _check_place(
     others = [fs.resolve(p.location)[1] for p in known if partition is None or p.values != partition.values]
     if partition is not None:
         others += [] if is_usual else [fs.resolve(table.location)[1]]
-        taken = any(overlap(path, other) for other in others)
+        taken = any(fs.overlap(path, other) for other in others)
     elif table.partition_keys:  # that partitions are below their table is as it should be
         taken = any(f"{path.rstrip('/')}/".startswith(f"{other.rstrip('/')}/") for other in others)
     else:
-        taken = not _is_same(path, table.location) and overlap(path, fs.resolve(table.location)[1])
+        taken = not _is_same(path, table.location) and fs.overlap(path, fs.resolve(table.location)[1])
     if taken:
         message = f"Location {path} is not free: another part of {table.full_name} has its files there"
         raise with_location(span, AlreadyExists(message))

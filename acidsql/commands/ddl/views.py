@@ -15,7 +15,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.query import pinned, reads_acid_tables
 from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.transaction.write_transaction import write_transaction
-from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, TransactionError, UnsupportedError
 from acidsql.metastore.model import (
     LAST_DDL,
     TRANSACTIONAL,
@@ -68,6 +68,8 @@ class CreateViewCommand:
         view = self._view(self._analysed())
         with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
             try:
+                there = env.metastore.find_table(self.database, self.name)
+                self._check_name(there)
                 if there is not None:
                     env.metastore.alter_table(replace(view, created_at=there.created_at))
                 else:
@@ -235,5 +237,8 @@ def drop_view(env: Environment, statement: DropView, parameters: Mapping[str, An
     if not view.is_view:
         raise with_location(name.span, AnalysisError("Cannot drop a base table with DROP VIEW", sqlstate="08S01"))
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, view.database, view.name)]):
+        if not env.metastore.get_table(view.database, view.name).is_view:
+            message = f"{view.full_name} was made a table while this statement waited for its lock"
+            raise with_location(name.span, TransactionError(message, hint="Run it again."))
         env.metastore.drop_table(view.database, view.name)
     return env.nothing()

@@ -171,11 +171,15 @@ def _copy(source: _Source, directory: StagedDirectory, target: fs.FileSystem) ->
 
 
 def _remove(sources: Sequence[_Source]) -> None:
-    """The rows are in the table: that a file cannot be removed is no reason to fail."""
+    """The rows are in the table: that a file cannot be removed is no reason to fail.
+
+    A file that was replaced since it was listed is another one, and stays.
+    """
     for source in sources:
         filesystem, path = fs.resolve(source.status.path)
         try:
-            filesystem.delete(path)
+            if source.status in filesystem.list(path.rpartition("/")[0]):
+                filesystem.delete(path)
         except AcidError as e:
             logger.warning("a file that was loaded stays where it was, %s: %s", path, e)
 

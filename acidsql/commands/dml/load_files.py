@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from acidsql import fs
-from acidsql.commands.ddl.partitions import overlap
 from acidsql.commands.error_location import with_location
 from acidsql.errors import AcidError, AnalysisError, CorruptFile
 from acidsql.format.names import is_hidden
@@ -57,7 +56,7 @@ def _path(statement: LoadData, table: Table) -> tuple[fs.FileSystem, str]:
         raise _illegal('Source file system should be "file" if "local" is specified')
     if not statement.local and filesystem.root != fs.resolve(table.location)[0].root:
         raise _illegal(f"Move from: {path} to: {table.location} is not valid")
-    if overlap(path, fs.resolve(table.location)[1]):
+    if fs.overlap(path, fs.resolve(table.location)[1]):
         raise _illegal(f"{path} holds the files of {table.full_name}, or is among them")
     return filesystem, path
 

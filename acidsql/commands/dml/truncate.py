@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from acidsql.commands.ddl.alter import acid_table
-from acidsql.commands.ddl.partitions import no_partition, partitions_with, spec_values
+from acidsql.commands.ddl.locked import run_locked
+from acidsql.commands.ddl.partitions import Values, no_partition, partitions_with, spec_values
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
+from acidsql.metastore.waiting import wait_for_earlier_writers
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Target
 from acidsql.plan.text import quote
@@ -49,7 +51,10 @@ def truncate_command(env: Environment, statement: Truncate, parameters: Mapping[
     if table is None:
         refuse_not_managed(env, name)
         return None
-    return TruncateCommand(env, table, None if spec is None else _named(env, table, spec, parameters))
+    if spec is None:
+        return TruncateCommand(env, table)
+    values = _values(env, table, spec, parameters)
+    return TruncateCommand(env, table, lambda: _named(env, table, spec, values))
 
 
 def refuse_not_managed(env: Environment, name: TableName) -> None:
@@ -72,12 +77,16 @@ def _is_external(env: Environment, name: TableName) -> bool:
     return env.spark.catalog.getTable(".".join(quote(p) for p in parts)).tableType == "EXTERNAL"
 
 
-def _named(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]) -> list[str]:
-    """Names of the partitions that are meant; one that is named wholly has to be there."""
+def _values(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]) -> Values:
+    """The values of the keys that are named."""
     if not table.partition_keys:
         message = f"Partition spec for non partitioned table {table.full_name}."
         raise with_location(spec.span, AnalysisError(message, code=NOT_PARTITIONED))
-    values = spec_values(env, table, spec, parameters)
+    return spec_values(env, table, spec, parameters)
+
+
+def _named(env: Environment, table: Table, spec: PartitionSpec, values: Values) -> list[str]:
+    """Names of the partitions that are meant; one that is named wholly has to be there."""
     found = partitions_with(env, table, values)
     if not found and len(values) == len(table.partition_keys):
         raise no_partition(spec, values)
@@ -87,63 +96,77 @@ def _named(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapp
 class TruncateCommand:
     """TRUNCATE: hide all rows of a full-ACID or insert-only table, or of some of its partitions.
 
-    1. Lock the table, or the partitions, EXCL_WRITE as Hive does: UPDATE and DELETE wait, readers and INSERT do not.
-    2. Allocate the write id; write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
+    1. Lock the table, or the partitions, EXCL_WRITE as Hive 4 does: UPDATE and DELETE wait, readers and INSERT do not.
+       Look again which partitions are meant, and start over where they are others by then.
+    2. Allocate the write id, and wait until all that write to the table under lower ones have ended: INSERT is not kept
+       away by that lock (in Hive's table SHARED_READ and EXCL_WRITE go together), and one that commits after this
+       statement would have its rows hidden by the base. What an INSERT writes that comes later is above the base.
+    3. Write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
        holds nothing but ``_metadata_acid``, on which Hive 3.1 fails and which Trino does not see; a base with one
        empty file hides what was there from every engine, as INSERT OVERWRITE of nothing does.
-    3. Publish by rename, and commit.
+    4. Publish by rename, and commit.
 
     Args:
         env: The environment.
         table: The table.
-        partitions: Names of the partitions; all that are there once the lock is granted, for None.
+        find: Finds the names of the partitions that are meant; all that are there once the lock is granted, for None.
     """
 
-    def __init__(self, env: Environment, table: Table, partitions: Sequence[str] | None = None) -> None:
+    def __init__(self, env: Environment, table: Table, find: Callable[[], Sequence[str]] | None = None) -> None:
         self.env = env
         self.table = table
-        self.partitions = partitions
-        few = partitions is not None and len(partitions) <= env.settings.value(LOCK_PARTITIONS)
-        self._few = partitions if few else None
-        self._whole = bool(table.partition_keys) and not few
+        self._find = find
+        self.partitions = None if find is None else find()
 
-    def _locks(self) -> list[LockComponent]:
-        table, names = self.table, [None] if self._few is None else self._few
+    def _names(self) -> Sequence[str] | None:
+        return None if self._find is None else self._find()
+
+    def _is_whole(self, names: Sequence[str] | None) -> bool:
+        """Whether the whole of a table with partitions is locked."""
+        few = names is not None and len(names) <= self.env.settings.value(LOCK_PARTITIONS)
+        return bool(self.table.partition_keys) and not few
+
+    def _locks(self, names: Sequence[str] | None) -> list[LockComponent]:
+        table, whole = self.table, self._is_whole(names)
         return [
-            LockComponent(LockType.EXCL_WRITE, table.database, table.name, name, Operation.UPDATE, self._whole)
-            for name in names
+            LockComponent(LockType.EXCL_WRITE, table.database, table.name, name, Operation.UPDATE, whole)
+            for name in ([None] if whole or names is None else names)
         ]
 
-    def _known(self) -> tuple[Partition, ...] | None:
+    def _known(self, names: Sequence[str] | None) -> tuple[Partition, ...] | None:
         """The partitions that there are of those; None for a table without keys."""
         table = self.table
         if not table.partition_keys:
             return None
-        return tuple(self.env.metastore.list_partitions(table.database, table.name, self.partitions))
+        return tuple(self.env.metastore.list_partitions(table.database, table.name, names))
 
     def run(self) -> None:
         """All phases.
 
         Raises:
-            LockTimeout: When the locks were not granted in time.
+            LockTimeout: When the locks were not granted in time, or an earlier writer has not ended.
             TransactionError: When the table was changed meanwhile.
         """
+        run_locked(self.env, self.partitions, self._names, self._locks, self._write)
+
+    def _write(self, txn: WriteTransaction, names: Sequence[str] | None) -> None:
+        """Steps 2 to 4."""
         env, table = self.env, self.table
-        with write_transaction(env, self._locks()) as txn:
-            txn.revalidate(table)
-            target = Target(table, txn.allocate_write_id(table), overwrite=True)
-            staging = txn.stage(table)
-            writer = Writer(env.own_spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
-            for place in _places(table, self._known()):
-                writer.write_nothing(place)
-            txn.publish(table, staging, dynamic=self._whole)
+        txn.revalidate(table)
+        target = Target(table, txn.allocate_write_id(table), overwrite=True)
+        wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
+        staging = txn.stage(table)
+        writer = Writer(env.own_spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+        for place in _places(table, self._known(names)):
+            writer.write_nothing(place)
+        txn.publish(table, staging, dynamic=self._is_whole(names))
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
-        known = self._known()
+        known = self._known(self.partitions)
         writes = [f"base without rows{f' in {place}' if place else ''}" for place in _places(self.table, known)]
         reason = "no row is looked at"
-        return [Explained(self.table, self._locks(), (), None, writes=writes, no_plan=reason)]
+        return [Explained(self.table, self._locks(self.partitions), (), None, writes=writes, no_plan=reason)]
 
 
 def _places(table: Table, known: Sequence[Partition] | None) -> list[str]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from acidsql import fs
+from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.resolve.names import AcidTable, Resolved, SparkTable, View, resolve
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.metastore.model import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, Partition, Table
@@ -98,7 +99,7 @@ class StatementContext:
         metastore = self.env.metastore
         for known in self._added.values():
             now = metastore.find_table(known.database, known.name)
-            if now is None or essence(now) != essence(known):
+            if now is None or essence(finish_moves(metastore, now)) != essence(known):
                 message = f"Table {known.full_name} was changed while this statement waited for its locks"
                 raise StartOver(message, hint="Run it again.")
 

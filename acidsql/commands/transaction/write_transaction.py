@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, essence
+from acidsql.compactor.dropped import free_places
 from acidsql.errors import (
     AcidError,
     NoSuchTransaction,
@@ -27,7 +29,7 @@ from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.failures import own_failures
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
-from acidsql.settings import SNAPSHOT_RETRIES
+from acidsql.settings import SNAPSHOT_RETRIES, SYNC
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
@@ -104,7 +106,8 @@ class WriteTransaction:
             TransactionError: When it was altered or made anew.
         """
         metastore = self.env.metastore
-        same = essence(metastore.get_table(table.database, table.name)) == essence(table)
+        now = finish_moves(metastore, metastore.get_table(table.database, table.name))
+        same = essence(now) == essence(table)
         if same and partitions:
             names = [partition_names(table, p) for p in partitions]
             same = set(partitions) <= set(metastore.list_partitions(table.database, table.name, names))
@@ -136,7 +139,8 @@ class WriteTransaction:
 
     def stage(self, table: Table) -> Staging:
         """A staging area, swept if the transaction does not commit."""
-        staging = Staging(table.location, events=table.is_full_acid)
+        sync = self.env.settings.value(SYNC)
+        staging = Staging(table.location, events=table.is_full_acid, sync=sync)
         self.stagings.append(staging)
         return staging
 
@@ -154,6 +158,8 @@ class WriteTransaction:
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         places = {partition_names(table, p): p.location for p in known}
+        if table.partition_keys and len(places) < len(names):  # else what a killed DROP PARTITION left would come back
+            free_places(metastore, [new_partition(table, name).location for name in names if name not in places])
         metastore.heartbeat(txn_id=self.id)  # whoever was taken for dead must not publish: the cleaner may have been
         staging.publish(places)
         metastore.heartbeat(txn_id=self.id)  # nor who slept in between: the cleaner looked before there was anything

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, select, update
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded import constraints, schema
+from acidsql.metastore.embedded import constraints, dropped_places, moves, places, schema
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
@@ -19,17 +19,18 @@ from acidsql.metastore.embedded.schema import (
     DATABASE_PARAMS,
     DBS,
     PARTITIONS,
+    RENAME_JOURNAL,
     TABLE_PARAMS,
     TBLS,
 )
 from acidsql.metastore.model import DEFAULT_DATABASE, Column, ConstraintKind, Database, Partition, Table
-from acidsql.partition_names import parse_partition_name, partition_name
+from acidsql.partition_names import check_database_name, check_table_name, parse_partition_name, partition_name
 
 DATABASE_NOT_EMPTY = 10226
 
 _DATABASE = select(DBS.c.DB_ID, DBS.c.DB_LOCATION_URI, DBS.c.DESC).where(DBS.c.NAME == bindparam("name"))
 _TABLE = (
-    select(TBLS)
+    select(TBLS, exists().where(RENAME_JOURNAL.c.TBL_ID == TBLS.c.TBL_ID).label("IS_MOVING"))
     .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
     .where(DBS.c.NAME == bindparam("database"), TBLS.c.TBL_NAME == bindparam("table"))
 )
@@ -68,9 +69,11 @@ _CHECKS = (
 
 
 def create_database(db: Connection, database: Database) -> None:
-    """Raises: AlreadyExists."""
+    """Raises: AlreadyExists, AnalysisError for a name that is none."""
+    check_database_name(database.name)
     if db.execute(_DATABASE, {"name": database.name}).first() is not None:
         raise AlreadyExists(f"Database {database.name} already exists")
+    places.check_database(db, database.location)
     row = {"NAME": database.name, "DB_LOCATION_URI": database.location, "DESC": database.comment}
     _insert(db, DATABASE_PARAMS, _parameter_rows("DB_ID", _insert_one(db, DBS, row), database.parameters))
 
@@ -118,12 +121,20 @@ def _database_id(db: Connection, name: str) -> int:
 
 
 def create_table(db: Connection, table: Table) -> None:
-    """Raises: DatabaseNotFound, AlreadyExists."""
+    """Raises: DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is none."""
+    check_table_name(table.name)
     database_id = _database_id(db, table.database)
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
+    _take_place(db, table)
     table_id = _insert_one(db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, **_table_row(table)})
     _insert_parts(db, table_id, table)
+
+
+def _take_place(db: Connection, table: Table, table_id: int | None = None) -> None:
+    """Give a table its place; ``table_id`` where it is known already. Raises: AlreadyExists where it is not free."""
+    places.check_table(db, table.location, table_id)
+    dropped_places.take(db, table.database, table.name, [table.location])
 
 
 def find_table(db: Connection, database: str, name: str) -> Table | None:
@@ -155,6 +166,7 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         checks=tuple(check[0] for check in checks),
         check_names=tuple(check[1] for check in checks),
         informational=constraints.find(db, row.TBL_ID),
+        moves=moves.of_table(db, row.TBL_ID) if row.IS_MOVING else (),
     )
 
 
@@ -175,17 +187,36 @@ def list_tables(db: Connection, database: str, *, views_only: bool = False) -> l
 
 
 def alter_table(db: Connection, table: Table) -> None:
-    """Put a description in the place of the one of the same name. Raises: TableNotFound."""
+    """Put a description in the place of the one of the same name. Raises: TableNotFound, AlreadyExists."""
     table_id = table_id_of(db, table.database, table.name)
+    old = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
+    if old != table.location:
+        dropped_places.leave(db, table.database, table.name, [old])
+        _take_place(db, table, table_id)
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
     _delete_parts(db, table_id)
     _insert_parts(db, table_id, table)
 
 
-def drop_table(db: Connection, database: str, name: str) -> None:
-    """Forget a table and whatever the transaction tables know of it; locks stay. Raises: TableNotFound."""
+def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) -> None:
+    """Forget a table and whatever the transaction tables know of it; locks stay, and its next write id.
+
+    A table made anew under the name counts on from there: its directories are never named as those of the dropped one
+    were, which somebody's DataFrame may still look for. Its directory, and those of partitions elsewhere, are recorded
+    as dropped unless the files are kept.
+
+    Raises:
+        TableNotFound: When it is not there.
+    """
     table_id = table_id_of(db, database, name)
+    home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
+    below = f"{home.rstrip('/')}/"
+    elsewhere = [place for _, place in _partition_rows(db, table_id, None) if not place.startswith(below)]
+    dropped_places.leave(db, database, name, [home, *elsewhere])
+    if not keep_files:
+        dropped_places.drop(db, [home, *elsewhere])
     _delete_parts(db, table_id)
+    moves.forget_all(db, table_id)
     constraints.forget(db, table_id, is_dropped=True)
     for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
@@ -194,7 +225,6 @@ def drop_table(db: Connection, database: str, name: str) -> None:
         (schema.TXN_COMPONENTS, "TC_DATABASE", "TC_TABLE"),
         (schema.COMPLETED_TXN_COMPONENTS, "CTC_DATABASE", "CTC_TABLE"),
         (schema.TXN_TO_WRITE_ID, "T2W_DATABASE", "T2W_TABLE"),
-        (schema.NEXT_WRITE_ID, "NWI_DATABASE", "NWI_TABLE"),
         (schema.WRITE_SET, "WS_DATABASE", "WS_TABLE"),
         (schema.COMPACTION_QUEUE, "CQ_DATABASE", "CQ_TABLE"),
         (schema.COMPLETED_COMPACTIONS, "CC_DATABASE", "CC_TABLE"),
@@ -302,7 +332,12 @@ def _insert_one(db: Connection, table: Entity, row: Mapping[str, object]) -> int
 
 
 def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
-    """Register partitions; those that are there already are left alone. Raises: TableNotFound, AnalysisError."""
+    """Register partitions; those that are there already are left alone.
+
+    Raises:
+        TableNotFound, AnalysisError.
+        AlreadyExists: When the place of one is another's.
+    """
     by_table: dict[tuple[str, str], list[Partition]] = {}
     for partition in partitions:
         by_table.setdefault((partition.database, partition.table), []).append(partition)
@@ -314,7 +349,14 @@ def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
         rows = [
             {"TBL_ID": table_id, "PART_NAME": n, "LOCATION": p.location} for n, p in named.items() if n not in known
         ]
+        take_partition_places(db, table_id, database, name, {n: p.location for n, p in named.items() if n not in known})
         _insert(db, PARTITIONS, rows)
+
+
+def take_partition_places(db: Connection, table_id: int, database: str, table: str, wanted: Mapping[str, str]) -> None:
+    """Give partitions of a table their places, by their names. Raises: AlreadyExists where one is not free."""
+    places.check_partitions(db, table_id, wanted)
+    dropped_places.take(db, database, table, wanted.values())
 
 
 def list_partitions(db: Connection, database: str, table: str, names: Sequence[str] | None) -> list[Partition]:
@@ -327,15 +369,18 @@ def list_partitions(db: Connection, database: str, table: str, names: Sequence[s
 
 
 def drop_partitions(db: Connection, database: str, table: str, names: Sequence[str]) -> None:
-    """Forget partitions. Raises: TableNotFound, PartitionNotFound.
+    """Forget partitions, and record their directories as dropped. Raises: TableNotFound, PartitionNotFound.
 
-    Components of aborted transactions stay: the directories are still there, and might be registered again.
+    Components of aborted transactions stay until the cleaner finds that nothing is left of them.
     """
     table_id = table_id_of(db, database, table)
-    known = {p[0] for p in _partition_rows(db, table_id, names)}
+    known = dict(_partition_rows(db, table_id, names))
     missing = [n for n in names if n not in known]
     if missing:
         raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
+    home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
+    dropped_places.leave(db, database, table, [p for p in known.values() if not p.startswith(f"{home.rstrip('/')}/")])
+    dropped_places.drop(db, known.values())
     known_by_name = (
         (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
         (schema.COMPACTION_QUEUE, "CQ"),

@@ -71,7 +71,7 @@ def enqueue(db: Connection, request: LockRequest, *, now: int, timeout: int) -> 
 
     Args:
         now: Milliseconds since 1970.
-        timeout: Milliseconds without a heartbeat after which an owner is taken for dead.
+        timeout: Milliseconds without a heartbeat after which the owner of a lock of no transaction counts as dead.
 
     Raises:
         NoSuchTransaction, TransactionAborted: When the request's transaction is not open.
@@ -91,7 +91,7 @@ def enqueue(db: Connection, request: LockRequest, *, now: int, timeout: int) -> 
         if before_reads is not None:
             return LockResponse(lock_id, LockState.NOT_ACQUIRED, before_reads[0])
     components.record_locked(db, request)
-    db.execute(insert(HIVE_LOCKS), [_row(lock_id, part, request, found, now) for part in parts])
+    db.execute(insert(HIVE_LOCKS), [_row(lock_id, part, request, found, now, timeout) for part in parts])
     return _response(lock_id, found)
 
 
@@ -204,7 +204,7 @@ def _part(number: int, component: LockComponent) -> _Part:
 
 
 def _row(
-    lock_id: int, part: _Part, request: LockRequest, found: tuple[LockInfo, _Part] | None, now: int
+    lock_id: int, part: _Part, request: LockRequest, found: tuple[LockInfo, _Part] | None, now: int, timeout: int
 ) -> dict[str, object]:
     blocker = found[0] if found is not None and found[1] is part else None
     return {
@@ -223,6 +223,7 @@ def _row(
         "HL_AGENT_INFO": request.agent_info,
         "HL_BLOCKEDBY_EXT_ID": blocker and blocker.lock_id,
         "HL_BLOCKEDBY_INT_ID": blocker and blocker.internal_id,
+        "HL_TIMEOUT": timeout,
     }
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from acidsql.metastore.embedded import (
     catalog,
     cleaning,
     commit,
     components,
+    dropped_places,
     locks,
+    moves,
+    places,
     renames,
     sqlite,
     statistics,
@@ -24,6 +28,9 @@ from acidsql.metastore.model import (
     ColumnStatistics,
     CompletedWrite,
     Database,
+    DirectoryMove,
+    DroppedDirectory,
+    Import,
     LockInfo,
     LockRequest,
     LockResponse,
@@ -66,6 +73,7 @@ class EmbeddedMetastore(EmbeddedCompactions):
     def __init__(self, url: str, settings: Settings, warehouse: str, now_ms: Callable[[], int] = system_ms) -> None:
         self._store = Store(sqlite.parse_url(url), settings.value(METASTORE_BUSY), warehouse=warehouse)
         self._settings = settings
+        self._first_timeout = settings.value(TXN_TIMEOUT)
         self._now = now_ms
 
     def close(self) -> None:
@@ -85,8 +93,11 @@ class EmbeddedMetastore(EmbeddedCompactions):
 
     @property
     def _timeout(self) -> int:
-        """``hive.txn.timeout`` in milliseconds."""
-        return int(self.txn_timeout * 1000)
+        """``hive.txn.timeout`` in milliseconds, as it was when the store was opened, or longer since.
+
+        The session's heartbeats go by the one of the beginning (:class:`~acidsql.metastore.heartbeat.Heartbeats`).
+        """
+        return int(max(self.txn_timeout, self._first_timeout) * 1000)
 
     # --- catalog -----------------------------------------------------------------------------------------------------
 
@@ -106,9 +117,22 @@ class EmbeddedMetastore(EmbeddedCompactions):
         with self._store.write() as db:
             catalog.drop_database(db, name)
 
-    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
         with self._store.write() as db:
             catalog.create_table(db, table)
+            if imported is not None:
+                txns.seed_txn_id(db, imported.max_txn, self._now())
+                if imported.write_ids.high_watermark > 0:
+                    write_ids.seed(db, imported.write_ids, now=self._now())
+                catalog.add_partitions(db, imported.partitions)
+
+    def discard_table(self, table: Table, txn_id: int) -> bool:
+        with self._store.write() as db:
+            is_the_same = catalog.find_table(db, table.database, table.name) == table
+            if not is_the_same or components.is_used(db, table.database, table.name, txn_id):
+                return False
+            catalog.drop_table(db, table.database, table.name, keep_files=True)
+            return True
 
     def get_table(self, database: str, name: str) -> Table:
         with self._store.read() as db:
@@ -159,13 +183,8 @@ class EmbeddedMetastore(EmbeddedCompactions):
             return statistics.of_columns(db, table, partition or "")
 
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
-        """Forget a table and all that belongs to it.
-
-        A table made anew under the name counts its write ids from 1 again, and its directories may be named as those
-        of the old one were. A snapshot of the old one (its write ids, or a list of its files) must not be used on it.
-        """
         with self._store.write() as db:
-            catalog.drop_table(db, database, name)
+            catalog.drop_table(db, database, name, keep_files=keep_files)
 
     def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
         if partitions:
@@ -184,22 +203,27 @@ class EmbeddedMetastore(EmbeddedCompactions):
         *,
         write_id: int | None = None,
         write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
     ) -> None:
         """Rename a table. Its files stay where they are: who calls moves them to the location that ``table`` has."""
         with self._store.write() as db:
-            renames.rename_table(db, database, name, table)
+            renames.rename_table(db, database, name, table, move)
 
     def rename_partition(
         self,
         name: str,
         partition: Partition,
         *,
-        properties: Mapping[str, str] | None = None,
+        move: DirectoryMove | None = None,
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Rename a partition. Its files stay where they are: who calls moves them."""
         with self._store.write() as db:
-            renames.rename_partition(db, name, partition, properties or {})
+            renames.rename_partition(db, name, partition, move)
+
+    def forget_moves(self, table: Table) -> None:
+        with self._store.write() as db:
+            moves.forget(db, table.moves)
 
     def alter_partition(self, partition: Partition) -> None:
         with self._store.write() as db:
@@ -208,6 +232,29 @@ class EmbeddedMetastore(EmbeddedCompactions):
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         with self._store.write() as db:
             catalog.drop_partitions(db, database, table, names)
+
+    # --- directories of what was dropped -----------------------------------------------------------------------------
+
+    def dropped_directories(self) -> list[DroppedDirectory]:
+        with self._store.read() as db:
+            return dropped_places.dropped(db)
+
+    def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
+        with self._store.write() as db:
+            dropped_places.set_aside(db, [d.id for d in dropped])
+
+    def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
+        with self._store.write() as db:
+            dropped_places.forget(db, [d.id for d in dropped])
+
+    def has_owner(self, location: str) -> bool:
+        with self._store.read() as db:
+            return places.has_owner(db, location)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._store.write():
+            yield
 
     # --- transactions ------------------------------------------------------------------------------------------------
 
@@ -218,7 +265,15 @@ class EmbeddedMetastore(EmbeddedCompactions):
         count = min(count, self._settings.value(MAX_OPEN_BATCH))
         with self._store.write(durable=type in _NAMED_IN_FILES) as db:
             return txns.open_txns(
-                db, count, user=user, host=host, type=type, agent_info=agent_info, limit=limit, now=self._now()
+                db,
+                count,
+                user=user,
+                host=host,
+                type=type,
+                agent_info=agent_info,
+                limit=limit,
+                now=self._now(),
+                timeout=self._timeout,
             )
 
     def commit_txn(self, txn_id: int) -> None:

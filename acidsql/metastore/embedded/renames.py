@@ -8,15 +8,12 @@ compactions, and for tables the write ids.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy import Table as Entity
 from sqlalchemy.sql.selectable import ScalarSelect
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, schema
+from acidsql.metastore.embedded import catalog, dropped_places, moves, schema
 from acidsql.metastore.embedded.schema import (
     DBS,
     NEXT_WRITE_ID,
@@ -26,8 +23,8 @@ from acidsql.metastore.embedded.schema import (
     TBLS,
     TXN_TO_WRITE_ID,
 )
-from acidsql.metastore.model import Partition, Table
-from acidsql.partition_names import partition_name
+from acidsql.metastore.model import DirectoryMove, Partition, Table
+from acidsql.partition_names import check_table_name, partition_name
 
 _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
     (schema.TXN_COMPONENTS, "TC"),
@@ -40,7 +37,7 @@ _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
 own."""
 
 
-def rename_table(db: Connection, database: str, name: str, table: Table) -> None:
+def rename_table(db: Connection, database: str, name: str, table: Table, move: DirectoryMove | None = None) -> None:
     """Put a description in the place of one with another name. Partitions below the old location go along.
 
     The next write id is remembered under the old name too: a table made anew under it counts on from there. Its
@@ -49,18 +46,26 @@ def rename_table(db: Connection, database: str, name: str, table: Table) -> None
     Raises:
         TableNotFound: When it is not there.
         DatabaseNotFound: When the new database is not.
-        AlreadyExists: When the new name is taken.
+        AlreadyExists: When the new name or place is taken.
+        AnalysisError: When the new name is none.
     """
+    check_table_name(table.name)
     old = catalog.get_table(db, database, name)
     table_id = catalog.table_id_of(db, database, name)
     catalog.get_database(db, table.database)
+    if table.location != old.location:  # or the directory of a dropped partition would come along
+        dropped_places.require_free(db, [old.location])
     if catalog.find_table(db, table.database, table.name) is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
     database_id = _database_id(table.database)
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(DB_ID=database_id, TBL_NAME=table.name))
+    _rename_write_ids(db, old, table)
     catalog.alter_table(db, table)
     _move_partitions(db, table_id, old.location, table.location)
-    _rename_write_ids(db, old, table)
+    if table.location != old.location:
+        moves.forget_leading_to(db, table_id, old.location)
+    if move is not None:
+        moves.keep(db, table_id, move)
     for entity, prefix in _WITH_PARTITIONS:
         of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
         _set(db, entity, _is(of_database, of_table, old), {of_database: table.database, of_table: table.name})
@@ -73,8 +78,8 @@ def rename_table(db: Connection, database: str, name: str, table: Table) -> None
     )
 
 
-def rename_partition(db: Connection, name: str, partition: Partition, properties: Mapping[str, str]) -> None:
-    """Give a partition other values and its place, and its table more properties.
+def rename_partition(db: Connection, name: str, partition: Partition, move: DirectoryMove | None = None) -> None:
+    """Give a partition other values and its place.
 
     Raises:
         TableNotFound, PartitionNotFound, AlreadyExists.
@@ -86,13 +91,17 @@ def rename_partition(db: Connection, name: str, partition: Partition, properties
     if new != name and catalog.list_partitions(db, database, table, [new]):
         raise AlreadyExists(f"Partition already exists: {new}")
     _require(db, table_id, owner, name)
+    old = _place(db, table_id, name)
+    if partition.location != old:
+        catalog.take_partition_places(db, table_id, database, table, {name: partition.location})
+        moves.forget_leading_to(db, table_id, old)
+    if move is not None:
+        moves.keep(db, table_id, move)
     db.execute(
         update(PARTITIONS)
         .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
         .values(PART_NAME=new, LOCATION=partition.location)
     )
-    if properties:
-        catalog.alter_table(db, replace(owner, parameters={**owner.parameters, **properties}))
     for entity in (PARTITION_PARAMS, TAB_COL_STATS):
         same = and_(entity.c.TBL_ID == table_id, entity.c.PART_NAME == name)
         db.execute(update(entity).where(same).values(PART_NAME=new))
@@ -106,11 +115,15 @@ def rename_partition(db: Connection, name: str, partition: Partition, properties
 
 
 def alter_partition(db: Connection, partition: Partition) -> None:
-    """Give a partition another place. Raises: TableNotFound, PartitionNotFound."""
+    """Give a partition another place. Raises: TableNotFound, PartitionNotFound, AlreadyExists."""
     owner = catalog.get_table(db, partition.database, partition.table)
     table_id = catalog.table_id_of(db, partition.database, partition.table)
     name = partition_name([k.name for k in owner.partition_keys], list(partition.values))
     _require(db, table_id, owner, name)
+    old = _place(db, table_id, name)
+    if partition.location != old:
+        dropped_places.leave(db, owner.database, owner.name, [old])
+        catalog.take_partition_places(db, table_id, owner.database, owner.name, {name: partition.location})
     same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
     db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
 
@@ -119,6 +132,11 @@ def _require(db: Connection, table_id: int, table: Table, name: str) -> None:
     p = PARTITIONS.c
     if db.execute(select(p.PART_ID).where(p.TBL_ID == table_id, p.PART_NAME == name)).first() is None:
         raise PartitionNotFound(f"Partition not found in {table.full_name}: {name}")
+
+
+def _place(db: Connection, table_id: int, name: str) -> str:
+    p = PARTITIONS.c
+    return str(db.execute(select(p.LOCATION).where(p.TBL_ID == table_id, p.PART_NAME == name)).scalar_one())
 
 
 def _database_id(name: str) -> ScalarSelect[int]:

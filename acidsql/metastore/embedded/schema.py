@@ -1,8 +1,9 @@
 """The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
-What differs from Hive's schema: there are no tables of replication, materialized views and metrics, TXN_MIN_OPEN and
-CQ_RETRIES are columns of ours, and the catalog is as wide as this project needs (a table's storage stands in its row, a
-partition's values in its name).
+What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
+TXN_TIMEOUT, HL_TIMEOUT and CQ_RETRIES are columns of ours; RENAME_JOURNAL, DROPPED_DIRECTORIES and PLACE_WRITE_IDS are
+tables of ours. The catalog is as wide as this project needs: a table's storage stands in its row, a partition's values
+in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -26,12 +27,14 @@ from sqlalchemy import (
     func,
 )
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
 3: names of constraints, and the constraints that are not enforced.
 4: the queue of compactions and its history, TXN_MIN_OPEN of TXNS.
+5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT), DROPPED_DIRECTORIES, PLACE_WRITE_IDS, RENAME_JOURNAL in
+   the place of properties that users could write, indexes of locations.
 """
 
 metadata = MetaData()
@@ -76,7 +79,7 @@ TBLS = Table(
     Column("TBL_TYPE", String(128), nullable=False),
     Column("OWNER", _NAME, nullable=False),
     Column("CREATE_TIME", BigInteger, nullable=False),
-    Column("LOCATION", Text, nullable=False),
+    Column("LOCATION", Text, nullable=False, index=True),
     Column("NUM_BUCKETS", Integer, nullable=False),
     Column("COMMENT", Text),
     Column("VIEW_ORIGINAL_TEXT", Text),
@@ -90,6 +93,15 @@ TABLE_PARAMS = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("PARAM_KEY", _NAME, primary_key=True),
     Column("PARAM_VALUE", Text, nullable=False),
+)
+
+RENAME_JOURNAL = Table(  # directories that follow a new name; not in Hive, which moves them in its server
+    "RENAME_JOURNAL",
+    metadata,
+    Column("RJ_ID", String(64), primary_key=True),
+    Column("TBL_ID", _ID, nullable=False, index=True),
+    Column("RJ_SOURCE", Text, nullable=False),
+    Column("RJ_TARGET", Text, nullable=False),
 )
 
 COLUMNS_V2 = Table(
@@ -144,7 +156,7 @@ PARTITIONS = Table(
     Column("PART_ID", _ID, primary_key=True),
     Column("TBL_ID", _ID, nullable=False),
     Column("PART_NAME", _PARTITION, nullable=False),
-    Column("LOCATION", Text, nullable=False),
+    Column("LOCATION", Text, nullable=False, index=True),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
 )
 
@@ -189,6 +201,7 @@ TXNS = Table(
     Column("TXN_META_INFO", Text),
     Column("TXN_TYPE", Integer, nullable=False),
     Column("TXN_MIN_OPEN", BigInteger),  # the oldest transaction that was open when this one began, or itself
+    Column("TXN_TIMEOUT", BigInteger),  # milliseconds between heartbeats that its opener allows itself
     # few transactions are open or aborted, many are committed: snapshots must not read those
     Index("TXN_STATE_INDEX", "TXN_STATE", "TXN_ID"),
 )
@@ -253,6 +266,24 @@ WRITE_SET = Table(
     Index("WS_COMMIT_ID_INDEX", "WS_COMMIT_ID"),
 )
 
+# --- directories -----------------------------------------------------------------------------------------------------
+
+DROPPED_DIRECTORIES = Table(
+    "DROPPED_DIRECTORIES",
+    metadata,
+    Column("DD_ID", _ID, primary_key=True),
+    Column("DD_LOCATION", Text, nullable=False),
+    Column("DD_TOKEN", String(32), nullable=False),  # in the name that it gets before it is removed
+    Column("DD_IS_ASIDE", Boolean, nullable=False),
+)
+
+PLACE_WRITE_IDS = Table(
+    "PLACE_WRITE_IDS",
+    metadata,
+    Column("PW_LOCATION", Text, primary_key=True),
+    Column("PW_NEXT", BigInteger, nullable=False),
+)
+
 # --- locks -----------------------------------------------------------------------------------------------------------
 
 HIVE_LOCKS = Table(
@@ -273,6 +304,7 @@ HIVE_LOCKS = Table(
     Column("HL_AGENT_INFO", String(128)),
     Column("HL_BLOCKEDBY_EXT_ID", BigInteger),
     Column("HL_BLOCKEDBY_INT_ID", BigInteger),
+    Column("HL_TIMEOUT", BigInteger),  # of a lock of no transaction, as TXN_TIMEOUT
     Index("HL_TXNID_INDEX", "HL_TXNID"),
     Index("HL_DB_INDEX", "HL_DB", "HL_TABLE"),
 )

@@ -30,6 +30,8 @@ from acidsql.metastore.model import (
     Statistics,
     Table,
     TxnState,
+    accurate_statistics,
+    row_count,
 )
 from acidsql.valid_ids import ValidWriteIdList
 
@@ -58,9 +60,9 @@ def count_on(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> 
     for name, change in {"": RowChange(), **changes}.items():
         known = _parameters(db, table_id, name)
         kept = {k: v for k, v in known.items() if k != STATS_ACCURATE}
-        rows = known.get(NUM_ROWS, "")
-        if rows.isdecimal():
-            kept[NUM_ROWS] = str(change.applied(int(rows)))
+        rows = row_count(known)
+        if rows is not None:
+            kept[NUM_ROWS] = str(change.applied(rows))
         if kept != known:
             _replace(db, table_id, name, kept)
 
@@ -84,7 +86,7 @@ def keep(
         known = _parameters(db, table_id, name)
         if not exact:
             known.pop(STATS_ACCURATE, None)
-        accurate = _accurate(known.get(STATS_ACCURATE))
+        accurate = accurate_statistics(known)
         if one.exact and exact:
             accurate["BASIC_STATS"] = "true"
         looked_at = {c.column: "true" for c in one.columns}
@@ -110,11 +112,6 @@ def _writes_unseen(db: Connection, table: Table, write_id: int, seen: ValidWrite
         )
     )
     return any(w != write_id and not seen.is_valid(w) for w in db.execute(query).scalars())
-
-
-def _accurate(text: str | None) -> dict[str, object]:
-    found = json.loads(text) if text else {}
-    return found if isinstance(found, dict) else {}
 
 
 def _columns_of(accurate: Mapping[str, object]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import URL, Connection, Engine, insert, inspect, select, text, update
 
 from acidsql.errors import MetastoreError
-from acidsql.metastore.embedded import forks, schema, sqlite
+from acidsql.metastore.embedded import forks, moves, schema, sqlite
 from acidsql.metastore.embedded.forks import no_fork
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
 
@@ -194,8 +194,11 @@ def _upgrade(connection: Connection) -> None:
             if column.name not in known:
                 type = column.type.compile(connection.dialect)
                 connection.execute(text(f"ALTER TABLE {quoted(table.name)} ADD COLUMN {quoted(column.name)} {type}"))
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
     if connection.execute(select(schema.NEXT_COMPACTION_QUEUE_ID)).first() is None:
         connection.execute(insert(schema.NEXT_COMPACTION_QUEUE_ID), {"NCQ_NEXT": 1})
+    moves.take_over_properties(connection)
     connection.execute(update(schema.VERSION).values(SCHEMA_VERSION=schema.SCHEMA_VERSION))
 
 

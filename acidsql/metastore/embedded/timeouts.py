@@ -1,26 +1,36 @@
 """The end of those that died: transactions and locks whose heartbeats stopped (Hive: ``PerformTimeoutsFunction``).
 
 Hive's metastore server looks for them now and then. The embedded store has no server: whoever waits for a lock looks,
-and whoever calls ``time_out_txns``.
+and whoever calls ``time_out_txns``. Each owner sends its heartbeats by its own ``hive.txn.timeout``, so that one is
+kept with the transaction or lock and decides, not the setting of whoever looks.
 """
 
 # ruff: noqa: SIM300 (the upper-case names are columns, not constants)
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, delete, select
+from itertools import groupby
+
+from sqlalchemy import BigInteger, Connection, bindparam, delete, func, select
 
 from acidsql.metastore.embedded import txns
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, TXNS
 from acidsql.metastore.model import TxnState
 
-_SILENT_TXNS = select(TXNS.c.TXN_ID).where(
-    TXNS.c.TXN_STATE == TxnState.OPEN.value,
-    TXNS.c.TXN_LAST_HEARTBEAT < bindparam("limit"),
-    TXNS.c.TXN_ID != bindparam("spared"),
+_NOW, _DEFAULT = bindparam("now", type_=BigInteger()), bindparam("default", type_=BigInteger())
+_TXN_TIMEOUT = func.coalesce(TXNS.c.TXN_TIMEOUT, _DEFAULT)
+_SILENT_TXNS = (
+    select(_TXN_TIMEOUT, TXNS.c.TXN_ID)
+    .where(
+        TXNS.c.TXN_STATE == TxnState.OPEN.value,
+        TXNS.c.TXN_LAST_HEARTBEAT + _TXN_TIMEOUT < _NOW,
+        TXNS.c.TXN_ID != bindparam("spared"),
+    )
+    .order_by(_TXN_TIMEOUT, TXNS.c.TXN_ID)
 )
 _DROP_SILENT_LOCKS = delete(HIVE_LOCKS).where(
-    HIVE_LOCKS.c.HL_TXNID == 0, HIVE_LOCKS.c.HL_LAST_HEARTBEAT < bindparam("limit")
+    HIVE_LOCKS.c.HL_TXNID == 0,
+    HIVE_LOCKS.c.HL_LAST_HEARTBEAT + func.coalesce(HIVE_LOCKS.c.HL_TIMEOUT, _DEFAULT) < _NOW,
 )
 
 
@@ -29,9 +39,9 @@ def release_silent_locks(db: Connection, *, now: int, timeout: int) -> int:
 
     Args:
         now: Milliseconds since 1970.
-        timeout: ``hive.txn.timeout`` in milliseconds.
+        timeout: Milliseconds for those of an older store, which did not note their own.
     """
-    return db.execute(_DROP_SILENT_LOCKS, {"limit": now - timeout}).rowcount
+    return db.execute(_DROP_SILENT_LOCKS, {"now": now, "default": timeout}).rowcount
 
 
 def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0) -> list[int]:
@@ -39,8 +49,12 @@ def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0
 
     Args:
         now: Milliseconds since 1970.
-        timeout: ``hive.txn.timeout`` in milliseconds.
+        timeout: Milliseconds for those of an older store, which did not note their own.
         spared: The caller's own transaction: it is alive, as the call shows.
     """
-    silent = list(db.execute(_SILENT_TXNS, {"limit": now - timeout, "spared": spared}).scalars())
-    return txns.abort(db, silent, reason=f"timed out: no heartbeat for more than {timeout / 1000:g} s")
+    silent = db.execute(_SILENT_TXNS, {"now": now, "default": timeout, "spared": spared}).all()
+    aborted: list[int] = []
+    for own, rows in groupby(silent, key=lambda row: int(row[0])):
+        reason = f"timed out: no heartbeat for more than {own / 1000:g} s"
+        aborted += txns.abort(db, [int(row[1]) for row in rows], reason=reason)
+    return sorted(aborted)

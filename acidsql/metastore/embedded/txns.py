@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert, or_, select, update
 
-from acidsql.errors import NoSuchTransaction, TransactionAborted, TransactionError
+from acidsql.errors import AnalysisError, NoSuchTransaction, TransactionAborted, TransactionError
 from acidsql.metastore.embedded import components
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, TXNS
@@ -53,9 +53,21 @@ def newest_txn(db: Connection) -> int:
 
 
 def open_txns(
-    db: Connection, count: int, *, user: str, host: str, type: TxnType, agent_info: str, limit: int, now: int
+    db: Connection,
+    count: int,
+    *,
+    user: str,
+    host: str,
+    type: TxnType,
+    agent_info: str,
+    limit: int,
+    now: int,
+    timeout: int,
 ) -> list[int]:
-    """Open transactions, the writers' lock being held: ids rise without gaps."""
+    """Open transactions, the writers' lock being held: ids rise without gaps.
+
+    ``timeout``: milliseconds without a heartbeat after which they count as dead, whoever looks.
+    """
     if count < 1:
         raise TransactionError(f"Invalid input for number of txns: {count}")
     if int(db.execute(_COUNT_OPEN).scalar_one()) + count > limit:
@@ -68,6 +80,7 @@ def open_txns(
     row = _row(TxnState.OPEN, now, user=user, host=host, type=type, agent_info=agent_info)
     oldest = db.execute(_MIN_OPEN).scalar()
     row["TXN_MIN_OPEN"] = first if oldest is None else oldest
+    row["TXN_TIMEOUT"] = timeout
     db.execute(insert(TXNS), [{"TXN_ID": txn_id, **row} for txn_id in ids])
     return ids
 
@@ -81,8 +94,22 @@ def add_aborted(db: Connection, count: int, *, reason: str, now: int) -> list[in
     return ids
 
 
+_MAX_SEED = 1 << 48
+
+
+def check_seed(what: str, id: int) -> None:
+    """Ids come from names of directories, which anybody can make who may write there. Raises: AnalysisError."""
+    if id > _MAX_SEED:
+        raise AnalysisError(f"No store has ever given out {what} id {id}: a directory has a wrong name")
+
+
 def seed_txn_id(db: Connection, txn_id: int, now: int) -> None:
-    """Let the ids go on above ``txn_id``. Where they are there already, nothing is to be done."""
+    """Let the ids go on above ``txn_id``. Where they are there already, nothing is to be done.
+
+    Raises:
+        AnalysisError: When it is none that a store can ever have given out: the ids of this one would come to an end.
+    """
+    check_seed("transaction", txn_id)
     if txn_id > newest_txn(db):
         db.execute(insert(TXNS), {"TXN_ID": txn_id, **_row(TxnState.COMMITTED, now)})
 

@@ -119,7 +119,9 @@ def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
 
     Raises:
         TransactionError: When the table has write ids already.
+        AnalysisError: As :func:`~acidsql.metastore.embedded.txns.seed_txn_id`.
     """
+    txns.check_seed("write", valid.high_watermark)
     database, _, table = valid.table.partition(".")
     key: dict[str, object] = {"database": database, "table": table}
     following = db.execute(_NEXT, key).scalar()
@@ -127,7 +129,7 @@ def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
         raise TransactionError(f"Table {valid.table} has write ids already")
     if following is None:
         _start_at(db, database, table, valid.high_watermark + 1)
-    else:  # of a table that was renamed (renames.rename_table)
+    else:  # of a table of that name that was renamed or dropped, or had the place (dropped_places.take)
         db.execute(_SET_NEXT, {**key, "next": max(valid.high_watermark + 1, int(following))})
     seen = next((w for w in range(valid.high_watermark, 0, -1) if valid.is_valid(w)), None)
     if seen is not None:
@@ -138,6 +140,21 @@ def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
         owners = dict(zip(ids, hidden, strict=True))
         _add(db, database, table, owners)
         components.back_seeded(db, database, table, owners)
+
+
+def following(db: Connection, database: str, table: str) -> int | None:
+    """The next write id of a table, also of one that was dropped or renamed; None where there was never one."""
+    found = db.execute(_NEXT, {"database": database, "table": table}).scalar()
+    return None if found is None else int(found)
+
+
+def start_above(db: Connection, database: str, table: str, write_id: int) -> None:
+    """Let the next write id of a table be this one, unless it is a higher one already."""
+    known = following(db, database, table)
+    if known is None:
+        _start_at(db, database, table, write_id)
+    elif known < write_id:
+        db.execute(_SET_NEXT, {"database": database, "table": table, "next": write_id})
 
 
 def _start_at(db: Connection, database: str, table: str, write_id: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from operator import methodcaller
 from typing import Any
@@ -12,8 +12,8 @@ from hive_metastore import ttypes
 from acidsql.errors import AcidError, AlreadyExists, PartitionNotFound
 from acidsql.metastore.hive import constraints, translate
 from acidsql.metastore.hive.catalog import HiveCatalog
-from acidsql.metastore.model import Partition, Table
-from acidsql.partition_names import partition_name
+from acidsql.metastore.model import DirectoryMove, Partition, Table
+from acidsql.partition_names import check_table_name, partition_name
 from acidsql.valid_ids import ValidWriteIdList
 
 _CASCADE = "CASCADE"
@@ -45,8 +45,10 @@ class HiveAlterations(HiveCatalog):
         *,
         write_id: int | None = None,
         write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
     ) -> None:
         """The location of ``table`` is not looked at: the metastore moves the files where it wants them."""
+        check_table_name(table.name)
         found = self._raw_table(database, name)
         self.get_database(table.database)
         if self.find_table(table.database, table.name) is not None:
@@ -68,7 +70,7 @@ class HiveAlterations(HiveCatalog):
         name: str,
         partition: Partition,
         *,
-        properties: Mapping[str, str] | None = None,
+        move: DirectoryMove | None = None,
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """The location of ``partition`` is not looked at: the metastore moves the files where it wants them."""
@@ -97,6 +99,9 @@ class HiveAlterations(HiveCatalog):
             self._call(lambda c: c.rename_partition_req(request), missing=PartitionNotFound)
 
         self._done_once(rename, lambda: bool(self.list_partitions(database, table, [new])))
+
+    def forget_moves(self, table: Table) -> None:
+        """Nothing: the metastore moves directories itself, and no table of its has any."""
 
     def alter_partition(self, partition: Partition) -> None:
         owner = self._raw_table(partition.database, partition.table)

@@ -27,6 +27,7 @@ from acidsql.metastore.model import (
     Partition,
     Table,
 )
+from acidsql.partition_names import check_database_name, check_table_name
 from acidsql.valid_ids import ValidWriteIdList
 
 ALL = -1
@@ -55,6 +56,7 @@ class HiveCatalog(HiveClient):
         return translate.qualified(managed or found.locationUri)
 
     def create_database(self, database: Database) -> None:
+        check_database_name(database.name)
         location = translate.qualified(database.location)
         usual = location == self._usual_location(database.name)
         made = ttypes.Database(
@@ -103,6 +105,7 @@ class HiveCatalog(HiveClient):
     # --- tables ------------------------------------------------------------------------------------------------------
 
     def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+        check_table_name(table.name)
         self.get_database(table.database)
         made = _counted(translate.table_to_thrift(table), holds_rows or table.is_view)
         structs = {constraints.LISTS[k]: s for k, s in constraints.to_thrift(table, table.constraints).items()}

@@ -19,6 +19,8 @@ from acidsql.metastore.model import (
     RowChange,
     Statistics,
     Table,
+    accurate_statistics,
+    row_count,
 )
 from acidsql.partition_names import partition_name
 from acidsql.valid_ids import ValidWriteIdList
@@ -35,9 +37,9 @@ def _count_on(place: Any, change: RowChange) -> None:
     """Carry on the number of rows of a Thrift table or partition, and say that no statistics of it are exact."""
     parameters = place.parameters or {}
     parameters.pop(STATS_ACCURATE, None)
-    rows = parameters.get(NUM_ROWS, "")
-    if change.overwrites or rows.isdecimal():
-        parameters[NUM_ROWS] = str(change.applied(int(rows or 0)))
+    rows = row_count(parameters)
+    if change.overwrites or rows is not None:
+        parameters[NUM_ROWS] = str(change.applied(rows or 0))
     place.parameters = parameters
 
 
@@ -45,7 +47,7 @@ def _set_statistics(place: Any, found: Statistics, *, flag: bool) -> None:
     """Put numbers into a Thrift table or partition; ``flag``: say so where they are exact."""
     parameters = {**(place.parameters or {}), **found.parameters}
     if found.exact and flag:
-        accurate = json.loads(parameters.get(STATS_ACCURATE) or "{}")
+        accurate = accurate_statistics(parameters)
         parameters[STATS_ACCURATE] = json.dumps({**accurate, "BASIC_STATS": "true"}, separators=(",", ":"))
     elif found.exact:
         parameters.pop(STATS_ACCURATE, None)
@@ -62,7 +64,7 @@ def _columns_to_thrift(columns: Sequence[ColumnStatistics]) -> list[Any]:
 
 def _is_exact(place: Any) -> bool:
     """Whether the server has left the word that the number of rows is exact."""
-    return "BASIC_STATS" in json.loads((place.parameters or {}).get(STATS_ACCURATE) or "{}")
+    return "BASIC_STATS" in accurate_statistics(place.parameters or {})
 
 
 class HiveStatistics(HiveCatalog):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+
+from acidsql.valid_ids import ValidWriteIdList
 
 DEFAULT_DATABASE = "default"
 
@@ -30,6 +33,8 @@ STATISTICS = frozenset(
     {STATS_ACCURATE, NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE, "numFilesErasureCoded", "rawDataSize"}
 )
 """Properties that are statistics: they are of these rows, and not of a table made anew."""
+
+_MAX_DIGITS = 19
 
 
 # --- catalog ---------------------------------------------------------------------------------------------------------
@@ -95,6 +100,21 @@ class Database:
 
 
 @dataclass(frozen=True)
+class DirectoryMove:
+    """A directory that follows a new name: the store's own word for it, which no user can write.
+
+    Attributes:
+        source: Where it is, or was.
+        target: Where it belongs: the place that the store has for the table, or for one of its partitions.
+        id: Its number in the journal.
+    """
+
+    source: str
+    target: str
+    id: str
+
+
+@dataclass(frozen=True)
 class Table:
     """A table. ``columns`` are the data columns; partition keys are not among them."""
 
@@ -121,6 +141,9 @@ class Table:
     """Their names; those behind the last one have none yet."""
     informational: tuple[Constraint, ...] = ()
     """The constraints that nobody enforces."""
+    moves: tuple[DirectoryMove, ...] = ()
+    """Directories of it that may still be on their way (:meth:`~acidsql.metastore.protocol.Metastore.rename_table`).
+    Only the store sets it: a description that is handed to the store says nothing by it."""
 
     @property
     def named_checks(self) -> tuple[tuple[str | None, str], ...]:
@@ -185,6 +208,37 @@ class Partition:
 
 
 @dataclass(frozen=True)
+class DroppedDirectory:
+    """The directory of a dropped table or partition, which has not been removed yet.
+
+    Attributes:
+        location: Where it stood when it was dropped.
+        token: A name that no other directory has: it is put aside under it, and then removed.
+        is_aside: Whether it is known to have left its place. Whatever stands there then is somebody else's.
+    """
+
+    id: int
+    location: str
+    token: str
+    is_aside: bool
+
+
+@dataclass(frozen=True)
+class Import:
+    """What stands in the directory that a new table takes in.
+
+    Attributes:
+        write_ids: The write ids in the names there: those that count, and those that must not be seen.
+        max_txn: The highest transaction id in a name there.
+        partitions: The partitions that have a directory there.
+    """
+
+    write_ids: ValidWriteIdList
+    max_txn: int = 0
+    partitions: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True)
 class ColumnStatistics:
     """What ANALYZE … FOR COLUMNS found of a column; None for what does not apply to its type.
 
@@ -233,6 +287,21 @@ class RowChange:
     def applied(self, rows: int) -> int:
         """How many rows there are after it, of so many before."""
         return (0 if self.overwrites else rows) + self.inserted - self.deleted
+
+
+def row_count(parameters: Mapping[str, str]) -> int | None:
+    """The number of rows that properties tell of; None where they tell none: anybody may write them."""
+    text = parameters.get(NUM_ROWS, "")
+    return int(text) if text.isdecimal() and len(text) < _MAX_DIGITS else None
+
+
+def accurate_statistics(parameters: Mapping[str, str]) -> dict[str, object]:
+    """What :data:`STATS_ACCURATE` says; nothing where it is not of Hive's form: anybody may write it."""
+    try:
+        found = json.loads(parameters.get(STATS_ACCURATE) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def is_marked(parameters: Mapping[str, str], name: str) -> bool:

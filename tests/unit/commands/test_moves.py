@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from acidsql.commands.ddl.rename_journal import PREFIX, Move, finish_moves, moves_of
+from acidsql.commands.ddl.rename_journal import carry_out, carry_out_announced, finish_moves, new_move, take_back
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import Column, Table
+from acidsql.metastore.model import Column, DirectoryMove, Table
 from acidsql.settings import Settings
 
 
 @pytest.fixture
-def move(tmp_path: Path) -> Move:
+def move(tmp_path: Path) -> DirectoryMove:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "file").write_text("rows")
-    return Move.of(str(tmp_path / "old"), str(tmp_path / "below" / "new"))
+    return new_move(str(tmp_path / "old"), str(tmp_path / "below" / "new"))
 
 
-def test_a_directory_is_moved_with_the_parents_that_it_needs(move: Move) -> None:
-    move.carry_out()
+def test_a_directory_is_moved_with_the_parents_that_it_needs(move: DirectoryMove) -> None:
+    carry_out(move)
     assert Path(move.target, "file").read_text() == "rows"
     assert not Path(move.source).exists()
 
 
-def test_moving_twice_is_moving(move: Move) -> None:
-    move.carry_out()
-    move.carry_out()
+def test_moving_twice_is_moving(move: DirectoryMove) -> None:
+    carry_out(move)
+    carry_out(move)
     assert Path(move.target, "file").read_text() == "rows"
 
 
-def test_what_is_made_at_the_old_place_afterwards_is_left_alone(move: Move) -> None:
-    move.carry_out()
+def test_what_is_made_at_the_old_place_afterwards_is_left_alone(move: DirectoryMove) -> None:
+    carry_out(move)
     Path(move.source).mkdir()
-    move.carry_out()
+    carry_out(move)
     assert Path(move.source).is_dir()
 
 
-def test_somebody_faster_is_no_error(move: Move, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_faster_is_no_error(move: DirectoryMove, monkeypatch: pytest.MonkeyPatch) -> None:
     real = LocalFileSystem.rename
 
     def rename(self: LocalFileSystem, source: str, target: str) -> None:
@@ -48,42 +50,92 @@ def test_somebody_faster_is_no_error(move: Move, monkeypatch: pytest.MonkeyPatch
         raise StorageError("it is not there any longer")
 
     monkeypatch.setattr(LocalFileSystem, "rename", rename)
-    move.carry_out()
+    carry_out(move)
     assert Path(move.target, "file").exists()
 
 
-def test_an_error_is_one_where_the_directory_did_not_arrive(move: Move, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_one_where_the_directory_did_not_arrive(
+    move: DirectoryMove, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def rename(self: LocalFileSystem, source: str, target: str) -> None:
         raise StorageError("no")
 
     monkeypatch.setattr(LocalFileSystem, "rename", rename)
     with pytest.raises(StorageError, match="no"):
-        move.carry_out()
+        carry_out(move)
     assert Path(move.source, "file").exists()
 
 
-def test_a_move_is_taken_back_whether_it_was_done_or_not(move: Move) -> None:
-    move.take_back()
-    move.carry_out()
-    move.take_back()
+def test_a_move_is_taken_back_whether_it_was_done_or_not(move: DirectoryMove) -> None:
+    take_back(move)
+    carry_out(move)
+    take_back(move)
     assert Path(move.source, "file").read_text() == "rows"
     assert not Path(move.target).exists()
 
 
-def test_what_the_tables_properties_announce_is_done_and_forgotten(move: Move, tmp_path: Path) -> None:
-    store = EmbeddedMetastore(str(tmp_path / "store.db"), Settings(), str(tmp_path))
-    table = Table("default", "t", move.target, (Column("a", "int"),), (), move.announced({"kept": "yes"}))
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedMetastore]:
+    found = EmbeddedMetastore(str(tmp_path / "store.db"), Settings(), str(tmp_path))
+    yield found
+    found.close()
+
+
+def test_what_the_journal_holds_is_done_and_forgotten(store: EmbeddedMetastore, move: DirectoryMove) -> None:
+    table = Table("default", "t", move.source, (Column("a", "int"),), (), {"kept": "yes"})
     store.create_table(table)
-    assert moves_of(table) == [move]
+    store.rename_table("default", "t", replace(table, name="u", location=move.target), move=move)
+    table = store.get_table("default", "u")
+    assert table.moves == (move,)
     found = finish_moves(store, table)
-    assert found.parameters == {"kept": "yes"}
-    assert store.get_table("default", "t") == found
+    assert found == store.get_table("default", "u") == replace(table, moves=())
     assert Path(move.target, "file").exists()
     assert finish_moves(store, found) is found
-    store.close()
+
+
+def test_a_move_that_is_forgotten_takes_nothing_along(store: EmbeddedMetastore, move: DirectoryMove) -> None:
+    table = Table("default", "t", move.source, (Column("a", "int"),), (), {"transactional": "true", "old": "x"})
+    store.create_table(table)
+    store.rename_table("default", "t", replace(table, name="u", location=move.target), move=move)
+    moving = store.get_table("default", "u")
+    store.alter_table(replace(moving, parameters={"transactional": "true", "kept": "yes"}))
+    store.forget_moves(moving)
+    found = store.get_table("default", "u")
+    assert (found.moves, found.parameters) == ((), {"transactional": "true", "kept": "yes"})
+
+
+def test_a_move_that_was_done_long_ago_moves_nothing_of_somebody_elses(
+    store: EmbeddedMetastore, move: DirectoryMove, tmp_path: Path
+) -> None:
+    table = Table("default", "t", move.source, (Column("a", "int"),))
+    store.create_table(table)
+    store.rename_table("default", "t", replace(table, name="u", location=move.target), move=move)
+    slow = store.get_table("default", "u")
+    finish_moves(store, slow)
+    Path(move.target).rename(tmp_path / "moved on")
+    Path(move.source).mkdir()
+    finish_moves(store, slow)
+    carry_out_announced(store, slow, move)
+    assert (Path(move.source).is_dir(), Path(move.target).exists()) == (True, False)
+
+
+def test_what_does_not_lead_to_the_tables_own_place_is_not_done(store: EmbeddedMetastore, move: DirectoryMove) -> None:
+    table = Table("default", "t", "/elsewhere", (Column("a", "int"),))
+    store.create_table(table)
+    store.rename_table("default", "t", replace(table, name="u"), move=move)
+    finish_moves(store, store.get_table("default", "u"))
+    assert store.get_table("default", "u").moves == ()
+    assert Path(move.source, "file").exists()
+
+
+def test_a_rename_that_is_taken_back_leaves_no_move(store: EmbeddedMetastore, move: DirectoryMove) -> None:
+    table = Table("default", "t", move.source, (Column("a", "int"),))
+    store.create_table(table)
+    store.rename_table("default", "t", replace(table, name="u", location=move.target), move=move)
+    store.rename_table("default", "u", table)
+    assert store.get_table("default", "t") == table
 
 
 def test_only_file_systems_that_rename_in_one_step_move_directories() -> None:
     places = ("/w/t", "file:/w/t", "hdfs://host:8020/w/t", "s3a://bucket/w/t", "gs://bucket/t")
     assert [renames_in_one_step(place) for place in places] == [True, True, True, False, False]
-    assert PREFIX == "acidsql.move."

@@ -19,7 +19,7 @@ class Looks:
         self.looked_at: list[tuple[str, str | None]] = []
         self.worked = 0
         self.is_due = False
-        self.fails = False
+        self.error: Exception | None = None
         self.may_go_on = threading.Event()
         self.may_go_on.set()
         self.begun = threading.Event()
@@ -29,8 +29,8 @@ class Looks:
         self.begun.set()
         self.may_go_on.wait()
         self.looked_at.append((candidate.table, candidate.partition))
-        if self.fails:
-            raise StorageError("no")
+        if self.error is not None:
+            raise self.error
         return self.is_due
 
     def work(self) -> None:
@@ -74,8 +74,9 @@ def test_a_commit_does_not_wait_for_what_is_under_way_but_the_end_does(looks: Lo
     assert looks.looked_at[0] == ("t", None)
 
 
-def test_a_place_that_cannot_be_looked_at_does_not_end_it(looks: Looks) -> None:
-    looks.fails = True
+@pytest.mark.parametrize("error", [StorageError("no"), KeyError("not one of ours")])
+def test_a_place_that_cannot_be_looked_at_does_not_end_it(looks: Looks, error: Exception) -> None:
+    looks.error = error
     looks.auto.wrote("default", "gone", [None])
     looks.begun.wait()
     looks.begun.clear()

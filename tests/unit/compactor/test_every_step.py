@@ -19,7 +19,18 @@ from acidsql.metastore.model import CompactionRequest, CompactionType
 from tests.injection import Injector
 from tests.unit.compactor.world import MAJOR, MINOR, Rows, Snapshot, World, rows_of, unversioned
 
-FS_STEPS = ("list", "exists", "mkdirs", "rename", "write_bytes", "open_write", "open_read", "read_bytes", "delete")
+FS_STEPS = (
+    "list",
+    "exists",
+    "mkdirs",
+    "rename",
+    "sync",
+    "write_bytes",
+    "open_write",
+    "open_read",
+    "read_bytes",
+    "delete",
+)
 METASTORE_STEPS = (
     "find_table",
     "list_partitions",

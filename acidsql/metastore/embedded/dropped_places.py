@@ -1,0 +1,102 @@
+"""Directories and who had them: those of dropped tables and partitions, and the write ids in names below a place.
+
+A directory cannot be removed in the step in which the store forgets its table or partition. So that step records it in
+DROPPED_DIRECTORIES, where it stays until it is gone; until then its place is not given to anybody else, or its rows
+would be theirs.
+
+A DataFrame knows files by their names, and so does Spark's cache. Names below a place must not come again when another
+table has it: PLACE_WRITE_IDS keeps the write id that its next table has to start with.
+"""
+
+# ruff: noqa: SIM300 (the upper-case names are columns, not constants)
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+
+from acidsql import fs
+from acidsql.errors import AlreadyExists
+from acidsql.metastore.embedded import write_ids
+from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.places import above
+from acidsql.metastore.embedded.schema import DROPPED_DIRECTORIES, PLACE_WRITE_IDS
+from acidsql.metastore.model import DroppedDirectory
+
+_D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
+_DROPPED = select(_D.DD_ID, _D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE).order_by(_D.DD_ID)
+_NEXT = select(func.max(_P.PW_NEXT)).where(
+    or_(
+        _P.PW_LOCATION.in_(bindparam("above", expanding=True)),
+        and_(_P.PW_LOCATION > bindparam("first"), _P.PW_LOCATION < bindparam("end")),
+    )
+)
+
+
+def drop(db: Connection, locations: Iterable[str]) -> None:
+    """Record directories that are to be removed."""
+    rows = [{"DD_LOCATION": one, "DD_TOKEN": uuid.uuid4().hex, "DD_IS_ASIDE": False} for one in locations if one]
+    if rows:
+        db.execute(insert(DROPPED_DIRECTORIES), rows)
+
+
+def dropped(db: Connection) -> list[DroppedDirectory]:
+    """The directories that are to be removed, in the order in which they were dropped."""
+    return [DroppedDirectory(*row) for row in db.execute(_DROPPED)]
+
+
+def set_aside(db: Connection, ids: Sequence[int]) -> None:
+    """The directories have left their places, which are free from now on."""
+    for some in batches(ids):
+        db.execute(update(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)).values(DD_IS_ASIDE=True))
+
+
+def forget(db: Connection, ids: Sequence[int]) -> None:
+    """The directories are gone."""
+    for some in batches(ids):
+        db.execute(delete(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)))
+
+
+def leave(db: Connection, database: str, table: str, locations: Iterable[str]) -> None:
+    """A table leaves places: whoever has one next goes on with the write ids where it ends."""
+    following = write_ids.following(db, database, table)
+    for location in {_whole(one) for one in locations if one} if following is not None else ():
+        same = _P.PW_LOCATION == location
+        known = db.execute(select(_P.PW_NEXT).where(same)).scalar()
+        if known is None:
+            db.execute(insert(PLACE_WRITE_IDS), {"PW_LOCATION": location, "PW_NEXT": following})
+        elif known < following:
+            db.execute(update(PLACE_WRITE_IDS).where(same).values(PW_NEXT=following))
+
+
+def take(db: Connection, database: str, table: str, locations: Iterable[str]) -> None:
+    """A table gets places: its write ids start above those of the tables that had them.
+
+    Raises:
+        AlreadyExists: When the directory of a dropped table or partition still stands there, above or below.
+    """
+    wanted = [_whole(one) for one in locations if one]
+    require_free(db, wanted)
+    for location in wanted:
+        key = {"above": [location, *above(location)], "first": f"{location}/", "end": f"{location}0"}  # "0" follows "/"
+        following = db.execute(_NEXT, key).scalar()
+        if following is not None:
+            write_ids.start_above(db, database, table, int(following))
+
+
+def require_free(db: Connection, locations: Iterable[str]) -> None:
+    """Raises: AlreadyExists when the directory of a dropped table or partition stands at a place, above or below."""
+    standing = [d for d in dropped(db) if not d.is_aside]
+    for location in map(_whole, locations) if standing else ():
+        other = next((d for d in standing if fs.overlap(_whole(d.location), location)), None)
+        if other is not None:
+            raise AlreadyExists(
+                f"Directory {other.location} of a dropped table or partition has not been removed yet",
+                hint="It is removed by whoever needs the place: run the statement again.",
+            )
+
+
+def _whole(location: str) -> str:
+    return fs.absolute(location).rstrip("/")

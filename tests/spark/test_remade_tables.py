@@ -1,0 +1,84 @@
+"""A table that is dropped and made anew: what was read of the old one never shows rows of the new one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+import acidsql
+from acidsql.errors import AcidError
+from acidsql.session import AcidSession
+
+MAKES = {
+    "the same name": ["CREATE TRANSACTIONAL TABLE t (id int, v string)", "INSERT INTO t VALUES (7, 'new'), (8, 'new')"],
+    "as a query": ["CREATE TRANSACTIONAL TABLE t AS SELECT 7 AS id, 'new' AS v UNION ALL SELECT 8, 'new'"],
+    "another name at the place": [
+        "CREATE TRANSACTIONAL TABLE u (id int, v string) LOCATION '{place}'",
+        "INSERT INTO u VALUES (7, 'new'), (8, 'new')",
+    ],
+    "a rename into its name": [
+        "CREATE TRANSACTIONAL TABLE u (id int, v string)",
+        "INSERT INTO u VALUES (7, 'new'), (8, 'new')",
+        "ALTER TABLE u RENAME TO t",
+    ],
+}
+
+
+def rows(acid: AcidSession, name: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(r) for r in acid.sql(f"SELECT * FROM {name}").collect())
+
+
+@pytest.mark.parametrize("how", MAKES)
+def test_a_frame_of_the_old_table_shows_no_row_of_the_new_one(acid: AcidSession, warehouse: Path, how: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    acid.sql("INSERT INTO t VALUES (1, 'old'), (2, 'old')")
+    lazy, cached = acid.sql("SELECT * FROM t"), acid.table("t").cache()
+    assert cached.count() == 2
+    acid.sql("DROP TABLE t")
+    for text in MAKES[how]:
+        acid.sql(text.format(place=warehouse / "t"))
+    name = "u" if how.startswith("another") else "t"
+    with pytest.raises((PySparkException, AcidError)):
+        lazy.collect()
+    assert rows(acid, name) == [(7, "new"), (8, "new")]
+    assert sorted(map(tuple, acid.table(name).collect())) == [(7, "new"), (8, "new")]
+    assert acid.sql(f"UPDATE {name} SET v = concat(v, '+')").collect()[0].num_updated_rows == 2
+    assert sorted(map(tuple, cached.collect())) == [(1, "old"), (2, "old")]
+    cached.unpersist()
+    assert rows(acid, name) == [(7, "new+"), (8, "new+")]
+
+
+def test_a_dropped_partition_is_new_when_rows_come_again(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    lazy = acid.sql("SELECT * FROM t WHERE p = 1")
+    acid.sql("ALTER TABLE t DROP PARTITION (p = 1)")
+    acid.sql("INSERT INTO t VALUES (5, 1)")
+    assert rows(acid, "t") == [(2, 2), (5, 1)]
+    with pytest.raises((PySparkException, AcidError)):
+        lazy.collect()
+
+
+def test_a_killed_drop_partition_brings_nothing_back(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    acid.metastore.drop_partitions("default", "t", ["p=1"])  # killed there
+    assert rows(acid, "t") == [(2, 2)]
+    acid.sql("INSERT INTO t VALUES (5, 1)")
+    assert rows(acid, "t") == [(2, 2), (5, 1)]
+    assert acid.metastore.dropped_directories() == []
+
+
+def test_a_session_with_a_shorter_time_out_does_not_end_readers_of_another(acid: AcidSession) -> None:
+    """The unit tests move the clock; this is the whole way of a reader's transaction."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    acid.sql("INSERT INTO t VALUES (1)")
+    frame = acid.sql("SELECT * FROM t")
+    pinned = [t.id for t in acid.metastore.show_txns()]
+    hasty = acidsql.connect(acid.spark, warehouse=acid._env.warehouse, settings={"hive.txn.timeout": "1ms"})
+    with hasty:
+        hasty.metastore.time_out_txns()
+    assert [t.id for t in acid.metastore.show_txns() if t.state.name == "OPEN"] == pinned
+    assert frame.count() == 1
