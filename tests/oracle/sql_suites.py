@@ -27,7 +27,7 @@ _UNSTABLE = re.compile(
     r"|ntile|lag|lead|spark_partition_id|input_file_\w+|percentile_approx|approx_\w+|cume_dist)\s*\(?",
     re.I,
 )
-"""What hangs on the order in which rows come, where the query does not say it wholly: only columns are compared then."""
+"""What hangs on the order in which rows come: only the columns of such queries are compared."""
 
 
 def statements(text: str) -> Iterator[str]:
