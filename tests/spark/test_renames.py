@@ -31,22 +31,6 @@ def moves(acid: AcidSession, table: str) -> list[DirectoryMove]:
     return [] if found is None else list(found.moves)
 
 
-@pytest.mark.parametrize("value", ['["{home}/victim", "{home}/stolen"]', "no json"])
-def test_no_property_of_a_table_moves_a_directory(shop: AcidSession, warehouse: Path, value: str) -> None:
-    """It did, in the first session that looked at the table, whoever had set it."""
-    (warehouse / "victim").mkdir()
-    text = f"'acidsql.move.x' = '{value.format(home=warehouse)}'"
-    shop.sql(f"CREATE TRANSACTIONAL TABLE crafted (id int) TBLPROPERTIES ({text})")
-    shop.sql("CREATE TABLE alike LIKE crafted")
-    shop.sql(f"ALTER TABLE emp SET TBLPROPERTIES ({text})")
-    shop.sql("ALTER TABLE crafted RENAME TO made")
-    for table in ("made", "alike", "emp"):
-        shop.sql(f"SELECT * FROM {table}").collect()
-        shop.sql(f"DROP TABLE {table}")
-    assert (warehouse / "victim").is_dir()
-    assert not (warehouse / "stolen").exists()
-
-
 # --- RENAME TO -------------------------------------------------------------------------------------------------------
 
 

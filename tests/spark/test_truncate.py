@@ -186,20 +186,3 @@ def test_an_insert_that_began_before_is_waited_for(
     acid.sql("INSERT INTO t VALUES (3)")
     assert rows(acid, "SELECT * FROM t") == [(3,)]
     nothing_is_open(acid)
-
-
-def test_an_insert_that_does_not_end_is_not_waited_for_beyond_the_time_for_locks(acid: AcidSession) -> None:
-    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
-    acid.sql("INSERT INTO t VALUES (1)")
-    [txn] = acid.metastore.open_txns(user="olga", host="far")
-    held = LockComponent(LockType.SHARED_READ, "default", "t", operation=Operation.INSERT)
-    acid.metastore.lock(LockRequest((held,), txn, "olga", "far"))
-    acid.metastore.allocate_table_write_id(txn, "default", "t")
-    acid.sql("SET acidsql.lock.timeout = 200ms")
-    with pytest.raises(LockTimeout, match=r"have not ended in time \(write ids 2\)"):
-        acid.sql("TRUNCATE TABLE t")
-    assert rows(acid, "SELECT * FROM t") == [(1,)]
-    acid.metastore.commit_txn(txn)
-    acid.sql("TRUNCATE TABLE t")
-    assert rows(acid, "SELECT * FROM t") == []
-    nothing_is_open(acid)

@@ -1,0 +1,73 @@
+"""TRUNCATE beside INSERT: by Hive's locks they run at once, and the base would hide what was committed after it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acidsql.commands.dml import truncate
+from acidsql.errors import LockTimeout
+from acidsql.metastore.waiting import wait_for_earlier_writers
+from tests.unit.commands.session import Session
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Session]:
+    made = Session(tmp_path / "warehouse")
+    made.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    made.insert("t", 1)
+    yield made
+    made.close()
+
+
+def test_waits_for_an_insert_that_began_before(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, ended = threading.Event(), list[str]()
+
+    def waiting(*args: Any) -> None:
+        waits.set()
+        wait_for_earlier_writers(*args)
+        [seen] = shop.metastore.get_valid_write_ids(["default.t"], shop.metastore.get_valid_txns())
+        ended.append(f"waited until {2 in seen.open_ids or 'the insert had ended'}")
+
+    monkeypatch.setattr(truncate, "wait_for_earlier_writers", waiting)
+    thread = threading.Thread(target=shop.sql, args=["TRUNCATE TABLE t"])
+
+    def begin() -> None:
+        thread.start()
+        assert waits.wait(60)
+        assert ended == []
+
+    shop.insert("t", 2, before_publish=begin)
+    thread.join(60)
+    assert ended == ["waited until the insert had ended"]
+    assert (shop.warehouse / "t" / "base_0000003").is_dir()
+    assert shop.nothing_is_open()
+
+
+def test_does_not_wait_for_an_insert_that_begins_later(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are above the base."""
+
+    def overtaken(*args: Any) -> None:
+        [txn] = shop.metastore.open_txns(user="olga", host="far")
+        assert shop.metastore.allocate_table_write_id(txn, "default", "t") == 3
+        wait_for_earlier_writers(*args)
+
+    monkeypatch.setattr(truncate, "wait_for_earlier_writers", overtaken)
+    shop.sql("TRUNCATE TABLE t")
+    assert (shop.warehouse / "t" / "base_0000002").is_dir()
+
+
+def test_does_not_wait_longer_than_for_locks(shop: Session) -> None:
+    [txn] = shop.metastore.open_txns(user="olga", host="far")
+    shop.metastore.allocate_table_write_id(txn, "default", "t")
+    shop.sql("SET acidsql.lock.timeout = 200ms")
+    with pytest.raises(LockTimeout, match=r"have not ended in time \(write ids 2\)"):
+        shop.sql("TRUNCATE TABLE t")
+    assert not list((shop.warehouse / "t").glob("base*"))
+    shop.metastore.abort_txns([txn])
+    shop.sql("TRUNCATE TABLE t")
+    assert shop.nothing_is_open()
