@@ -82,6 +82,7 @@ class Session:
                 host="desk",
                 agent="test",
             )
+            assert self.env.sessions  # they are made at the first look
 
     def close(self) -> None:
         self.env.heartbeats.close()
