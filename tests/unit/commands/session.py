@@ -48,6 +48,7 @@ class Session:
             host="host",
             agent="tests",
         )
+        self.env.__dict__["sessions"] = MagicMock()  # no Spark is asked
 
     def close(self) -> None:
         self.heartbeats.close()
