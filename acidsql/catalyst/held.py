@@ -32,7 +32,23 @@ class HeldFiles:
 
 
 def collect_garbage(spark: SparkSession) -> None:
-    """Have the JVM find out what is garbage."""
+    """Have the JVM find out what is garbage: first of all what Python holds no longer."""
+    _release_what_python_dropped(spark)
     jvm: Any = spark._jvm
-    jvm.java.lang.Runtime.getRuntime()  # any call: with it the JVM learns what Python holds no longer
     jvm.java.lang.System.gc()
+
+
+def _release_what_python_dropped(spark: SparkSession) -> None:
+    """Tell the JVM now which of its objects Python has dropped; py4j's own thread does so once a second."""
+    gateway: Any = spark.sparkContext._gateway
+    waiting = getattr(getattr(gateway, "_gateway_client", None), "finalizer_deque", None)
+    while waiting:
+        try:
+            task = waiting.pop()
+        except IndexError:
+            return
+        if not isinstance(task, tuple):  # the sign for that thread to stop
+            waiting.append(task)
+            return
+        client, target = task
+        client.garbage_collect_object(target, False)

@@ -22,6 +22,8 @@ _FIRST_RETRY = 16
 
 LOOSE_PINS = 50
 """With more pins than this that nobody holds in Python, Spark's JVM is asked to find out which of them are garbage."""
+COLLECT_ROUNDS = 3
+"""What one collection frees may hold what only the next one does."""
 COLLECT_PAUSE = 30.0
 """Seconds between two such requests, at least."""
 
@@ -32,6 +34,10 @@ class _Pin:
 
     ends: float
     is_read: Callable[[], bool] | None
+
+
+def _is_read(pin: _Pin | None) -> bool:
+    return pin is not None and pin.is_read is not None and pin.is_read()
 
 
 class Heartbeats:
@@ -114,12 +120,14 @@ class Heartbeats:
             self._loose &= loose.keys()
         if not loose:
             return
-        if self._collect is not None and (due or collect):
+        rounds = COLLECT_ROUNDS if collect else int(due)
+        for _ in range(rounds if self._collect is not None else 0):
+            assert self._collect is not None
             self._collected = now
             self._collect()
-        for txn_id, pin in loose.items():
-            if pin is not None and pin.is_read is not None and pin.is_read():
-                continue
+            if not any(_is_read(pin) for pin in loose.values()):
+                break
+        for txn_id in [t for t, pin in loose.items() if not _is_read(pin)]:
             with self._lock:
                 self._alive.pop(txn_id, None)
                 self._loose.discard(txn_id)
