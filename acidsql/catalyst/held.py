@@ -6,6 +6,7 @@ A plan that is derived from a scan (a filter, a join, a view, a cache, a running
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -32,7 +33,11 @@ class HeldFiles:
 
 
 def collect_garbage(spark: SparkSession) -> None:
-    """Have the JVM find out what is garbage: first of all what Python holds no longer."""
+    """Have the JVM find out what is garbage: first of all what Python holds no longer.
+
+    py4j's objects and their methods refer to each other, so Python itself has to look for cycles.
+    """
+    gc.collect()
     _release_what_python_dropped(spark)
     jvm: Any = spark._jvm
     jvm.java.lang.System.gc()
