@@ -159,7 +159,7 @@ class RowChange(ABC):
         """What :meth:`run` would do."""
         plan = self.plan(context)
         changes = None if plan.partitions == () else self.changes(plan)
-        reads = plan.binding.reads(plan.analysed) if plan.partitions != () else []
+        reads = plan.binding.reads(plan.analysed)
         writes = [] if changes is None else self.directories
         return [Explained(self.table, plan.locks, reads, changes, writes=writes)]
 

@@ -13,6 +13,7 @@ from acidsql.commands.ddl.partitions import Values, no_partition, partitions_wit
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
@@ -166,7 +167,8 @@ class TruncateCommand:
         known = self._known(self.partitions)
         writes = [f"base without rows{f' in {place}' if place else ''}" for place in _places(self.table, known)]
         reason = "no row is looked at"
-        return [Explained(self.table, self._locks(self.partitions), (), None, writes=writes, no_plan=reason)]
+        read = Read(self.table, True, known, None, context.snapshot(self.table, known))
+        return [Explained(self.table, self._locks(self.partitions), [read], None, writes=writes, no_plan=reason)]
 
 
 def _places(table: Table, known: Sequence[Partition] | None) -> list[str]:

@@ -187,7 +187,7 @@ def _part(env: Environment, found: Explained, mode: str) -> Iterator[str]:
         yield f"{title}:"
         yield from (f"  {line}" for line in _some(told))
     for read in found.reads:
-        yield f"{'Target' if read.relation.is_target else 'Reads'}: {read.relation.table.full_name}"
+        yield f"{'Target' if read.is_target else 'Reads'}: {read.table.full_name}"
         yield from _table(env, read)
     yield ""
     yield "== Spark's plan of the changes =="
@@ -214,7 +214,7 @@ def _lock(lock: LockComponent) -> str:
 
 def _table(env: Environment, read: Read) -> Iterator[str]:
     """What the snapshot sees of a table."""
-    table, partitions, seen = read.relation.table, read.partitions, read.snapshot
+    table, partitions, seen = read.table, read.partitions, read.snapshot
     ids = seen.write_ids
     hidden = "".join(
         f", {word}: {', '.join(map(str, found))}"
@@ -232,7 +232,8 @@ def _table(env: Environment, read: Read) -> Iterator[str]:
         yield f"    {name}: {_directories(part.state)}"
     if len(states) > SHOWN_PARTITIONS:
         yield f"    … and {len(states) - SHOWN_PARTITIONS} more"
-    yield f"  search in ORC files: {_search(read.search, states)}"
+    if read.search is not None:
+        yield f"  search in ORC files: {_search(read.search, states)}"
 
 
 def _summary(states: Sequence[AcidState]) -> str:

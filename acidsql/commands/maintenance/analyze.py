@@ -12,6 +12,7 @@ from acidsql.commands.ddl.partitions import no_partition, partitions_with, spec_
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AnalysisError, ColumnNotFound
@@ -115,9 +116,11 @@ class AnalyzeCommand:
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         reason = "NOSCAN looks at no row" if self.statement.noscan else None
-        changes = None if reason else self._answer(context.snapshot(self.table, self.partitions))
+        seen = context.snapshot(self.table, self.partitions)
+        changes = None if reason else self._answer(seen)
+        read = Read(self.table, True, self.partitions, None, seen)
         writes = ["statistics, in the metastore"]
-        return [Explained(self.table, self._locks(), (), changes, writes=writes, no_plan=reason or "")]
+        return [Explained(self.table, self._locks(), [read], changes, writes=writes, no_plan=reason or "")]
 
     def _locks(self) -> list[LockComponent]:
         return [LockComponent(LockType.SHARED_READ, self.table.database, self.table.name)]

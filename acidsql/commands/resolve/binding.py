@@ -28,11 +28,19 @@ from acidsql.sql.statements import Span, TableName
 
 @dataclass(frozen=True)
 class Read:
-    """A table that a statement reads at one place, as its snapshot sees it."""
+    """A table that a statement reads at one place, as its snapshot sees it.
 
-    relation: Relation
+    Attributes:
+        table: The table; ``is_target``: whether it is the one that the statement changes.
+        partitions: Those that are left; None for a table without partition keys.
+        search: What may skip parts of its files; None where no row is looked at.
+        snapshot: Its files.
+    """
+
+    table: Table
+    is_target: bool
     partitions: tuple[Partition, ...] | None
-    search: Search
+    search: Search | None
     snapshot: TableSnapshot
 
 
@@ -343,7 +351,7 @@ class Binding:
 
         def scan(number: int) -> Plan | None:
             made = by_number.get(number)
-            return None if made is None else self._scan(self.read(analysed, made))
+            return None if made is None else self._scan(made, self.read(analysed, made))
 
         return with_scans(self.catalyst, analysed, scan) if by_number else analysed
 
@@ -366,15 +374,15 @@ class Binding:
             raise (e if place is None else with_location(place, e)) from e
         if _bytes(seen) >= MIN_BYTES:
             self._find_conditions(analysed)
-        return Read(made, partitions, search_of(made), seen)
+        return Read(made.table, made.is_target, partitions, search_of(made), seen)
 
     def reads(self, analysed: Plan) -> list[Read]:
         """What the snapshot has of each relation in a plan, for EXPLAIN; the conditions are looked for in any case."""
         self._find_conditions(analysed)
-        return [self.read(analysed, made) for made in self.relations if made.conditions]
+        return [self.read(analysed, made) for made in self.relations if made.conditions or made.is_target]
 
-    def _scan(self, read: Read) -> Plan:
-        made, own = read.relation, self.env.sessions.own
+    def _scan(self, made: Relation, read: Read) -> Plan:
+        own = self.env.sessions.own
         options = search_options(self.env.sessions, made) if _bytes(read.snapshot) >= MIN_BYTES else {}
         frame = snapshot_frame(
             own.spark,
