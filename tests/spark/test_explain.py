@@ -59,7 +59,7 @@ def test_an_update_tells_its_phases_locks_partitions_and_files(acid: AcidSession
         "  snapshot: write ids up to 1",
         next(line for line in found if line.startswith("  files: 0 bases, 1 deltas") and line != found[at + 9]),
         "    directories: delta_0000001_0000001_0000",
-        next(line for line in found if "id > 1" in line and line.endswith("files of less than 4 MB are read whole)"),
+        next(line for line in found if "id > 1" in line and line.endswith("files of less than 4 MB are read whole)")),
         "",
     ]
     assert any("FileScan orc" in line for line in found)
