@@ -18,7 +18,7 @@ from tests.phases.matrix import VARIANTS, Matrix, Pair, Variant
 from tests.phases.statements import STATEMENTS
 
 SEED = os.environ.get("ACIDSQL_TEST_SEED") or "1"
-SAMPLED_PAIRS = 5
+SAMPLED_PAIRS = 3
 SAMPLED_PHASES = 2
 
 MERGES = frozenset(("merge", "merge insert only", "merge over many partitions"))
