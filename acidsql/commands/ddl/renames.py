@@ -245,10 +245,20 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
                 changed = with_ddl_time(replace(now, location=path))
                 env.metastore.alter_table(changed, write_id=write_id, write_ids=write_ids)
         except AcidError as e:
-            if made:
+            if made and not _is_registered(env, table, name, path):
                 filesystem.delete_if_empty(path)
             raise with_location(span, e) from e
     return env.nothing()
+
+
+def _is_registered(env: Environment, table: Table, partition: str | None, path: str) -> bool:
+    """Whether the store has a place after all, for a table or partition; so, too, where it does not tell."""
+    try:
+        if partition is None:
+            return env.metastore.get_table(table.database, table.name).location == path
+        return path in [p.location for p in env.metastore.list_partitions(table.database, table.name, [partition])]
+    except AcidError:
+        return True
 
 
 def _check_nothing_aborted(env: Environment, table: Table, partition: str | None, span: Span) -> None:
