@@ -274,6 +274,8 @@ class Binding:
             span = Span(text, 0, len(text))
             parsed = self._parsed_view(view, text)
             query = self.bound(parsed, span, (*inside, view.full_name), view.database)
+        except TableNotFound:  # of a view below it, which it names
+            raise
         except AcidError as e:
             problem = UnsupportedError(f"View {view.full_name} cannot be read: {e.message}", hint=e.hint)
             raise with_location(place, problem) from e
