@@ -6,13 +6,9 @@ PYTHON ?=
 SECONDS ?= 300
 # Processes that the tests are dealt out to, each with a Spark of its own (some 3 GB of memory).
 WORKERS ?= 2
-# test-oracle: java $(VENV)/.dev ## Spark as the judge of queries, changes, settings and zones, all of it (ACIDSQL_TEST_QUERIES random ones of a kind)
-	@$(WITH_JAVA) $(PY) -m pytest tests/oracle -m "" --timeout 0
-
-test-phases: java $(VENV)/.dev ## every pair of statements, the first stopped at each of its phases for the second (hours; PHASES="partitioned and update" a part)
-	@$(WITH_JAVA) $(PY) -m pytest tests/phases -m "" --timeout 0 $(if $(PHASES),-k "$(PHASES)")
-
-test-random: times the examples of the normal run, of these tests
+# test-phases: a part of the pairs (pytest's -k)
+PHASES ?=
+# test-random: times the examples of the normal run, of these tests
 EXAMPLES ?= 10
 DRAWN := tests/metastore/test_random_histories.py tests/metastore/test_compaction_histories.py tests/unit/compactor/test_histories.py \
     tests/unit/compactor/test_ordering.py tests/unit/format tests/spark/test_bucketing.py
@@ -52,6 +48,12 @@ test-long: java $(VENV)/.dev ## what test leaves out because it takes long and r
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
 	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) tests/faults tests/unit/compactor/test_every_step.py -m ""
+
+test-oracle: java $(VENV)/.dev ## Spark as the judge of queries, changes, settings and zones, all of it (ACIDSQL_TEST_QUERIES random ones of a kind)
+	@$(WITH_JAVA) $(PY) -m pytest tests/oracle -m "" --timeout 0
+
+test-phases: java $(VENV)/.dev ## every pair of statements, the first stopped at each of its phases for the second (hours; PHASES="partitioned and update" a part)
+	@$(WITH_JAVA) $(PY) -m pytest tests/phases -m "" --timeout 0 $(if $(PHASES),-k "$(PHASES)")
 
 test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table), and ten times the examples
 	@$(AS_USERS) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0

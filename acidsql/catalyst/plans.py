@@ -290,10 +290,6 @@ class Catalyst:
             made = self._expression("And")(made, condition)
         return made
 
-    def star(self) -> Expression:
-        """All visible columns."""
-        return self._analysis("UnresolvedStar")(self.none)
-
     def expression(self, column: Column) -> Expression:
         return self._session.expression(column._jc)
 
@@ -315,11 +311,6 @@ class Catalyst:
     def leaf_number(node: Plan) -> int | None:
         """The number of such a relation; None for any other node."""
         return node.rdd().id() if node.nodeName() == "LogicalRDD" else None
-
-    @staticmethod
-    def conjuncts(condition: Expression) -> list[Expression]:
-        """The conditions that AND puts together."""
-        return list(conjuncts_of(condition))
 
     @classmethod
     def output(cls, plan: Plan) -> list[Expression]:

@@ -9,7 +9,10 @@ it would overwrite them: :mod:`acidsql.plan.files` sees to that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from acidsql.catalyst.plans import Catalyst, Expression
 
@@ -57,11 +60,17 @@ def reader_options(
 def _create_filter(catalyst: Catalyst, type: Any, filters: Any) -> Any:
     """``OrcFilters.createFilter``; since Spark 4.3 it has a third argument, which has a default."""
     orc: Any = catalyst._jvm.org.apache.spark.sql.execution.datasources.orc
-    module = getattr(orc, "OrcFilters$")
-    methods = {m.getName(): m.getParameterCount() for m in getattr(module, "MODULE$").getClass().getMethods()}
-    if methods["createFilter"] == 2:
-        return orc.OrcFilters.createFilter(type, filters)
-    return orc.OrcFilters.createFilter(type, filters, catalyst.none)
+    if _takes_three(catalyst.spark):
+        return orc.OrcFilters.createFilter(type, filters, catalyst.none)
+    return orc.OrcFilters.createFilter(type, filters)
+
+
+@lru_cache(maxsize=8)
+def _takes_three(spark: SparkSession) -> bool:
+    """Looked for in the class itself, by one call to the JVM, once a session."""
+    jvm: Any = spark._jvm
+    module = getattr(getattr(jvm.org.apache.spark.sql.execution.datasources.orc, "OrcFilters$"), "MODULE$")
+    return "createFilter$default$3" in str(jvm.scala.runtime.ScalaRunTime.stringOf(module.getClass().getMethods()))
 
 
 def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:

@@ -18,12 +18,10 @@ from pyspark.sql import SparkSession
 
 from acidsql.catalyst import Catalyst, Expression, Plan, conjuncts_of
 from acidsql.metastore.model import Column, Table
-from acidsql.plan.scan import FILE_VALUE, RAW_KEY, ROW_ID, ROW_IS_DELETED, ScanColumns
+from acidsql.plan.scan import FILE_VALUE, RAW_KEY, ROW_ID, ROW_ID_TYPE, ROW_IS_DELETED, ScanColumns
 from acidsql.plan.text import quote
 from acidsql.plan.values import CHAR_TYPE, Zones, has_wall_clock
 from acidsql.types import contains, parse_type, to_hive, to_spark
-
-_ROW_ID_TYPE = "struct<writeId: bigint, bucketId: int, rowId: bigint>"
 
 
 @dataclass
@@ -137,7 +135,7 @@ def _schema(spark: SparkSession, table: Table, columns: ScanColumns) -> str:
     ddl = [(name, to_spark(type, plain_strings=True)) for name, type in types]
     marks = {i: to_hive(t) for i, (_, t) in enumerate(types) if contains(t, "char") or contains(t, "varchar")}
     if columns.row_id:
-        ddl.append((ROW_ID, _ROW_ID_TYPE))
+        ddl.append((ROW_ID, ROW_ID_TYPE))
     if columns.is_deleted:
         ddl.append((ROW_IS_DELETED, "boolean"))
     ddl += [(name, "string") for name in columns.raw_key_names(len(table.partition_keys))]

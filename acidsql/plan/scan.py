@@ -23,6 +23,7 @@ from acidsql.plan.versions import MERGE_COLUMNS, STATEMENT, newest
 from acidsql.types import Varchar, parse_type, to_spark
 
 ROW_ID = "ROW__ID"
+ROW_ID_TYPE = "struct<writeId: bigint, bucketId: int, rowId: bigint>"
 ROW_IS_DELETED = "ROW__IS__DELETED"
 VIRTUAL_COLUMNS = (ROW_ID, ROW_IS_DELETED)
 """Columns that a table has for whoever names them; no star stands for them."""
@@ -275,7 +276,7 @@ def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:
 def _empty(spark: SparkSession, table: Table, wanted: ScanColumns) -> DataFrame:
     types = [(c.name, to_spark(parse_type(c.type), plain_strings=True)) for c in table.all_columns]
     if wanted.row_id:
-        types.append((ROW_ID, "struct<writeId: bigint, bucketId: int, rowId: bigint>"))
+        types.append((ROW_ID, ROW_ID_TYPE))
     if wanted.is_deleted:
         types.append((ROW_IS_DELETED, "boolean"))
     types += [(name, "string") for name in wanted.raw_key_names(len(table.partition_keys))]

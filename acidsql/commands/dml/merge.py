@@ -206,7 +206,7 @@ class MergeCommand:
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do: one join, also where a fetched source would be told apart on the driver."""
         draft = self.draft(context)
-        changes = MergeRun(self.env, draft, MergeRows(draft.source, None)).one_join()
+        changes = MergeRun(self.env, draft, MergeRows(None)).one_join()
         reads = draft.binding.reads(draft.analysed)
         return [Explained(self.table, draft.locks, reads, changes, writes=self._directories())]
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from acidsql.catalyst import Catalyst, Expression, Plan
+from acidsql.catalyst import Catalyst, Expression, Plan, conjuncts_of
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
@@ -63,14 +63,13 @@ class MergeDraft:
 class MergeRows:
     """The rows of USING; ``rows`` where they are few enough for the driver: then nothing reads the source again."""
 
-    source: Plan
     rows: pa.Table | None
 
     @staticmethod
     def of(env: Environment, binding: Binding, source: Plan) -> MergeRows:
         """Fetch a small source."""
         frame = env.catalyst.frame(binding.scanned(source))
-        return MergeRows(source, fetch_small(frame, env.settings.value(DRIVER_WRITE_ROWS)))
+        return MergeRows(fetch_small(frame, env.settings.value(DRIVER_WRITE_ROWS)))
 
 
 class MergeRun:
@@ -180,7 +179,7 @@ class MergeRun:
         attributes = plan.relation.attributes()
         return [
             (attributes[names[one]], other)
-            for one, other in _equalities(self._env.catalyst, draft.analysed)
+            for one, other in _equalities(draft.analysed)
             if one in names and other in origin
         ]
 
@@ -212,7 +211,7 @@ class MergeRun:
         return with_location(place, error)
 
 
-def _equalities(catalyst: Catalyst, analysed: Plan) -> list[tuple[int, int]]:
+def _equalities(analysed: Plan) -> list[tuple[int, int]]:
     """Pairs of columns of one type that the outermost join of a resolved plan holds equal, in both orders."""
     node = analysed
     while node.nodeName() != "Join":
@@ -223,11 +222,11 @@ def _equalities(catalyst: Catalyst, analysed: Plan) -> list[tuple[int, int]]:
     if condition.isEmpty():
         return []
     made: list[tuple[int, int]] = []
-    for part in catalyst.conjuncts(condition.get()):
-        if part.nodeName() not in ("EqualTo", "EqualNullSafe"):
+    for part in conjuncts_of(condition.get()):
+        if part.nodeName() != "EqualTo":
             continue
         left, right = part.left(), part.right()
         if left.nodeName() == right.nodeName() == "AttributeReference" and left.dataType().equals(right.dataType()):
             one, other = left.exprId().id(), right.exprId().id()
-            made += [(one, other), (other, one)] if part.nodeName() == "EqualTo" else []
+            made += [(one, other), (other, one)]
     return made
