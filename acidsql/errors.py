@@ -1,7 +1,7 @@
-"""The errors of acidsql: one family, each with Hive's code and SQLSTATE where Hive has one.
+"""The errors of acidsql: one hierarchy, each with Hive's code and SQLSTATE where Hive has one.
 
-An error that belongs to a place in a statement carries that place: :meth:`AcidError.locate` adds the line, the
-column and a marked excerpt, so whoever catches it can print ``str(error)`` and has everything.
+An error caused by part of a statement carries its position: :meth:`AcidError.locate` adds the line, the
+column and a marked excerpt, so that ``str(error)`` shows everything.
 
 Codes and SQLSTATEs are those of Hive's ``ErrorMsg``.
 """
@@ -14,12 +14,12 @@ _E = TypeVar("_E", bound="AcidError")
 
 
 class AcidError(Exception):
-    """Base of every error that acidsql raises itself.
+    """Base class of every error that acidsql itself raises.
 
     Args:
-        message: What is wrong, in one sentence.
+        message: The problem, in one sentence.
         code: Hive's error code, where Hive has one (``ErrorMsg``).
-        sqlstate: The SQLSTATE that goes with it.
+        sqlstate: The matching SQLSTATE.
         hint: What the user can do about it.
     """
 
@@ -45,12 +45,12 @@ class AcidError(Exception):
         self._place: tuple[int, int] | None = None
 
     def locate(self: _E, text: str, start: int, end: int | None = None) -> _E:
-        """Attach the place in the statement, unless one is attached already.
+        """Attach the position in the statement, unless one is already attached.
 
         Args:
             text: The whole statement.
             start: Offset of the first character at fault (0-based).
-            end: Offset just past the last one; one character when left out.
+            end: Offset just past the last one; by default one character is marked.
         """
         if self.line is not None:
             return self
@@ -67,12 +67,12 @@ class AcidError(Exception):
         return self
 
     def inside(self: _E, text: str, start: int, end: int) -> _E:
-        """Carry a place found in a piece of a statement over to the whole statement.
+        """Translate a position in a fragment of a statement to the whole statement.
 
         Args:
             text: The whole statement.
-            start: Where the piece starts in it.
-            end: Where it ends; the whole piece is marked where the error has no place in it.
+            start: Offset of the fragment in it.
+            end: Offset of its end; the whole fragment is marked where the error has no position in it.
         """
         if self._place is not None:
             start, end = start + self._place[0], start + self._place[1]
@@ -96,20 +96,20 @@ class AcidError(Exception):
 
 
 class ParseError(AcidError):
-    """Raised when a statement is not well formed."""
+    """Raised for a syntax error."""
 
     default_code = 40000
     default_sqlstate = "42000"
 
 
 class UnsupportedError(AcidError):
-    """Raised for a statement or option that is understood but not carried out by this version."""
+    """Raised for a valid statement or option that this version does not support."""
 
     default_sqlstate = "0A000"
 
 
 class AnalysisError(AcidError):
-    """Raised when a statement is well formed but does not fit the tables it names."""
+    """Raised for a statement without syntax errors that does not fit the tables it names."""
 
     default_code = 40000
     default_sqlstate = "42000"
@@ -141,7 +141,7 @@ class ColumnNotFound(AnalysisError):
 
 
 class AlreadyExists(AnalysisError):
-    """Raised when a database, table or partition to be created is there already."""
+    """Raised when a database, table or partition to be created already exists."""
 
     default_sqlstate = "08S01"
 
@@ -153,15 +153,15 @@ class NotTransactional(AnalysisError):
 
 
 class ConstraintViolation(AcidError):
-    """Raised when a value does not fit its column: NULL where there must be one, too long, or against a CHECK."""
+    """Raised when a value violates NOT NULL, the length or type of its column, or a CHECK."""
 
     default_sqlstate = "23000"
 
 
 class CardinalityViolation(AcidError):
-    """Raised when a row of the target of MERGE has several partners in the source.
+    """Raised when a target row of MERGE is matched by more than one source row.
 
-    Hive finds it in a task, and its code is that of a failed task; SQL's own SQLSTATE would be 21000.
+    Hive detects it in a task, and its code is that of a failed task; standard SQLSTATE would be 21000.
     """
 
     default_code = 2
@@ -169,23 +169,23 @@ class CardinalityViolation(AcidError):
 
 
 class InvalidValue(AnalysisError):
-    """Raised when a setting or table property has a value that it cannot have."""
+    """Raised when a setting, table property or argument has an invalid value."""
 
     default_sqlstate = "22023"
 
 
 class TransactionError(AcidError):
-    """Base of the errors of transactions and locks."""
+    """Base class of the errors of transactions and locks."""
 
     default_sqlstate = "08S01"
 
 
 class NoSuchTransaction(TransactionError):
-    """Raised when a transaction id was never handed out, or is forgotten."""
+    """Raised when a transaction id was never allocated, or its record has been purged."""
 
 
 class TransactionAborted(TransactionError):
-    """Raised when a transaction was aborted: by a write conflict, a time-out or an operator."""
+    """Raised when a transaction was aborted by a write conflict, a timeout or an operator."""
 
 
 class WriteConflict(TransactionAborted):
@@ -201,13 +201,13 @@ class LockTimeout(TransactionError):
 
 
 class SnapshotTooOld(TransactionError):
-    """Raised when the files that a snapshot needs are gone (Hive 10327, ACID_NOT_ENOUGH_HISTORY)."""
+    """Raised when files that a snapshot needs no longer exist (Hive 10327, ACID_NOT_ENOUGH_HISTORY)."""
 
     default_code = 10327
 
 
 class CompactionError(AcidError):
-    """Raised when a compaction was refused or failed, or was not done in time (Hive 10432 for a request refused)."""
+    """Raised when a compaction was refused, failed or timed out (Hive 10432 for a refused request)."""
 
     default_sqlstate = "08S01"
 
@@ -225,6 +225,6 @@ class StorageError(AcidError):
 
 
 class CorruptFile(StorageError):
-    """Raised when a file is not what its name promises."""
+    """Raised when the contents of a file are not what its name or format requires."""
 
     default_sqlstate = "XX001"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from acidsql.settings import REGISTRY, WITHOUT_EFFECT, Setting
+from acidsql.settings import IGNORED, REGISTRY, Setting
 from acidsql.settings import setting as kinds
 
 TABLE = Path(__file__).with_name("settings.md")
@@ -24,7 +24,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "The store": ("hive.metastore.", "acidsql.metastore."),
     "Statements": ("",),
 }  # fmt: skip
-"""What the names of a section begin with; each setting stands in the first that fits."""
+"""Name prefixes of each section; a setting belongs to the first section that matches."""
 
 KINDS: dict[Callable[[str], Any], str] = {
     kinds.parse_bool: "true, false",
@@ -32,7 +32,7 @@ KINDS: dict[Callable[[str], Any], str] = {
     kinds.parse_size: "size",
     kinds.whole_number: "number",
     kinds.above_zero: "number above 0",
-    kinds.share: "share",
+    kinds.ratio: "ratio",
     kinds.txn_manager: "a class",
     str: "text",
 }
@@ -40,31 +40,31 @@ KINDS: dict[Callable[[str], Any], str] = {
 
 def sections() -> Iterator[tuple[str, list[Setting[Any]]]]:
     """Each section with its settings, by name."""
-    left = dict(sorted(REGISTRY.items()))
+    remaining = dict(sorted(REGISTRY.items()))
     for title, prefixes in SECTIONS.items():
-        yield title, [left.pop(name) for name in list(left) if name.startswith(prefixes)]
+        yield title, [remaining.pop(name) for name in list(remaining) if name.startswith(prefixes)]
 
 
 def kind_of(setting: Setting[Any]) -> str:
-    """What a setting takes, in a word or two."""
+    """The type of a setting's value, in a word or two."""
     return KINDS.get(setting.parse) or str(setting.parse.__doc__)
 
 
 def document() -> str:
     """All sections, as Markdown."""
-    tables = [f"## {title}\n\n{_table(found)}" for title, found in sections()]
-    return "\n".join([*tables, f"## Hive's, without effect here\n\n{_without_effect()}"])
+    tables = [f"## {title}\n\n{_table(settings)}" for title, settings in sections()]
+    return "\n".join([*tables, f"## Hive settings without effect\n\n{_ignored()}"])
 
 
-def _without_effect() -> str:
+def _ignored() -> str:
     lines = ["| setting | why |", "|---|---|"]
-    lines += [f"| `{name}` | {_cell(why)} |" for name, why in sorted(WITHOUT_EFFECT.items())]
+    lines += [f"| `{name}` | {_cell(why)} |" for name, why in sorted(IGNORED.items())]
     return "\n".join(lines) + "\n"
 
 
-def _table(found: Iterable[Setting[Any]]) -> str:
+def _table(settings: Iterable[Setting[Any]]) -> str:
     lines = ["| setting | takes | default | effect |", "|---|---|---|---|"]
-    lines += [f"| `{s.name}` | {kind_of(s)} | {s.default} | {_cell(s.doc)} |" for s in found]
+    lines += [f"| `{s.name}` | {kind_of(s)} | {s.default} | {_cell(s.doc)} |" for s in settings]
     return "\n".join(lines) + "\n"
 
 
@@ -73,7 +73,7 @@ def _cell(text: str) -> str:
 
 
 def with_tables(text: str, tables: str) -> str:
-    """The text with these tables between its marks."""
+    """The text with these tables between its markers."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}\n{tables}\n{END}{tail}"

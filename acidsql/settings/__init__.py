@@ -1,7 +1,7 @@
 """Settings: every name that acidsql knows, with its type, default and effect.
 
-Names that Hive has keep Hive's name, unit and default. ``SET name = value`` changes one for the session; a name that
-nobody knows is answered with the nearest one.
+Hive's settings keep their name, unit and default. ``SET name = value`` changes a setting for the session; an unknown
+name is an error that suggests the nearest one.
 """
 
 from acidsql.settings.compactor import (
@@ -49,6 +49,7 @@ from acidsql.settings.connection import (
     METASTORE_SOCKET_TIMEOUT,
     METASTORE_URI_SELECTION,
 )
+from acidsql.settings.ignored import IGNORED
 from acidsql.settings.setting import (
     REGISTRY,
     Setting,
@@ -85,7 +86,6 @@ from acidsql.settings.transactions import (
     XLOCK_MERGE_INSERT,
     XLOCK_WRITE,
 )
-from acidsql.settings.without_effect import WITHOUT_EFFECT
 
 __all__ = [
     "ABORTED_TXN_AGE",
@@ -120,6 +120,7 @@ __all__ = [
     "HISTORY_TIMEOUT",
     "HOUSEKEEPER_INTERVAL",
     "HOUSEKEEPER_START",
+    "IGNORED",
     "INITIATOR_ON",
     "JOB_QUEUE",
     "LOCK_PARTITIONS",
@@ -146,7 +147,6 @@ __all__ = [
     "STAGING_SWEEP",
     "SYNC",
     "TXN_TIMEOUT",
-    "WITHOUT_EFFECT",
     "WORKER_SLEEP",
     "WORKER_THREADS",
     "WORKER_TIMEOUT",

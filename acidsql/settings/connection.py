@@ -14,7 +14,7 @@ METASTORE_SOCKET_TIMEOUT = define(
     "hive.metastore.client.socket.timeout",
     parse_seconds,
     "600s",
-    "How long a call to a Hive Metastore waits for its answer.",
+    "How long a call to a Hive Metastore waits for the response.",
 )
 METASTORE_CONNECT_TIMEOUT = define(
     "acidsql.metastore.connect.timeout",
@@ -23,7 +23,7 @@ METASTORE_CONNECT_TIMEOUT = define(
     "How long one server of a Hive Metastore may take to accept a connection before the next one is tried.",
 )
 METASTORE_CONNECT_RETRIES = define(
-    "hive.metastore.connect.retries", above_zero, "3", "How often all servers are tried when a connection is made."
+    "hive.metastore.connect.retries", above_zero, "3", "Rounds over all servers before connecting fails."
 )
 METASTORE_CONNECT_DELAY = define(
     "hive.metastore.client.connect.retry.delay", parse_seconds, "1s", "Pause between two rounds over all servers."
@@ -32,7 +32,7 @@ METASTORE_FAILURE_RETRIES = define(
     "hive.metastore.failure.retries",
     whole_number,
     "1",
-    "How often a call to a Hive Metastore is made again on a new connection when the connection is lost.",
+    "How often a call to a Hive Metastore is repeated on a new connection after the connection is lost.",
 )
 DISALLOW_TYPE_CHANGES = define(
     "hive.metastore.disallow.incompatible.col.type.changes",
@@ -44,5 +44,5 @@ METASTORE_URI_SELECTION = define(
     "hive.metastore.uri.selection",
     choice("random", "sequential"),
     "random",
-    "random: any server of a Hive Metastore first; sequential: in the order given.",
+    "random: try the servers of a Hive Metastore in random order; sequential: in the order given.",
 )

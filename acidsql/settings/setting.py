@@ -1,4 +1,4 @@
-"""What a setting is, how its text is read, and the settings of a session."""
+"""Definition and parsing of settings, and the settings of a session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from acidsql.errors import InvalidValue
-from acidsql.settings.without_effect import WITHOUT_EFFECT
+from acidsql.settings.ignored import IGNORED
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def parse_seconds(text: str) -> float:
 
 
 def _in_unit_of(default: str) -> Callable[[str], float]:
-    """Durations of Hive's, whose bare numbers are of the unit that its default is written in (``TimeValidator``)."""
+    """Parser of a Hive duration: a bare number is in the unit of the default (``TimeValidator``)."""
     unit = default.lstrip("0123456789.")
 
     def parse(text: str) -> float:
@@ -77,8 +77,8 @@ def above_zero(text: str) -> int:
     return whole_number(text)
 
 
-def share(text: str) -> float:
-    """A part of a whole, such as 0.1, or more than it."""
+def ratio(text: str) -> float:
+    """A ratio such as 0.1; it may exceed 1."""
     value = float(text)
     if not value >= 0:
         raise ValueError("a number of at least 0")
@@ -88,12 +88,12 @@ def share(text: str) -> float:
 def txn_manager(text: str) -> str:
     """The class ``DbTxnManager``."""
     if text.rpartition(".")[2].strip() != "DbTxnManager":
-        raise ValueError("…DbTxnManager: there is no other manager of transactions here")
+        raise ValueError("…DbTxnManager, the only transaction manager")
     return text
 
 
 def choice(*allowed: str) -> Callable[[str], str]:
-    """A reader of one of these words, in any letter case."""
+    """Parser of one of these words, in any letter case."""
 
     def parse(text: str) -> str:
         if text.lower() not in allowed:
@@ -106,7 +106,7 @@ def choice(*allowed: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True)
 class Setting(Generic[T]):
-    """One setting: its name, how its text is read, its default text and what it does."""
+    """One setting: its name, parser, default text and description."""
 
     name: str
     parse: Callable[[str], T]
@@ -118,24 +118,24 @@ REGISTRY: dict[str, Setting[Any]] = {}
 
 
 def define(name: str, parse: Callable[[str], T], default: str, doc: str) -> Setting[T]:
-    """A setting that everybody finds under its name from now on."""
+    """Define a setting and register it under its name."""
     if parse is parse_seconds and name.startswith("hive."):
         parse = cast(Callable[[str], T], _in_unit_of(default))
-    made = Setting(name, parse, default, doc)
-    REGISTRY[name] = made
-    return made
+    setting = Setting(name, parse, default, doc)
+    REGISTRY[name] = setting
+    return setting
 
 
 _POOL_THREADS = re.compile(r"hive\.compactor\.worker\.(?!pool\.)([a-z0-9_-]+)\.threads")
-"""Hive's setting of a pool's workers."""
+"""Hive's setting for the number of workers of a pool."""
 _OLD_NAMES = {"hive.compactor.history.retention.attempted": "hive.compactor.history.retention.did.not.initiate"}
-"""Names of Hive 3 and their present ones."""
+"""Hive 3 names and their current ones."""
 
 
 def canonical(name: str) -> str:
-    """The name by which a setting is known here; names that are not known come back in lower case.
+    """The registered name of a setting; unknown names are returned in lower case.
 
-    A metastore's own configuration calls ``hive.compactor.…`` and ``hive.txn.…`` ``metastore.…`` (``MetastoreConf``).
+    A metastore's own configuration has ``hive.compactor.…`` and ``hive.txn.…`` as ``metastore.…`` (``MetastoreConf``).
     """
     name = name.lower()
     own = f"hive.{name.partition('.')[2]}" if name.startswith("metastore.") else name
@@ -144,8 +144,8 @@ def canonical(name: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Whether a :func:`canonical` name is one of a setting, with or without an effect."""
-    return name in REGISTRY or name in WITHOUT_EFFECT or bool(_POOL_THREADS.fullmatch(name))
+    """Whether a :func:`canonical` name is that of a setting, with or without effect."""
+    return name in REGISTRY or name in IGNORED or bool(_POOL_THREADS.fullmatch(name))
 
 
 def _typed(name: str, parse: Callable[[str], T], text: str) -> T:
@@ -156,9 +156,9 @@ def _typed(name: str, parse: Callable[[str], T], text: str) -> T:
 
 
 class Settings(Mapping[str, str]):
-    """The settings of one session: texts by name, typed values by :class:`Setting`.
+    """The settings of one session: text by name, typed values by :class:`Setting`.
 
-    Those of Hive that have no effect here can be set, too, and keep their text.
+    Hive settings without effect (:data:`IGNORED`) can be set too and keep their text.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
@@ -172,10 +172,10 @@ class Settings(Mapping[str, str]):
         """Change a setting.
 
         Raises:
-            InvalidValue: When nobody knows the name, or the text is not of its type.
+            InvalidValue: When the name is unknown, or the text cannot be parsed.
         """
         own = canonical(name)
-        if own in WITHOUT_EFFECT:
+        if own in IGNORED:
             self._texts[own] = text
             return
         if pool := _POOL_THREADS.fullmatch(own):
@@ -195,7 +195,7 @@ class Settings(Mapping[str, str]):
         return self._pools
 
     def but(self, values: Mapping[str, str]) -> Settings:
-        """These settings, with other values for some. Raises: InvalidValue as :meth:`set` does."""
+        """These settings with some values replaced. Raises: InvalidValue as :meth:`set` does."""
         return Settings({**self._texts, **values}) if values else self
 
     def value(self, setting: Setting[T]) -> T:

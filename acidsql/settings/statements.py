@@ -1,4 +1,4 @@
-"""Single statements."""
+"""Settings of single statements."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ MERGE_CARDINALITY = define(
     "hive.merge.cardinality.check",
     parse_bool,
     "true",
-    "MERGE fails where a row of the target has several partners; false: only where several would change it.",
+    "MERGE fails where a target row is matched by more than one source row; false: only where two would change it.",
 )
 DROP_IGNORES = define(
     "hive.exec.drop.ignorenonexistent",
     parse_bool,
     "true",
-    "DROP TABLE, DROP VIEW and DROP PARTITION of what is not there do nothing; false: only with IF EXISTS.",
+    "DROP TABLE, DROP VIEW and DROP PARTITION ignore what does not exist; false: only with IF EXISTS.",
 )
 SYNC = define(
     "acidsql.sync",
     parse_bool,
     "true",
-    "Files and directories on a local disk are synced before the commit, so that a power cut takes nothing that was"
-    " committed; false: a power cut may leave empty files under the commits of the last minute. Compactions always"
+    "Files and directories on a local disk are synced before the commit, so that committed data survives a power"
+    " failure; false: a power failure may leave empty files under the commits of the last minute. Compactions always"
     " sync.",
 )
 NANOSECONDS = define(
     "acidsql.timestamp.nanoseconds",
     choice("error", "truncate"),
     "error",
-    "What UPDATE and MERGE do with a row that they rewrite and that keeps a timestamp finer than a microsecond.",
+    "What UPDATE and MERGE do when they rewrite a row with a timestamp that has nanoseconds.",
 )
 DRIVER_WRITE_ROWS = define(
     "acidsql.write.driver.rows",
     whole_number,
     "20000",
-    "A statement that changes no more rows than this is written by the driver, without a Spark write job.",
+    "A statement that changes at most this many rows is written by the driver, without a Spark write job.",
 )
 DYNAMIC_PARTITION = define(
     "hive.exec.dynamic.partition", parse_bool, "true", "Whether INSERT may take partition values from the query."
@@ -49,5 +49,5 @@ FETCH_DELETED = define(
     "acid.fetch.deleted.rows",
     parse_bool,
     "false",
-    "A query that mentions ROW__IS__DELETED also gives deleted rows, while their files are there.",
+    "A query that names ROW__IS__DELETED also returns deleted rows, as long as their files exist.",
 )

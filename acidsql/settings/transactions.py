@@ -8,54 +8,54 @@ define(
     "hive.txn.manager",
     txn_manager,
     "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    "None: there is no other. Scripts of Hive's set it.",
+    "None: it is the only transaction manager. Accepted because Hive scripts set it.",
 )
 TXN_TIMEOUT = define(
     "hive.txn.timeout",
     parse_seconds,
     "300s",
-    "A transaction or lock without a heartbeat for this long is timed out: on the embedded store those of this session,"
-    " whoever looks, and never sooner than was set when it began.",
+    "A transaction or lock without a heartbeat for this long is timed out. On the embedded store the value applies to"
+    " those of this session, whichever session checks, and never less than the value set when they began.",
 )
 MAX_OPEN_BATCH = define(
     "hive.txn.max.open.batch",
     above_zero,
     "1000",
-    "At most so many transactions are opened by one call; who asks for more gets so many.",
+    "Maximum number of transactions opened by one call; a call for more opens only this many.",
 )
 define(
     "hive.txn.heartbeat.threadpool.size",
     above_zero,
     "5",
-    "None: a session sends all its heartbeats from one thread, in one call. Taken for Hive's sake.",
+    "None: a session sends all its heartbeats from one thread, in one call.",
 )
 HOUSEKEEPER_START = define(
     "hive.timedout.txn.reaper.start",
     parse_seconds,
     "100s",
-    "When the first round of hive.timedout.txn.reaper.interval comes, after the compactor was started.",
+    "Delay of the first round of hive.timedout.txn.reaper.interval after the compactor has started.",
 )
 MAX_OPEN_TXNS = define(
-    "hive.max.open.txns", whole_number, "100000", "Opening a transaction beyond this many open ones is refused."
+    "hive.max.open.txns", whole_number, "100000", "Maximum number of open transactions; opening more is refused."
 )
 LOCK_RETRIES = define(
     "hive.lock.numretries",
     whole_number,
     "100",
-    "How often a waiting lock is tried again before the statement gives up.",
+    "How often a waiting lock is retried before the statement gives up.",
 )
 LOCK_SLEEP = define(
     "hive.lock.sleep.between.retries",
     parse_seconds,
     "60s",
-    "Longest pause between two tries for a lock; the first ones are some milliseconds, and they grow.",
+    "Longest pause between two attempts to get a lock; pauses start at some milliseconds and grow.",
 )
-LOCK_WAIT = define("acidsql.lock.timeout", parse_seconds, "300s", "Longest time that a statement waits for its locks.")
+LOCK_WAIT = define("acidsql.lock.timeout", parse_seconds, "300s", "Maximum time that a statement waits for its locks.")
 XLOCK_WRITE = define(
     "hive.txn.xlock.write",
     parse_bool,
     "true",
-    "UPDATE and DELETE take EXCL_WRITE locks; false: SHARED_WRITE, as INSERT does then, and the first to commit wins.",
+    "UPDATE and DELETE take EXCL_WRITE locks; false: they and INSERT take SHARED_WRITE, and the first to commit wins.",
 )
 XLOCK_IOW = define(
     "hive.txn.xlock.iow",
@@ -70,13 +70,13 @@ XLOCK_MERGE_INSERT = define(
     "hive.txn.xlock.mergeinsert",
     parse_bool,
     "false",
-    "The INSERT branch of MERGE takes EXCL_WRITE locks too: two that run at once then insert no row twice.",
+    "The INSERT branch of MERGE takes EXCL_WRITE locks too: two concurrent MERGEs then insert no row twice.",
 )
 SNAPSHOT_RETRIES = define(
     "hive.txn.retrysnapshot.max.count",
     whole_number,
     "5",
-    "How often a statement starts anew because its snapshot was outdated when its locks were granted.",
+    "How often a statement restarts because its snapshot was outdated when its locks were granted.",
 )
 LOCK_PARTITIONS = define(
     "hive.locks.max.partitions",
@@ -88,8 +88,8 @@ HOUSEKEEPER_INTERVAL = define(
     "hive.timedout.txn.reaper.interval",
     parse_seconds,
     "180s",
-    "Pause between two rounds in which dead transactions are timed out and old entries forgotten.",
+    "Pause between two rounds that abort timed-out transactions and prune old entries.",
 )
 READ_LEASE = define(
-    "acidsql.read.lease", parse_seconds, "1h", "How long a DataFrame's snapshot is pinned against the cleaner."
+    "acidsql.read.lease", parse_seconds, "1h", "How long the cleaner keeps the files of a DataFrame's snapshot."
 )

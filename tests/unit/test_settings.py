@@ -8,7 +8,7 @@ import pytest
 
 from acidsql.errors import InvalidValue
 from acidsql.metastore import open_metastore
-from acidsql.settings import REGISTRY, WITHOUT_EFFECT, Settings
+from acidsql.settings import IGNORED, REGISTRY, Settings
 from docs import settings_table
 
 HIVE = {
@@ -83,7 +83,7 @@ def test_what_has_no_effect_here_is_taken_and_kept() -> None:
     assert settings["hive.compactor.crud.query.based"] == "true"
     assert settings["hive.compactor.run.as.user"] == "hive"
     assert settings["hive.txn.strict.locking.mode"] == ""
-    assert not WITHOUT_EFFECT.keys() & REGISTRY.keys()
+    assert not IGNORED.keys() & REGISTRY.keys()
 
 
 @pytest.mark.parametrize(

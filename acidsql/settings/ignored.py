@@ -1,17 +1,17 @@
-"""Names of Hive's transactions, locks and compactor that scripts may set and that mean nothing here, and why."""
+"""Hive settings of transactions, locks and compaction that are accepted without effect, with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_METRICS = "A threshold or interval of Hive's own metrics; here acid.compactor.status() and DESCRIBE DETAIL tell."
-_WORKER = "How Hive's worker computes; acidsql's puts files together."
-_CACHES = "A cache of Hive's that is not needed here."
-_THREADS = "Hive's threads and connections; here one thread each is enough."
-_LOCKS = "About locks of tables that are not transactional, or of another lock manager."
-_ALWAYS = "Always so here."
+_METRICS = "Threshold or interval of Hive's own metrics; use acid.compactor.status() and DESCRIBE DETAIL."
+_WORKER = "How Hive's worker runs a compaction; acidsql's merges files."
+_CACHES = "A cache of Hive that acidsql does not need."
+_THREADS = "Threads and connections of Hive; acidsql needs one of each."
+_LOCKS = "Applies to locks of tables that are not transactional, or to another lock manager."
+_ALWAYS = "Always on."
 
-WITHOUT_EFFECT: Mapping[str, str] = {
+IGNORED: Mapping[str, str] = {
     "hive.compactor.acid.metrics.logger.frequency": _METRICS,
     "hive.compactor.active.delta.dir.threshold": _METRICS,
     "hive.compactor.clean.aborts.using.cleaner": _ALWAYS,
@@ -43,14 +43,14 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "hive.compactor.oldest.uncleaned.aborted.txn.time.threshold.warning": _METRICS,
     "hive.compactor.oldest.uncleaned.compaction.time.threshold": _METRICS,
     "hive.compactor.request.queue": _THREADS,
-    "hive.compactor.run.as.user": "The worker is the user who runs it.",
+    "hive.compactor.run.as.user": "The worker runs as the user who started it.",
     "hive.compactor.small.delta.dir.threshold": _METRICS,
     "hive.compactor.tables.with.aborted.txn.threshold": _METRICS,
     "hive.compactor.txn.to.writeid.record.threshold.error": _METRICS,
     "hive.compactor.txn.to.writeid.record.threshold.warning": _METRICS,
-    "hive.compactor.use.custom.pool": "Pools need no switch.",
+    "hive.compactor.use.custom.pool": "Pools are always enabled.",
     "hive.compactor.worker.detect.multiple.versions.threshold": _METRICS,
-    "hive.compactor.worker.max.sleep.time": "Always hive.compactor.worker.sleep.time.",
+    "hive.compactor.worker.max.sleep.time": "The pause is always hive.compactor.worker.sleep.time.",
     "hive.lock.file.move.protect": _LOCKS,
     "hive.lock.manager": _LOCKS,
     "hive.lock.mapred.only.operation": _LOCKS,
@@ -64,17 +64,17 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "hive.txn.acid.metrics.reporting.interval": _METRICS,
     "hive.txn.ext.locking.enabled": _LOCKS,
     "hive.txn.filter.delete.events": _ALWAYS,
-    "hive.txn.manager.dump.lock.state.on.acquire.timeout": "SHOW LOCKS, and the error of a wait, tell it.",
+    "hive.txn.manager.dump.lock.state.on.acquire.timeout": "See SHOW LOCKS, and the error of the lock timeout.",
     "hive.txn.nonacid.read.locks": _LOCKS,
-    "hive.txn.opentxn.timeout": "Transactions are opened in one step: none can be half open.",
-    "hive.txn.operational.properties": "How a table keeps its rows is the table's to say, by transactional_properties.",
-    "hive.txn.read.locks": "Queries take no locks: they read a snapshot.",
+    "hive.txn.opentxn.timeout": "Transactions are opened in one step.",
+    "hive.txn.operational.properties": "The kind of a table is set by its property transactional_properties.",
+    "hive.txn.read.locks": "Queries take no locks; they read a snapshot.",
     "hive.txn.readonly.enabled": _ALWAYS,
-    "hive.txn.retryable.sqlex.regex": "The embedded store knows its own errors.",
+    "hive.txn.retryable.sqlex.regex": "The embedded store recognises its own retryable errors.",
     "hive.txn.stats.enabled": _ALWAYS,
     "hive.txn.strict.locking.mode": _LOCKS,
-    "hive.txn.use.minhistorylevel": "How a Hive Metastore keeps its books.",
-    "hive.txn.use.minhistorywriteid": "How a Hive Metastore keeps its books.",
+    "hive.txn.use.minhistorylevel": "Internal bookkeeping of a Hive Metastore.",
+    "hive.txn.use.minhistorywriteid": "Internal bookkeeping of a Hive Metastore.",
     "hive.txn.write.acid.version.file": _ALWAYS,
-    "hive.txn.xlock.ctas": "CREATE TABLE … AS always keeps others from making the same table.",
+    "hive.txn.xlock.ctas": "CREATE TABLE … AS always excludes other sessions that create the same table.",
 }
