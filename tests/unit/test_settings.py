@@ -113,7 +113,7 @@ def test_workers_of_a_pool_have_a_setting_of_hives() -> None:
 
 def test_there_is_one_manager_of_transactions() -> None:
     Settings().set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager")
-    with pytest.raises(InvalidValue, match="there is no other manager"):
+    with pytest.raises(InvalidValue, match="the only transaction manager"):
         Settings().set("hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager")
 
 
