@@ -14,7 +14,7 @@ __all__ = ["AcidError", "AcidSession", "__version__", "connect", "load_ipython_e
 
 
 def __getattr__(name: str) -> Any:
-    """Import the session, and with it PySpark, only when it is asked for: ``acidsql dump`` needs neither."""
+    """Import the session, and with it PySpark, on first use: ``acidsql dump`` needs neither."""
     if name in ("AcidSession", "connect"):
         from acidsql import session
 
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """What ``%load_ext acidsql`` calls."""
+    """Entry point of ``%load_ext acidsql``."""
     from acidsql.notebook import load_ipython_extension as load
 
     load(ipython)

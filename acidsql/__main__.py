@@ -1,4 +1,4 @@
-"""``python -m acidsql`` is the command ``acidsql``."""
+"""``python -m acidsql`` runs the command ``acidsql``."""
 
 from acidsql.cli import main
 

@@ -1,7 +1,7 @@
-"""DML without SQL text: ``acid.merge(…).on(…).when_matched_update(…).execute()``, by the names that Delta's users know.
+"""DML without SQL text: ``acid.merge(…).on(…).when_matched_update(…).execute()``, with Delta's method names.
 
-A builder puts a statement together and runs it; conditions and values are SQL expressions, as in the statement. A value
-that is not a text stands for itself: ``{"state": "'sent'", "count": 1, "day": date(2024, 2, 29)}``.
+A builder composes a statement and runs it; conditions and values are SQL expressions, as in the statement. A value that
+is not a string is used as a literal: ``{"state": "'sent'", "count": 1, "day": date(2024, 2, 29)}``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAIN = (int, float, decimal.Decimal, datetime.date, bytes)
 
 
 class Expressions:
-    """SQL expressions from what a builder is given; values that are not texts become named parameters."""
+    """SQL expressions from a builder's arguments; values other than strings become named parameters."""
 
     def __init__(self) -> None:
         self.parameters: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class Expressions:
         """The expression of a value.
 
         Raises:
-            InvalidValue: When it is of another type, such as a Column: only texts can be part of a statement.
+            InvalidValue: When its type is not supported, such as a Column.
         """
         if isinstance(value, str):
             return value
@@ -42,8 +42,8 @@ class Expressions:
             return "NULL"
         if not isinstance(value, _PLAIN):
             raise InvalidValue(
-                f"{type(value).__name__} is no value of a statement: {value!r}",
-                hint="Give a SQL expression as a text ('salary * 2'), or a plain Python value.",
+                f"{type(value).__name__} cannot be used as a SQL value: {value!r}",
+                hint="Pass a SQL expression as a string ('salary * 2'), or a plain Python value.",
             )
         name = f"acid_value_{len(self.parameters)}"
         self.parameters[name] = value
@@ -53,10 +53,10 @@ class Expressions:
         """``a = expression, b = …`` for SET.
 
         Raises:
-            InvalidValue: When there are none.
+            InvalidValue: When ``values`` is empty.
         """
         if not values:
-            raise InvalidValue("There is no column to set")
+            raise InvalidValue("No column to set")
         return ", ".join(f"{quote(name)} = {self.text(value)}\n" for name, value in values.items())
 
 
@@ -66,12 +66,12 @@ def insert_text(
     """An INSERT of all rows of a view, and its parameters.
 
     Args:
-        table: The table's name as in a statement.
+        table: The table name as in a statement.
         view: The view's name.
         columns: The view's columns.
-        overwrite: Whether what is there is replaced.
+        overwrite: Whether existing rows are replaced.
         partition: Values of static partition keys.
-        by_name: Whether columns go to those of their name; by their place otherwise.
+        by_name: Whether columns are matched by name instead of by position.
     """
     expressions = Expressions()
     keys = ", ".join(f"{quote(name)} = {expressions.text(value)}" for name, value in partition.items())
@@ -82,9 +82,9 @@ def insert_text(
 
 
 class MergeBuilder:
-    """A MERGE that is being put together. Each ``when_…`` gives the builder back; :meth:`execute` runs it.
+    """Builder of a MERGE. Each ``when_…`` returns the builder; :meth:`execute` runs the statement.
 
-    Clauses count in the order of their calls: of those that a row could take, the first one is taken.
+    Clauses are tried in the order of their calls: the first matching clause applies.
     """
 
     def __init__(
@@ -109,45 +109,45 @@ class MergeBuilder:
         self._expressions = Expressions()
 
     def on(self, condition: str) -> MergeBuilder:
-        """When a row of the source and one of the table are partners, as SQL: ``"t.id = source.id"``."""
+        """The condition that matches source and target rows, as SQL: ``"t.id = source.id"``."""
         self._condition = condition
         return self
 
     def with_schema_evolution(self) -> MergeBuilder:
-        """Columns that only the source has are added to the table by ``…_all`` clauses."""
+        """Let ``…_all`` clauses add the columns that only the source has to the table."""
         self._evolves = True
         return self
 
     def when_matched_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder:
-        """Update rows of the table that have a partner."""
+        """Update target rows with a matching source row."""
         return self._when("MATCHED", condition, f"UPDATE SET {self._expressions.assignments(set)}")
 
     def when_matched_update_all(self, condition: str | None = None) -> MergeBuilder:
-        """Set all columns to those of the same name in the source."""
+        """Set all columns to the source columns of the same name."""
         return self._when("MATCHED", condition, "UPDATE SET *")
 
     def when_matched_delete(self, condition: str | None = None) -> MergeBuilder:
-        """Delete rows of the table that have a partner."""
+        """Delete target rows with a matching source row."""
         return self._when("MATCHED", condition, "DELETE")
 
     def when_not_matched_insert(self, values: Mapping[str, Value], condition: str | None = None) -> MergeBuilder:
-        """Insert for rows of the source without a partner; columns that are not named get their default."""
+        """Insert a row for each source row without a match; columns that are not named get their default."""
         if not values:
-            raise InvalidValue("There is no column to insert")
+            raise InvalidValue("No column to insert")
         columns = ", ".join(quote(name) for name in values)
         texts = ", ".join(f"{self._expressions.text(v)}\n" for v in values.values())
         return self._when("NOT MATCHED", condition, f"INSERT ({columns}) VALUES ({texts})")
 
     def when_not_matched_insert_all(self, condition: str | None = None) -> MergeBuilder:
-        """Insert rows of the source without a partner, columns by their names."""
+        """Insert the source rows without a match; columns are matched by name."""
         return self._when("NOT MATCHED", condition, "INSERT *")
 
     def when_not_matched_by_source_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder:
-        """Update rows of the table without a partner in the source."""
+        """Update target rows without a matching source row."""
         return self._when("NOT MATCHED BY SOURCE", condition, f"UPDATE SET {self._expressions.assignments(set)}")
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder:
-        """Delete rows of the table without a partner in the source."""
+        """Delete target rows without a matching source row."""
         return self._when("NOT MATCHED BY SOURCE", condition, "DELETE")
 
     def _when(self, match: str, condition: str | None, action: str) -> MergeBuilder:
@@ -156,16 +156,16 @@ class MergeBuilder:
         return self
 
     def execute(self, **parameters: Any) -> DataFrame:
-        """Run it.
+        """Run the statement.
 
         Args:
             **parameters: Values of the named parameters ``:name`` in conditions and values.
 
         Returns:
-            The row of counts, as :meth:`acidsql.session.AcidSession.sql` answers it.
+            The row of counts, as :meth:`acidsql.session.AcidSession.sql` returns it.
 
         Raises:
-            InvalidValue: When there is no condition, or no clause.
+            InvalidValue: When the condition or all clauses are missing.
         """
         if self._condition is None:
             raise InvalidValue("MERGE needs a condition: on('t.id = source.id')")

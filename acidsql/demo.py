@@ -1,6 +1,6 @@
-"""``make demo``: two short stories, each statement with the rows and the directory that it leaves.
+"""``make demo``: two short examples that show the rows and the directory after each statement.
 
-What is shown is checked as well: the run fails where a row or a file is not what it must be.
+The output is also checked: the run fails if a row or file is not as expected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = tuple[str | None, ...]
 
 
 class Story:
-    """A table, told statement by statement.
+    """A table, shown statement by statement.
 
     Args:
         acid: The session.
@@ -49,35 +49,36 @@ class Story:
             _say(f"    {'+' if name in files and name not in self._known else ' '} {name}")
         self._known = set(files)
         query = f"SELECT ROW__ID, * FROM {self._table} ORDER BY id"
-        found = self._acid.sql(query)
-        shown = list(text_rows(found))
+        frame = self._acid.sql(query)
+        shown = list(text_rows(frame))
         _say(f"\n  {query}")
-        _say(_indent(format_table(found.columns, shown)))
+        _say(_indent(format_table(frame.columns, shown)))
         _check("rows", shown, list(rows))
 
     def run(self, statement: str, new_files: Sequence[str], counts: Row | None = None) -> None:
-        """Run a statement and check what it wrote and answered.
+        """Run a statement and check its files and its result.
 
         Args:
             statement: The statement.
-            new_files: The directories that it must make, each with one bucket file and the version file.
-            counts: Affected, updated, deleted and inserted rows; None for a statement that answers nothing.
+            new_files: The directories that it must create, each with one bucket file and the version file.
+            counts: Affected, updated, deleted and inserted rows; None for a statement with an empty result.
         """
         _say(f'\nacid.sql("{statement}")')
         before = set(_tree(self._location))
         begun = time.monotonic()
-        answer = self._acid.sql(statement)
-        answered = list(text_rows(answer)) if answer.columns else []
+        result = self._acid.sql(statement)
+        answered = list(text_rows(result)) if result.columns else []
         _say(f"  done in {time.monotonic() - begun:.2f} s" + (f", {_counts(answered[0])}" if answered else ""))
         if counts is not None:
             _check("counts", answered, [counts])
-        made = sorted(set(_tree(self._location)) - before)
-        _check("new files", made, sorted(f"{d}/{f}" for d in new_files for f in ("_orc_acid_version", "bucket_00000")))
+        created = sorted(set(_tree(self._location)) - before)
+        expected = sorted(f"{d}/{f}" for d in new_files for f in ("_orc_acid_version", "bucket_00000"))
+        _check("new files", created, expected)
 
 
 def tell_emp(acid: AcidSession, warehouse: Path) -> None:
     """A new table: create, insert, update, delete."""
-    _title("1. A table of our own")
+    _title("1. A new table")
     story = Story(acid, "emp", warehouse / "emp")
     bucket = "536870912"  # bucket 0, statement 0, as Hive encodes them
     ann: Row = (_ROW_ID.format(1, bucket, 0), "1", "Ann", "5000")
@@ -95,26 +96,26 @@ def tell_emp(acid: AcidSession, warehouse: Path) -> None:
         ("3", "0", "0", "3"),
     )
     story.look([ann, bob, cid])
-    _say("\n  Each row has an identity: the write id that made it, its bucket, its number in the bucket.")
+    _say("\n  Each row has an identity: the write id that created it, its bucket, and its number in the bucket.")
     story.run(
         "UPDATE emp SET salary=6000 WHERE id=2",
         ["delete_delta_0000002_0000002_0000", "delta_0000002_0000002_0000"],
         ("1", "1", "0", "0"),
     )
     story.look([ann, new_bob, cid])
-    _say("\n  No file was changed: the old row is marked in a delete delta, the new one stands in a delta of its own.")
+    _say("\n  No file was changed: a delete delta marks the old row as deleted, and a new delta has the new one.")
     story.run("DELETE FROM emp WHERE id=3", ["delete_delta_0000003_0000003_0000"], ("1", "0", "1", "0"))
     story.look([ann, new_bob])
 
 
 def tell_hive(acid: AcidSession, folder: Path) -> None:
-    """A directory that Hive wrote: taken in, read, updated, deleted from, read again."""
+    """A directory that Hive wrote: registered, read, updated, deleted from, read again."""
     _title("2. A table that Apache Hive wrote")
     if not HIVE_TABLE.is_dir():
-        raise AcidError(f"{HIVE_TABLE} is not there", hint="The demo runs from a checkout of the project.")
+        raise AcidError(f"{HIVE_TABLE} does not exist", hint="Run the demo in a checkout of the project.")
     location = folder / "hive_emp"
     shutil.copytree(HIVE_TABLE, location)
-    _say("Hive 4.0.1 made this directory with INSERT, UPDATE, DELETE, MERGE and another INSERT.")
+    _say("Hive 4.0.1 wrote this directory with INSERT, UPDATE, DELETE, MERGE and another INSERT.")
     story = Story(acid, "hive_emp", location)
     ann: Row = (_ROW_ID.format(4, 536870914, 0), "1", "Ann", "5100")
     gil: Row = (_ROW_ID.format(4, 536870915, 0), "7", "Gil", "7000")
@@ -126,7 +127,7 @@ def tell_hive(acid: AcidSession, folder: Path) -> None:
         [],
     )
     story.look([ann, gil, hal, ida])
-    _say("\n  These are the rows, and the row ids, that Hive itself reads.")
+    _say("\n  These are the rows and row ids that Hive itself reads.")
     story.run(
         "UPDATE hive_emp SET salary = salary + 100 WHERE id < 8",
         ["delete_delta_0000006_0000006_0000", "delta_0000006_0000006_0000"],
@@ -137,14 +138,14 @@ def tell_hive(acid: AcidSession, folder: Path) -> None:
     story.look([new_ann, new_gil, hal, ida])
     story.run("DELETE FROM hive_emp WHERE salary IS NULL", ["delete_delta_0000007_0000007_0000"], ("1", "0", "1", "0"))
     story.look([new_ann, new_gil, ida])
-    _say("\n  The write ids went on where Hive's had ended, in directories and files as Hive names and fills them.")
+    _say("\n  The write ids continue Hive's, and directories and files have Hive's names and format.")
 
 
 def main() -> int:
-    """Tell both stories in a warehouse that is removed at the end.
+    """Run both examples in a warehouse that is removed at the end.
 
     Returns:
-        The exit code: 0, or 1 when a statement failed or did not do what it should.
+        The exit code: 0, or 1 when a statement failed or had an unexpected result.
     """
     folder = Path(tempfile.mkdtemp(prefix="acidsql-demo-"))
     try:
@@ -157,7 +158,7 @@ def main() -> int:
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    _say("\nBoth stories came out as they should. The smallest program of your own: see README.md.")
+    _say("\nBoth examples finished with the expected results. A minimal program is in README.md.")
     return 0
 
 
@@ -181,9 +182,9 @@ def _counts(row: Row) -> str:
     return ", ".join(f"{n} {w}" for n, w in zip(row, words, strict=True))
 
 
-def _check(what: str, found: object, expected: object) -> None:
-    if found != expected:
-        raise AcidError(f"the {what} are not what they should be:\n  found    {found}\n  expected {expected}")
+def _check(what: str, actual: object, expected: object) -> None:
+    if actual != expected:
+        raise AcidError(f"unexpected {what}:\n  actual   {actual}\n  expected {expected}")
 
 
 def _tree(folder: Path) -> list[str]:

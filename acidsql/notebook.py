@@ -1,6 +1,6 @@
-"""Jupyter: ``%load_ext acidsql`` brings ``%acid``, ``%%acid`` and ``%acid_connect``.
+"""Jupyter: ``%load_ext acidsql`` adds ``%acid``, ``%%acid`` and ``%acid_connect``.
 
-The session of the magics is the notebook's variable ``acid``: they use the one that is there, and put theirs there.
+The magics use the session in the notebook's variable ``acid``, and store a new one there.
 IPython is imported only when the extension is loaded.
 """
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 SESSION_NAME = "acid"
 SHOWN_ROWS = 100
-"""A result is shown up to this many rows; the DataFrame holds them all."""
+"""Maximum number of rows displayed; the DataFrame has all of them."""
 
 _MARK = "_acidsql_shown"
 
 
 def load_ipython_extension(ipython: InteractiveShell) -> None:
-    """Register the magics, and a display for the DataFrames that they answer."""
+    """Register the magics, and a display for the DataFrames that they return."""
     ipython.register_magics(AcidMagics)
     formatters = ipython.display_formatter.formatters  # type: ignore[union-attr]
     # The class itself, not its base: IPython's text display prefers a class's own __repr__ to a base's registration.
@@ -42,14 +42,14 @@ def load_ipython_extension(ipython: InteractiveShell) -> None:
 
 @magics_class
 class AcidMagics(Magics):
-    """The magics. A statement's text is taken as it stands: ``{…}`` and ``$…`` are not Python's here."""
+    """The magics. Statements are passed unchanged: ``{…}`` and ``$…`` are not expanded as Python variables."""
 
     shell: InteractiveShell
 
     @no_var_expand
     @line_magic
     def acid_connect(self, line: str) -> None:
-        """``%acid_connect [warehouse=…] [metastore=…] [setting=value …]``: open a session and make it ``acid``."""
+        """``%acid_connect [warehouse=…] [metastore=…] [setting=value …]``: open a session as ``acid``."""
         try:
             given = dict(_pair(word) for word in shlex.split(line))
         except ValueError as e:
@@ -62,9 +62,9 @@ class AcidMagics(Magics):
     @no_var_expand
     @line_cell_magic
     def acid(self, line: str, cell: str | None = None) -> DataFrame | None:
-        """``%acid <statement>`` runs one statement, ``%%acid [-o name]`` a cell of them, parted by ``;``.
+        """``%acid <statement>`` runs one statement, ``%%acid [-o name]`` a cell of statements separated by ``;``.
 
-        The (last) result is shown and answered as a DataFrame; with ``-o`` it is stored in a variable instead.
+        The (last) result is shown and returned as a DataFrame; with ``-o`` it is stored in a variable instead.
         """
         if cell is None:
             if not line.strip():
@@ -92,11 +92,11 @@ class AcidMagics(Magics):
         return session if isinstance(session, AcidSession) else self._connect({})
 
     def _connect(self, given: dict[str, str]) -> AcidSession:
-        places = {k: v for k, v in given.items() if k in ("warehouse", "metastore")}
-        settings = {k: v for k, v in given.items() if k not in places}
+        where = {k: v for k, v in given.items() if k in ("warehouse", "metastore")}
+        settings = {k: v for k, v in given.items() if k not in where}
         spark = self.shell.user_ns.get("spark")
         with _shown_briefly():
-            session = acidsql.connect(spark if isinstance(spark, SparkSession) else None, settings=settings, **places)
+            session = acidsql.connect(spark if isinstance(spark, SparkSession) else None, settings=settings, **where)
         self.shell.user_ns[SESSION_NAME] = session
         return session
 
@@ -115,12 +115,12 @@ def _output_name(line: str) -> str | None:
         return None
     if len(words) == 2 and words[0] in ("-o", "--output") and words[1].isidentifier():
         return words[1]
-    raise UsageError(f"%%acid takes nothing but -o NAME, not {line.strip()!r}")
+    raise UsageError(f"%%acid only accepts -o NAME, not {line.strip()!r}")
 
 
 @contextmanager
 def _shown_briefly() -> Iterator[None]:
-    """Let IPython show an error as its message alone. The error itself stays what it is, for whoever catches it."""
+    """Let IPython show only the message of an error; the exception itself is raised unchanged."""
     try:
         yield
     except ERRORS as e:
@@ -139,7 +139,7 @@ def _shown(frame: DataFrame) -> tuple[list[tuple[str | None, ...]], bool]:
 
 
 def _html(frame: DataFrame) -> str | None:
-    """A DataFrame of a magic as a table; any other is shown as PySpark shows it."""
+    """A DataFrame returned by a magic as a table; any other as PySpark shows it."""
     if _MARK not in vars(frame):
         return frame._repr_html_()
     rows, more = _shown(frame)

@@ -1,7 +1,7 @@
 """Results as text: tables for people; csv, tsv and JSON lines for programs.
 
-Spark itself turns the values into text, so that what is printed is what Spark means (its session time zone, all digits
-of a decimal) and no Python type stands between. Structs, maps and arrays are printed as JSON, binary values in hex.
+Spark itself converts the values to text, so that they are printed as Spark does (session time zone, all digits of a
+decimal) without going through Python types. Structs, maps and arrays are printed as JSON, binary values in hex.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructTy
 from acidsql.errors import AcidError
 
 ERRORS = (AcidError, PySparkException, Py4JError)
-"""What a wrong statement, or a statement that went wrong, raises."""
+"""What an invalid or failed statement raises."""
 
 _ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _KEEP_NULLS = {"ignoreNullFields": "false"}
@@ -43,7 +43,7 @@ class Format(Enum):
 
 @contextmanager
 def without_error_log() -> Iterator[None]:
-    """Keep PySpark from logging the errors that it raises, as JSON with all frames: the faces print them themselves."""
+    """Keep PySpark from logging the errors that it raises (as JSON with a stack trace): the caller prints them."""
     loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -56,22 +56,22 @@ def without_error_log() -> Iterator[None]:
 
 
 def describe(error: BaseException) -> str:
-    """An error as a user should see it: the message with its place and hint, no stack of Python or Java frames."""
+    """The text of an error for the user: the message with position and hint, without a Python or Java stack trace."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.toString())
     text = str(error) or type(error).__name__
     if isinstance(error, AnalysisException) and not isinstance(error, ParseException):
-        return text.partition(";\n")[0]  # what follows is Spark's plan, in names that the user never wrote
+        return text.partition(";\n")[0]  # the rest is Spark's plan, with internal names
     return text
 
 
 def text_rows(frame: DataFrame) -> Iterator[TextRow]:
-    """The rows of a result as texts; None for NULL. Fetched at once."""
+    """The rows of a result as strings, None for NULL; all are fetched at once."""
     yield from (tuple(row) for row in _as_text(frame).collect())
 
 
 def write_result(frame: DataFrame, format: Format, out: TextIO, *, header: bool = True) -> int:
-    """Print a result; nothing for one without columns. Csv, tsv and JSON are written partition by partition.
+    """Print a result; one without columns prints nothing. Csv, tsv and JSON are written partition by partition.
 
     Returns:
         The number of rows.
@@ -82,7 +82,7 @@ def write_result(frame: DataFrame, format: Format, out: TextIO, *, header: bool 
 
 
 def format_table(columns: Sequence[str], rows: Iterable[TextRow]) -> str:
-    """Rows in a frame of lines, a line a row; line breaks and tabs inside a value are shown as escapes."""
+    """Rows as a bordered text table, one line per row; line breaks and tabs in values are escaped."""
     cells = [[_one_line(v) for v in row] for row in [tuple(columns), *rows]]
     widths = [max(_width(row[i]) for row in cells) for i in range(len(columns))]
     rule = "+" + "+".join("-" * (w + 2) for w in widths) + "+"
@@ -93,7 +93,7 @@ def format_table(columns: Sequence[str], rows: Iterable[TextRow]) -> str:
 
 
 def html_table(columns: Sequence[str], rows: Iterable[TextRow], *, more: bool = False) -> str:
-    """Rows as an HTML table; ``more`` adds a line that says that rows were left out."""
+    """Rows as an HTML table; ``more`` adds a note that rows were omitted."""
     head = "".join(f"<th>{escape(c)}</th>" for c in columns)
     body = "".join("<tr>" + "".join(_html_cell(v) for v in row) + "</tr>" for row in rows)
     note = "<p><em>More rows are not shown.</em></p>" if more else ""
@@ -108,7 +108,7 @@ def _html_cell(value: str | None) -> str:
 
 
 def _as_text(frame: DataFrame) -> DataFrame:
-    """The same rows with every column as a string; columns are taken by position, since names may stand twice."""
+    """The same rows with every column as a string; columns are taken by position, since names may be duplicated."""
     numbered = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
     return numbered.select(*[_text(F.col(f.name), f.dataType).alias(f.name) for f in numbered.schema.fields])
 
@@ -126,7 +126,7 @@ def _one_line(value: str | None) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes on a terminal: wide East Asian characters take two, combining marks none."""
+    """The width of a text on a terminal: wide East Asian characters take two columns, combining marks none."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text if not unicodedata.combining(c))
@@ -153,7 +153,7 @@ def _write_lines(frame: DataFrame, out: TextIO, header: bool, line: Callable[[Te
 
 
 def csv_line(row: TextRow) -> str:
-    """A line of csv as RFC 4180 has it: NULL is nothing at all, the empty text is ``""``."""
+    """A line of csv (RFC 4180): NULL is an empty field, the empty string is ``""``."""
     return ",".join("" if v is None else f'"{v.replace(chr(34), chr(34) * 2)}"' if _quoted(v) else v for v in row)
 
 
@@ -162,7 +162,7 @@ def _quoted(value: str) -> bool:
 
 
 def tsv_line(row: TextRow) -> str:
-    r"""A line of tsv as Hive's text files have it: NULL is ``\N``; backslash, tab and line breaks are escaped."""
+    r"""A line of tsv as in Hive's text files: NULL is ``\N``; backslash, tab and line breaks are escaped."""
     return "\t".join("\\N" if v is None else _one_line(v.replace("\\", "\\\\")) for v in row)
 
 
@@ -175,7 +175,7 @@ def _write_tsv(frame: DataFrame, out: TextIO, header: bool) -> int:
 
 
 def _write_json(frame: DataFrame, out: TextIO, header: bool) -> int:
-    """One JSON object a line. A binary value is base64 in it, as in Spark's ``to_json``."""
+    """One JSON object per line. Binary values are base64, as in Spark's ``to_json``."""
     numbered = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
     fields = [F.col(f"c{i}").alias(name) for i, name in enumerate(frame.columns)]
     count = 0

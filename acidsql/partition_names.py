@@ -1,5 +1,5 @@
-"""Names of partitions, ``p=1/q=even``: as they stand in paths, in locks and in the catalog; names and directories of
-databases and tables (Hive's ``Warehouse``)."""
+"""Partition names (``p=1/q=even``) as used in paths, locks and the catalog; names and directories of databases and
+tables (Hive's ``Warehouse``)."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ _TABLE_NAME = re.compile(r"[A-Za-z0-9_/]+")
 
 
 def check_database_name(name: str) -> None:
-    """A name of which a directory can be made below the warehouse (``MetaStoreUtils.validateName``; Spark's rule too).
+    """Check that a name can be a directory in the warehouse (``MetaStoreUtils.validateName``; Spark's rule too).
 
     Raises:
-        AnalysisError: When it has other characters than letters, digits and ``_`` of ASCII, or none.
+        AnalysisError: When it is empty or has characters other than ASCII letters, digits and ``_``.
     """
     if not _DATABASE_NAME.fullmatch(name):
-        raise AnalysisError(f"{name} is not a valid database name", hint="Letters, digits and _ make one.")
+        raise AnalysisError(f"{name} is not a valid database name", hint="Use letters, digits and _.")
 
 
 def check_table_name(name: str) -> None:
-    """As :func:`check_database_name`, for tables and views: Hive allows a slash there, which its directory escapes.
+    """As :func:`check_database_name`, for tables and views: Hive allows a slash there and escapes it in the directory.
 
     ``hive.support.special.characters.tablename`` is true by default.
     """
     if not _TABLE_NAME.fullmatch(name):
-        raise AnalysisError(f"{name} is not a valid table name", hint="Letters, digits, _ and / make one.")
+        raise AnalysisError(f"{name} is not a valid table name", hint="Use letters, digits, _ and /.")
 
 
 def escape_path_name(text: str) -> str:
-    """A partition key or value as it stands in a path (``FileUtils.escapePathName``); NULL's name for ''."""
+    """A partition key or value in a path (``FileUtils.escapePathName``); :data:`DEFAULT_PARTITION` for ''."""
     if not text:
         return DEFAULT_PARTITION
     return _ESCAPED.sub(lambda m: f"%{ord(m[0]):02X}", text)
 
 
 def unescape_path_name(text: str) -> str:
-    """The inverse of :func:`escape_path_name`; a percent sign without two hexadecimal digits is taken as it is."""
+    """The inverse of :func:`escape_path_name`; a percent sign without two hexadecimal digits is kept."""
     return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), text)
 
 
 def table_directory(name: str) -> str:
-    """The directory of a table below that of its database: one directory, whatever the name, and inside.
+    """The name of a table's directory in that of its database: always a single path component.
 
-    A character other than a letter, a digit or ``_`` is its code between dashes (``MetaStoreUtils.encodeTableName``).
+    Any character but letters, digits and ``_`` becomes its code between dashes (``MetaStoreUtils.encodeTableName``).
     """
     return "".join(c if c.isalpha() or c.isdecimal() or c == "_" else f"-{ord(c)}-" for c in name)
 
@@ -72,10 +72,10 @@ def parse_partition_name(name: str) -> tuple[tuple[str, str], ...]:
     Raises:
         AnalysisError: When a part is not ``key=value``.
     """
-    found = []
+    pairs = []
     for part in name.strip("/").split("/"):
         key, sign, value = part.partition("=")
         if not (sign and key):
-            raise AnalysisError(f"Not the name of a partition: {name!r}", hint="Partition names look like p=1/q=even.")
-        found.append((unescape_path_name(key), unescape_path_name(value)))
-    return tuple(found)
+            raise AnalysisError(f"Not a partition name: {name!r}", hint="Partition names look like p=1/q=even.")
+        pairs.append((unescape_path_name(key), unescape_path_name(value)))
+    return tuple(pairs)

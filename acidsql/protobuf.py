@@ -1,7 +1,7 @@
-"""Protocol buffers without their classes: the tails of ORC files, and what Hadoop sends about files.
+"""Protocol buffers without generated classes: the tails of ORC files, and Hadoop's file status messages.
 
-What is read comes from outside, and may be crafted: what does not fit, or would take more memory than its meaning can
-need, raises ValueError, IndexError or KeyError.
+The input is untrusted: invalid messages, and messages that would need excessive memory, raise ValueError, IndexError or
+KeyError.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 Message = dict[int, list[int | bytes]]
-"""The values of each field by its number, in their order: numbers as they are, everything else as bytes."""
+"""The values of each field by field number, in order: numbers as int, everything else as bytes."""
 
 MAX_FIELDS = 1 << 20
-"""Values that a message may have: each takes some fifty times the bytes that it stands in."""
+"""Maximum number of values in a message: in memory each takes about fifty times its encoded size."""
 _WORD = (1 << 64) - 1
 _LAST_SHIFT = 63
-"""A number has 64 bits, in ten bytes at most."""
+"""A number has 64 bits, in at most ten bytes."""
 
 
 def read_message(data: bytes) -> Message:
     """The fields of a message."""
-    found: Message = {}
+    message: Message = {}
     at = count = 0
     while at < len(data):
         count += 1
@@ -35,12 +35,12 @@ def read_message(data: bytes) -> Message:
             value, at = data[at : at + length], at + length
             if at > len(data):
                 raise ValueError("a message is cut off")
-        found.setdefault(tag >> 3, []).append(value)
-    return found
+        message.setdefault(tag >> 3, []).append(value)
+    return message
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of variable length at an offset, and the offset behind it."""
+    """The varint at an offset, and the offset after it."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -54,7 +54,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def number_of(message: Message, field: int) -> int:
-    """The number in a field, 0 where the field is not there."""
+    """The number in a field, 0 where the field is missing."""
     value = message.get(field, [0])[-1]
     if not isinstance(value, int):
         raise ValueError(f"field {field} of a message is not a number")
@@ -64,7 +64,7 @@ def number_of(message: Message, field: int) -> int:
 def bytes_of(value: int | bytes) -> bytes:
     """A value that is text, bytes or a message."""
     if not isinstance(value, bytes):
-        raise ValueError("a number stands in a message where there should be none")
+        raise ValueError("a message has a number where bytes are expected")
     return value
 
 
@@ -83,32 +83,32 @@ def numbers_of(values: Sequence[int | bytes]) -> Iterator[int]:
 
 
 def write_message(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
-    """A message of fields in their order: numbers of variable length, and what has a length of its own."""
-    made = bytearray()
+    """A message of fields in this order: numbers as varints, bytes length-delimited."""
+    encoded = bytearray()
     for field, value in fields:
         if isinstance(value, int):
-            made += write_varint(field << 3) + write_varint(value)
+            encoded += write_varint(field << 3) + write_varint(value)
         else:
-            made += write_varint(field << 3 | 2) + write_varint(len(value)) + value
-    return bytes(made)
+            encoded += write_varint(field << 3 | 2) + write_varint(len(value)) + value
+    return bytes(encoded)
 
 
 def write_varint(value: int) -> bytes:
-    """A number of variable length; a negative one as the 64 bits of its two's complement."""
+    """A varint; a negative number as its 64-bit two's complement."""
     value &= _WORD
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    made.append(value)
-    return bytes(made)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def zigzag(value: int) -> int:
-    """A signed number as protocol buffers write ``sint64``."""
+    """A signed number in the encoding of ``sint64``."""
     return value << 1 if value >= 0 else (-value << 1) - 1
 
 
 def unzigzag(value: int) -> int:
-    """The signed number that :func:`zigzag` made another of."""
+    """The inverse of :func:`zigzag`."""
     return value >> 1 if not value & 1 else -(value >> 1) - 1

@@ -36,7 +36,7 @@ DEFAULT_WAREHOUSE = "warehouse"
 
 
 class AcidSession:
-    """Hive full-ACID tables on a Spark session. Made by :func:`acidsql.connect`; a context manager; thread-safe.
+    """Hive full-ACID tables on a Spark session. Created by :func:`acidsql.connect`; a context manager; thread-safe.
 
     Attributes:
         spark: The Spark session.
@@ -64,7 +64,7 @@ class AcidSession:
 
     @property
     def compactor(self) -> Compactor:
-        """The compactor of this session: ``start()`` it, ``run_once()``, ask for its ``status()``, ``stop()`` it."""
+        """The compactor of this session, with ``start()``, ``run_once()``, ``status()`` and ``stop()``."""
         return self._env.compactor
 
     @property
@@ -80,33 +80,34 @@ class AcidSession:
     def sql(self, text: str, **parameters: Any) -> DataFrame:
         """Run one statement.
 
-        DML and DDL are done when this returns. A query answers a lazy DataFrame over the snapshot of this moment.
+        DML and DDL have finished when this returns. A query returns a lazy DataFrame over the current snapshot.
 
         Args:
-            text: The statement; a ``;`` at its end is allowed.
+            text: The statement; a trailing ``;`` is allowed.
             **parameters: Values of the named parameters ``:name`` in it.
 
         Returns:
             The rows; for DML one row ``num_affected_rows, num_updated_rows, num_deleted_rows, num_inserted_rows``.
 
         Raises:
-            AcidError: For whatever acidsql finds wrong, with the place in the statement; nothing is half done then.
-            pyspark.errors.PySparkException: For whatever Spark finds wrong in an expression or a query.
+            AcidError: For an error that acidsql detects, with the position in the statement; the statement then has no
+                effect.
+            pyspark.errors.PySparkException: For an error that Spark detects in an expression or a query.
         """
         self._require_open()
         return self._execute(parse_statement(text), parameters)
 
     def table(self, name: str, *, version: int | None = None) -> DataFrame:
-        """All rows of a table as a lazy DataFrame over the snapshot of this moment.
+        """All rows of a table as a lazy DataFrame over the current snapshot.
 
         Args:
-            name: ``table`` or ``database.table``; a view over ACID tables too. Any other name is Spark's.
-            version: A write id of an ACID table: its rows as they were when that was the latest.
+            name: ``table`` or ``database.table``, also of a view over ACID tables; other names are looked up in Spark.
+            version: A write id of an ACID table: return the rows as of this write id.
 
         Raises:
-            TableNotFound: When nobody knows the name.
+            TableNotFound: When neither the metastore nor Spark has the table.
             InvalidValue: When the table has no such version.
-            SnapshotTooOld: When files of that version are gone (Hive 10327).
+            SnapshotTooOld: When files of that version no longer exist (Hive 10327).
         """
         self._require_open()
         return table_frame(self._env, parse_table_name(name), version)
@@ -125,14 +126,14 @@ class AcidSession:
         """Insert all rows of a DataFrame.
 
         Args:
-            frame: The rows; columns in the order of the table's, dynamic partition keys last.
+            frame: The rows; columns in the order of the table, dynamic partition keys last.
             table: ``table`` or ``database.table``.
-            overwrite: Replace what is in the table, or in the partitions that get rows.
+            overwrite: Replace the rows of the table, or of the partitions that get rows.
             partition: Values of static partition keys.
-            by_name: Columns go to those of their name instead; those that are not there get their default.
+            by_name: Match columns by name instead; columns that the DataFrame lacks get their default.
 
         Returns:
-            The row of counts. Raises as :meth:`sql`.
+            The row of counts. Raises the errors of :meth:`sql`.
         """
         self._require_open()
         with Views(self.spark) as views:
@@ -149,7 +150,7 @@ class AcidSession:
     def update(
         self, table: str, set: Mapping[str, Value], condition: str | None = None, **parameters: Any
     ) -> DataFrame:
-        """``UPDATE table SET … WHERE condition``; ``set`` as the module :mod:`acidsql.builders` describes values."""
+        """``UPDATE table SET … WHERE condition``; for the values of ``set`` see :mod:`acidsql.builders`."""
         expressions = Expressions()
         where = f" WHERE {condition}" if condition is not None else ""
         text = f"UPDATE {table} SET {expressions.assignments(set)}{where}"
@@ -168,19 +169,19 @@ class AcidSession:
         alias: str | None = None,
         source_alias: str | None = None,
     ) -> MergeBuilder:
-        """A MERGE to be put together: ``acid.merge("t", df).on("t.id = source.id").when_matched_delete().execute()``.
+        """Build a MERGE: ``acid.merge("t", df).on("t.id = source.id").when_matched_delete().execute()``.
 
         Args:
             table: ``table`` or ``database.table``.
-            source: A table's name, a query in parentheses, or a DataFrame, which the expressions call ``source``.
-            alias: The name by which the expressions call the table instead of its own.
-            source_alias: The name by which they call the source.
+            source: A table name, a query in parentheses, or a DataFrame, which expressions refer to as ``source``.
+            alias: The alias of the table in the expressions.
+            source_alias: The alias of the source in the expressions.
         """
         self._require_open()
         return MergeBuilder(self.sql, self.spark, table, source, alias=alias, source_alias=source_alias)
 
     def script(self, script: str | os.PathLike[str], variables: Mapping[str, str] | None = None) -> Iterator[DataFrame]:
-        """Run a ``;``-separated script statement by statement, as the results are taken.
+        """Run a ``;``-separated script lazily: each statement runs when its result is requested.
 
         Args:
             script: The path of a file (a ``PathLike``, or a one-line text that names an existing file), or the text.
@@ -202,7 +203,7 @@ class AcidSession:
     def close(self) -> None:
         """Stop the compactor, end the readers' transactions, release the store.
 
-        Spark is stopped where :func:`acidsql.connect` has started it.
+        Spark is stopped if :func:`acidsql.connect` started it.
         """
         with self._close_lock:
             if self._closed:
@@ -244,12 +245,12 @@ def start_spark(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A Spark of our own: wall clocks of the JVM in UTC, no UI, no progress bar or log lines among the answers.
+    """Start a Spark session with the JVM in UTC, and without UI, progress bar and log lines between results.
 
     Args:
         warehouse: As for :func:`connect`; Spark's own tables go to ``spark`` below it.
-        master: Spark's master, ``local[*]`` where none is given.
-        conf: Spark's settings on top of these.
+        master: Spark's master URL, by default ``local[*]``.
+        conf: Spark settings that override the defaults.
     """
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     own_tables = fs.join(fs.absolute(os.fspath(warehouse or DEFAULT_WAREHOUSE)), "spark")
@@ -273,22 +274,22 @@ def start_spark(
 
 
 def attach_files(spark: SparkSession) -> None:
-    """Reach all file systems that are not local through the Hadoop of a Spark session."""
+    """Access all file systems that are not local through the Hadoop client of a Spark session."""
     fs.attach(spark._jvm, lambda: spark._jsparkSession.sessionState().newHadoopConf())
 
 
 def open_store(
     warehouse: str | os.PathLike[str] | None, metastore: str | None, settings: Settings
 ) -> tuple[Metastore, str]:
-    """Open the store that :func:`connect` would, and tell the directory of the ``default`` database.
+    """Open the store as :func:`connect` does; also returns the directory of the ``default`` database.
 
     Raises:
         InvalidValue, MetastoreError, StorageError: As :func:`connect`.
-        UnsupportedError: When the warehouse is not local, and there is no Spark to reach it.
+        UnsupportedError: When the warehouse is not local and no Spark session can access it.
     """
     hive = is_hive_metastore(metastore)
     if hive and warehouse is not None:
-        raise InvalidValue("A Hive Metastore says itself where its warehouse is: give one or the other")
+        raise InvalidValue("A Hive Metastore defines its own warehouse: pass either metastore or warehouse")
     root = "" if hive else _own_warehouse(warehouse, metastore)
     store = open_metastore(metastore or f"sqlite:///{fs.join(root, STORE_NAME)}", settings, warehouse=root)
     try:
@@ -299,12 +300,12 @@ def open_store(
 
 
 def _own_warehouse(warehouse: str | os.PathLike[str] | None, metastore: str | None) -> str:
-    """The directory of the ``default`` database, made where it is not there."""
+    """The directory of the ``default`` database, created if it does not exist."""
     filesystem, root = fs.resolve(fs.qualify(os.fspath(warehouse or DEFAULT_WAREHOUSE)))
     if metastore is None and not fs.is_local(root):
         raise InvalidValue(
-            f"The embedded store cannot stand in the warehouse {root}: SQLite needs a local disk",
-            hint="Say where it is to be: metastore='/local/path/acidsql.db'.",
+            f"The embedded store cannot be created in the warehouse {root}: SQLite needs a local disk",
+            hint="Pass its location: metastore='/local/path/acidsql.db'.",
         )
     filesystem.mkdirs(root)
     return root
@@ -320,26 +321,26 @@ def connect(
     """Open a session.
 
     Args:
-        spark: The Spark session to work in; one of our own (local) where none is given and none is active.
-        warehouse: Directory of the ``default`` database; other databases stand in ``<name>.db`` below it. ``warehouse``
-            in the current directory where none is given. A location as Spark takes it: ``hdfs://``, ``s3a://`` and the
-            like need ``metastore``, too; without a scheme it is on ``fs.defaultFS``, which is the local disk unless
-            Hadoop's configuration says otherwise. A Hive Metastore says itself where it is: leave it out there.
-        metastore: Where catalog and transactions live: ``thrift://host:9083`` for a Hive Metastore (several servers of
-            one metastore parted by commas), or a SQLAlchemy URL (``sqlite:////path/file.db``). Without it, the file
-            ``acidsql.db`` inside the warehouse.
+        spark: The Spark session to use; by default the active one, else a new local one.
+        warehouse: Directory of the ``default`` database; other databases are in ``<name>.db`` below it. By default
+            ``warehouse`` in the current directory. Any location that Spark accepts: ``hdfs://``, ``s3a://`` and similar
+            require ``metastore`` too; without a scheme it is on ``fs.defaultFS``, which is the local disk unless
+            Hadoop's configuration says otherwise. Omit it with a Hive Metastore, which defines its own warehouse.
+        metastore: Where catalog and transactions are stored: ``thrift://host:9083`` for a Hive Metastore (several
+            servers of one metastore separated by commas), or a SQLAlchemy URL (``sqlite:////path/file.db``). By default
+            the file ``acidsql.db`` inside the warehouse.
         settings: Settings by name.
 
     Raises:
-        StorageError: When the warehouse cannot be made or written.
+        StorageError: When the warehouse cannot be created or written.
         MetastoreError: When the store cannot be opened.
-        InvalidValue: When a setting is unknown or has a value that it cannot have.
+        InvalidValue: When a setting is unknown or its value is invalid.
     """
     parsed = Settings(settings)
     if is_hive_metastore(metastore) and warehouse is not None:  # before Spark is started
-        raise InvalidValue("A Hive Metastore says itself where its warehouse is: give one or the other")
+        raise InvalidValue("A Hive Metastore defines its own warehouse: pass either metastore or warehouse")
     active = SparkSession.getActiveSession() if spark is None else spark
-    session = active or start_spark(warehouse)  # first of all: it has the keys to all file systems that are not local
+    session = active or start_spark(warehouse)  # first: it gives access to all file systems that are not local
     try:
         check(session)
         attach_files(session)

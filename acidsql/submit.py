@@ -1,4 +1,4 @@
-"""``spark-submit …/acidsql/submit.py -f script.sql``: a script on the Spark session that spark-submit gives.
+"""``spark-submit …/acidsql/submit.py -f script.sql``: runs a script in the Spark session of spark-submit.
 
 ``python -c "import acidsql.submit as s; print(s.__file__)"`` prints the path of this file; the command is
 :mod:`acidsql.cli.submit`.
@@ -13,8 +13,8 @@ import sys
 def _find_package() -> None:
     """Make ``import acidsql`` work for this file run as a script.
 
-    Python puts a script's own directory first on its path. That is the inside of the package, where ``types.py`` would
-    hide the standard library's module of that name. The directory that holds the package goes last instead.
+    Python puts a script's own directory first on its path. That is the package itself, where ``types.py`` would shadow
+    the standard library's module. The directory that contains the package is appended instead.
     """
     inside = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [p for p in sys.path if os.path.abspath(p) != inside]

@@ -1,4 +1,4 @@
-"""Hive's column types: read from text in Hive's or Spark's spelling, printed for Hive, Spark and ORC.
+"""Hive's column types: parsed from Hive's or Spark's syntax, printed for Hive, Spark and ORC.
 
 The grammar is that of Hive's ``TypeInfoUtils`` and ``HiveParser``; the limits are those of ``HiveDecimal``,
 ``HiveChar`` and ``HiveVarchar``.
@@ -21,7 +21,7 @@ LOCAL_TIMESTAMP = "timestamp with local time zone"
 
 @dataclass(frozen=True)
 class Primitive:
-    """A type without parameters; ``name`` is Hive's own (``bigint``, ``timestamp with local time zone``)."""
+    """A type without parameters; ``name`` is Hive's (``bigint``, ``timestamp with local time zone``)."""
 
     name: str
 
@@ -61,7 +61,7 @@ class Map:
 
 @dataclass(frozen=True)
 class Struct:
-    """``struct<name:type,…>``; names in the letter case that they were given in."""
+    """``struct<name:type,…>``; names keep their letter case."""
 
     fields: tuple[tuple[str, HiveType], ...]
 
@@ -70,15 +70,15 @@ HiveType: TypeAlias = Primitive | Decimal | Char | Varchar | Array | Map | Struc
 
 
 def parse_type(text: str) -> HiveType:
-    """Read a type, in Hive's or Spark's spelling and in any letter case.
+    """Parse a type, in Hive's or Spark's syntax and any letter case.
 
     Spark's ``timestamp_ntz`` is Hive's ``timestamp`` (a wall clock), ``timestamp_ltz`` is
     ``timestamp with local time zone``; a bare ``decimal`` is ``decimal(10,0)``. Comments and NOT NULL of struct fields
-    are read over: Hive's types have no place for them.
+    are ignored: Hive's types cannot represent them.
 
     Raises:
-        AnalysisError: When the text is not a type, or one that Hive tables of this kind cannot have (uniontype,
-            interval, void), with the place in ``text``.
+        AnalysisError: When the text is not a type, or not one of an ACID table (uniontype, interval, void), with the
+            position in ``text``.
     """
     return _Parser(text).whole()
 
@@ -86,7 +86,7 @@ def parse_type(text: str) -> HiveType:
 def to_hive(t: HiveType) -> str:
     """The type as Hive prints it: ``decimal(10,2)``, ``struct<a:int,b:string>``.
 
-    A field name that Hive itself could not read back is put in back-quotes, so that :func:`parse_type` can.
+    A field name that Hive itself could not parse is back-quoted, so that :func:`parse_type` can.
     """
     return _print(t, _HIVE)
 
@@ -96,18 +96,18 @@ def to_spark(t: HiveType, *, plain_strings: bool = False) -> str:
 
     Args:
         t: The type.
-        plain_strings: Write ``string`` for char and varchar, as Spark sees the values while it computes.
+        plain_strings: Write ``string`` for char and varchar, the type in which Spark computes.
     """
     return _print(t, _SPARK_STRINGS if plain_strings else _SPARK)
 
 
 def to_orc(t: HiveType) -> str:
-    """The type as ORC's ``TypeDescription`` prints and reads it, names that are not plain words back-quoted."""
+    """The type in the syntax of ORC's ``TypeDescription``; names that are not plain words are back-quoted."""
     return _print(t, _ORC)
 
 
 def contains(t: HiveType, name: str) -> bool:
-    """Whether a type of this name (``timestamp``, ``char``, ``map`` …) stands anywhere in the type."""
+    """Whether the type is or contains a type of this name (``timestamp``, ``char``, ``map`` …)."""
     if _kind(t) == name:
         return True
     if isinstance(t, Array):
@@ -126,7 +126,7 @@ def _kind(t: HiveType) -> str:
 
 @dataclass(frozen=True)
 class _Style:
-    """How one reader of types spells them."""
+    """The syntax of types for one reader."""
 
     quote: Callable[[str], str]
     names: dict[str, str]
@@ -215,10 +215,10 @@ class _Parser:
         self._token = self._scan()
 
     def whole(self) -> HiveType:
-        found = self._type()
+        parsed = self._type()
         if self._token.kind != "end":
-            self._fail(f"{self._token.text!r} is not expected after the type")
-        return found
+            self._fail(f"unexpected {self._token.text!r} after the type")
+        return parsed
 
     def _scan(self) -> _Token:
         blank = len(self._text) - len(self._text[self._at :].lstrip())
@@ -226,7 +226,7 @@ class _Parser:
             return _Token("end", "", blank, blank)
         m = _TOKEN.match(self._text, self._at)
         if m is None or m.lastgroup is None:
-            self._raise(f"{self._text[blank]!r} does not belong in a type", blank, blank + 1)
+            self._raise(f"unexpected character {self._text[blank]!r}", blank, blank + 1)
         start = m.start(m.lastgroup) - (m.lastgroup == "quoted")
         return _Token(m.lastgroup, m[m.lastgroup], start, m.end())
 
@@ -251,8 +251,8 @@ class _Parser:
 
     def _expect(self, sign: str) -> None:
         if not self._is(sign):
-            found = repr(self._token.text) if self._token.kind != "end" else "the end"
-            self._fail(f"{sign!r} expected, not {found}")
+            actual = repr(self._token.text) if self._token.kind != "end" else "the end"
+            self._fail(f"{sign!r} expected, not {actual}")
         self._next()
 
     def _type(self) -> HiveType:
@@ -276,7 +276,7 @@ class _Parser:
             place = self._token
             key = self._type()
             if isinstance(key, (Array, Map, Struct)):
-                self._fail("the key of a map is a primitive type", place)
+                self._fail("the key of a map must be a primitive type", place)
             self._expect(",")
             value = self._type()
             self._expect(">")
@@ -297,7 +297,7 @@ class _Parser:
         return Primitive(_PRIMITIVES[name])
 
     def _zone(self, token: _Token) -> str:
-        """What follows ``timestamp``: ``with local time zone`` or ``without time zone``."""
+        """The rest of ``timestamp with local time zone`` or ``timestamp without time zone``."""
         words: list[str] = []
         while self._token.kind == "name" and len(words) < 4 and " ".join(words) != "without time zone":
             words.append(self._next().text.lower())
@@ -307,19 +307,19 @@ class _Parser:
             return "timestamp"
         self._fail(f"type timestamp {' '.join(words)} is not supported", token)
 
-    def _numbers(self, most: int) -> list[tuple[int, _Token]]:
-        """The parameters in parentheses; none where there are no parentheses."""
-        found: list[tuple[int, _Token]] = []
+    def _numbers(self, limit: int) -> list[tuple[int, _Token]]:
+        """The parameters in parentheses, at most ``limit``; empty without parentheses."""
+        numbers: list[tuple[int, _Token]] = []
         if not self._is("("):
-            return found
-        while not found or self._is(","):
+            return numbers
+        while not numbers or self._is(","):
             self._next()
-            if not (self._token.kind == "name" and self._token.text.isdecimal()) or len(found) == most:
-                self._fail("a number expected" if len(found) < most else "too many parameters")
+            if not (self._token.kind == "name" and self._token.text.isdecimal()) or len(numbers) == limit:
+                self._fail("a number expected" if len(numbers) < limit else "too many parameters")
             token = self._next()
-            found.append((int(token.text), token))
+            numbers.append((int(token.text), token))
         self._expect(")")
-        return found
+        return numbers
 
     def _decimal(self, token: _Token) -> Decimal:
         numbers = self._numbers(2)
@@ -327,10 +327,10 @@ class _Parser:
             return Decimal()
         precision, place = numbers[0]
         if not 1 <= precision <= MAX_DECIMAL_PRECISION:
-            self._fail(f"the precision of a decimal is 1 to {MAX_DECIMAL_PRECISION}", place)
+            self._fail(f"the precision of a decimal must be 1 to {MAX_DECIMAL_PRECISION}", place)
         scale, place = numbers[1] if len(numbers) > 1 else (0, token)
         if scale > precision:
-            self._fail(f"the scale of a decimal is at most its precision, {precision}", place)
+            self._fail(f"the scale of a decimal must not exceed its precision, {precision}", place)
         return Decimal(precision, scale)
 
     def _length(self, token: _Token, longest: int) -> int:
@@ -339,7 +339,7 @@ class _Parser:
             self._fail(f"{token.text} needs a length, such as {token.text}(10)", token)
         length, place = numbers[0]
         if not 1 <= length <= longest:
-            self._fail(f"the length of a {token.text} is 1 to {longest}", place)
+            self._fail(f"the length of a {token.text} must be 1 to {longest}", place)
         return length
 
     def _fields(self) -> tuple[tuple[str, HiveType], ...]:
@@ -361,7 +361,7 @@ class _Parser:
         return tuple(fields)
 
     def _field_name(self) -> str:
-        """A field's name: in back-quotes, a word, or (as Hive prints it) anything up to the colon."""
+        """A field name: back-quoted, a word, or (as Hive prints it) anything up to the colon."""
         m = _UNQUOTED_FIELD.match(self._text, self._at)
         if m is not None:
             self._at = m.end()
@@ -382,5 +382,5 @@ class _Parser:
         if self._is_word("comment"):
             self._next()
             if self._token.kind != "string":
-                self._fail("a comment in quotes expected")
+                self._fail("a quoted comment expected")
             self._next()

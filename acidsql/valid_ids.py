@@ -1,8 +1,8 @@
 """Which transactions and which write ids a reader sees: Hive's ``ValidReadTxnList`` and ``ValidReaderWriteIdList``.
 
-Both are immutable values with Hive's text form (``writeToString``), so they can be kept, logged and handed to Hive.
-The lists of ids are sorted on the way in, whatever order they are given in. The smallest open id is always computed
-from the open ids; what a text says about it is not kept.
+Both are immutable values with Hive's text form (``writeToString``), so they can be stored, logged and passed to Hive.
+The constructors sort the lists of ids. The smallest open id is always computed from the open ids; the one in a text is
+ignored.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from functools import cached_property
 from acidsql.errors import InvalidValue
 
 NO_OPEN_ID = 9223372036854775807
-"""Hive prints ``Long.MAX_VALUE`` as the smallest open id where none is open."""
+"""Hive prints ``Long.MAX_VALUE`` as the smallest open id when none is open."""
 
 
 class RangeResponse(Enum):
-    """Answer of the range questions (Hive: ``ValidWriteIdList.RangeResponse``)."""
+    """Result of the range methods (Hive: ``ValidWriteIdList.RangeResponse``)."""
 
     NONE = "none"
     SOME = "some"
@@ -32,7 +32,7 @@ class ValidTxnList:
     """The transactions that a snapshot sees.
 
     Attributes:
-        high_watermark: Transactions above it are not seen.
+        high_watermark: Transactions above it are invisible.
         open_ids: Open transactions at or below the high watermark, ascending.
         aborted_ids: Aborted transactions at or below the high watermark, ascending.
     """
@@ -69,7 +69,7 @@ class ValidTxnList:
 
     @classmethod
     def from_text(cls, text: str) -> ValidTxnList:
-        """Read Hive's text form; runs of ids may be written as ``a-b`` (Hive 4) or in full.
+        """Parse Hive's text form; ranges of ids may be written as ``a-b`` (Hive 4) or in full.
 
         Raises:
             InvalidValue: When the text is not of that form.
@@ -83,7 +83,7 @@ class ValidWriteIdList:
 
     Attributes:
         table: ``database.table``.
-        high_watermark: Write ids above it are not seen.
+        high_watermark: Write ids above it are invisible.
         open_ids: Open write ids at or below the high watermark, ascending.
         aborted_ids: Aborted write ids at or below the high watermark, ascending.
     """
@@ -118,12 +118,12 @@ class ValidWriteIdList:
     def is_valid_base(self, write_id: int) -> bool:
         """Whether a compacted base up to this write id can serve the snapshot (Hive: ``isValidBase``).
 
-        A base that was compacted over an id still open for this snapshot has its rows mixed in for good.
+        A base that was compacted over an id still open for this snapshot irrevocably contains its rows.
         """
         return write_id <= self.high_watermark and (self.min_open is None or write_id < self.min_open)
 
     def as_of(self, write_id: int) -> ValidWriteIdList:
-        """What was seen when ``write_id`` was the highest: nothing above it. Hidden ids below it stay hidden."""
+        """The list limited to ids up to ``write_id``; hidden ids below it stay hidden."""
         opened, aborted = (tuple(w for w in ids if w <= write_id) for ids in (self.open_ids, self.aborted_ids))
         return ValidWriteIdList(self.table, min(write_id, self.high_watermark), opened, aborted)
 
@@ -144,7 +144,7 @@ class ValidWriteIdList:
         return RangeResponse.ALL if aborted == last - first + 1 else RangeResponse.SOME
 
     def for_compaction(self) -> CompactorWriteIds:
-        """What a compactor may touch: nothing at or above the smallest open write id.
+        """What a compactor may process: nothing at or above the smallest open write id.
 
         Hive's ``TxnUtils.createValidCompactWriteIdList``.
         """
@@ -152,7 +152,7 @@ class ValidWriteIdList:
         return CompactorWriteIds(self.table, top, (), tuple(w for w in self.aborted_ids if w <= top))
 
     def for_cleaning(self, highest: int) -> CleanerWriteIds:
-        """What the cleaner judges by after a compaction of everything up to ``highest``."""
+        """The write ids for cleaning after a compaction of everything up to ``highest``."""
         seen = self.as_of(highest)
         return CleanerWriteIds(seen.table, seen.high_watermark, seen.open_ids, seen.aborted_ids)
 
@@ -162,7 +162,7 @@ class ValidWriteIdList:
 
     @classmethod
     def from_text(cls, text: str) -> ValidWriteIdList:
-        """Read Hive's text form; runs of ids may be written as ``a-b`` (Hive 4) or in full.
+        """Parse Hive's text form; ranges of ids may be written as ``a-b`` (Hive 4) or in full.
 
         Raises:
             InvalidValue: When the text is not of that form.
@@ -172,29 +172,29 @@ class ValidWriteIdList:
 
 
 class CompactorWriteIds(ValidWriteIdList):
-    """The write ids that a compactor sees: a range that goes beyond the highest is none of its business.
+    """The write ids that a compactor sees: it ignores ranges that extend above the high watermark.
 
     Hive's ``ValidCompactorWriteIdList``.
     """
 
     def range_valid(self, first: int, last: int) -> RangeResponse:
-        """All or nothing, by the upper end: aborted ones inside of a range are compacted away."""
+        """ALL or NONE, by the upper end: aborted ids inside a range are compacted away."""
         return RangeResponse.ALL if last <= self.high_watermark else RangeResponse.NONE
 
 
 class CleanerWriteIds(ValidWriteIdList):
-    """The write ids that a cleaner sees: what reaches above the highest is not its to judge.
+    """The write ids that a cleaner sees: it ignores ranges that extend above the high watermark.
 
     Hive's ``ValidCleanerWriteIdList``.
     """
 
     def range_valid(self, first: int, last: int) -> RangeResponse:
-        """As for a reader, but none where the upper end is above the highest."""
+        """As for a reader, but NONE where the upper end is above the high watermark."""
         return RangeResponse.NONE if last > self.high_watermark else super().range_valid(first, last)
 
 
 def join_write_ids(txn_id: int, lists: Iterable[ValidWriteIdList]) -> str:
-    """The lists of all tables of one transaction in one text (Hive: ``ValidTxnWriteIdList``), joined by ``$``."""
+    """The lists of all tables of one transaction as one text (Hive: ``ValidTxnWriteIdList``), joined by ``$``."""
     return "$".join([str(txn_id), *(one.to_text() for one in lists)])
 
 
@@ -221,18 +221,18 @@ def _contains(ids: Sequence[int], one: int) -> bool:
 
 
 def _count(ids: Sequence[int], first: int, last: int) -> int:
-    """How many of the ascending ids lie in ``first``…``last``."""
+    """How many of the ascending ids are in ``first``…``last``."""
     return max(0, bisect_right(ids, last) - bisect_left(ids, first))
 
 
 def _to_text(high_watermark: int, open_ids: tuple[int, ...], aborted_ids: tuple[int, ...]) -> str:
-    # Every id in full: Hive 3 cannot read the runs that Hive 4 writes, and Hive 4 reads both.
+    # Every id in full: Hive 3 cannot parse the ranges that Hive 4 writes, and Hive 4 parses both.
     smallest = open_ids[0] if open_ids else NO_OPEN_ID
     return f"{high_watermark}:{smallest}:{','.join(map(str, open_ids))}:{','.join(map(str, aborted_ids))}"
 
 
 def _from_text(text: str, parts: list[str]) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    """High watermark, open and aborted ids; trailing empty parts may be missing, as in Hive's own reading."""
+    """High watermark, open and aborted ids; trailing empty parts may be missing, as in Hive's parser."""
     try:
         if not 2 <= len(parts) <= 4:
             raise ValueError(f"{len(parts)} parts")

@@ -1,4 +1,4 @@
-"""``acidsql compactor``: the services of the compactor as a process of their own."""
+"""``acidsql compactor``: the services of the compactor as a separate process."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ logger = logging.getLogger("acidsql")
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _KILLED = 128
-"""Added to a signal's number it is the exit code of who was ended by it."""
+"""The exit code of a process killed by a signal is this plus the signal's number."""
 
 
 class LazySpark:
-    """A Spark that is started when it is first needed, and stopped with the compactor if it was."""
+    """A Spark session that is started on first use and stopped with the compactor."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -42,7 +42,7 @@ class LazySpark:
         self._session: SparkSession | None = None
 
     def get(self) -> SparkSession:
-        """The session; file systems that are not local are reached through it from then on."""
+        """The session; from then on file systems that are not local are accessed through it."""
         with self._lock:
             if self._session is None:
                 logger.info("starting Spark")
@@ -56,7 +56,7 @@ class LazySpark:
         self.get()
 
     def stop(self) -> None:
-        """Stop it where it was started."""
+        """Stop Spark if it was started."""
         fs.attach_when_needed(None)
         if self._session is not None:
             fs.detach()
@@ -64,12 +64,12 @@ class LazySpark:
 
 
 def run_compactor(connection: Connection, *, once: bool = False, with_spark: bool = True) -> int:
-    """Run the compactor until a signal comes, or for one round.
+    """Run the compactor until it receives a signal, or for one round.
 
     Args:
         connection: Where the tables are.
-        once: Do one round, and print what was done.
-        with_spark: Whether Spark may be started where it is needed.
+        once: Run one round and print a summary.
+        with_spark: Whether Spark may be started when needed.
 
     Returns:
         The exit code: 0; 1 when the store could not be opened or, with ``once``, a compaction has failed.
@@ -84,16 +84,16 @@ def run_compactor(connection: Connection, *, once: bool = False, with_spark: boo
 
 def _serve(compactor: Compactor, stop: threading.Event) -> int:
     compactor.start()
-    logger.info("compactor %s is at work", compactor.name)
+    logger.info("compactor %s started", compactor.name)
     stop.wait()
-    logger.info("stopping: what is under way is finished first")
+    logger.info("stopping after the compactions in progress")
     compactor.stop(None)
     logger.info("stopped")
     return 0
 
 
 def _one_round(compactor: Compactor, stop: threading.Event) -> int:
-    """In a thread: the main one is there for signals, and whoever starts Spark in it loses his handlers."""
+    """In a separate thread: the main one handles signals, and starting Spark in it replaces its handlers."""
     results: list[RoundResult | Exception] = []
 
     def run() -> None:
@@ -118,7 +118,7 @@ def _one_round(compactor: Compactor, stop: threading.Event) -> int:
 
 @contextmanager
 def _opened(connection: Connection, with_spark: bool) -> Iterator[Compactor]:
-    """The compactor of a store, and all that it needs; released at the end."""
+    """The compactor of a store with all its resources, which are released at the end."""
     spark = LazySpark(connection) if with_spark else None
     settings = Settings(connection.settings)
     if spark is not None:
@@ -140,22 +140,22 @@ def _opened(connection: Connection, with_spark: bool) -> Iterator[Compactor]:
 
 
 def _require_queue(store: Metastore) -> None:
-    """Raises: UnsupportedError where the store hands its queue to nobody: each round would only say so again."""
+    """Raises: UnsupportedError when the store does not offer its queue to others: every round would fail."""
     if (store.version or "").startswith(("1.", "2.", "3.")):
         version = store.version
         store.close()
         raise UnsupportedError(
-            f"This Hive Metastore hands its queue of compactions to nobody: it is of version {version}",
-            hint="Compactions are carried out by its own workers (hive.compactor.worker.threads).",
+            f"This Hive Metastore, version {version}, hands compactions only to its own workers",
+            hint="Run its own workers (hive.compactor.worker.threads).",
         )
 
 
 @contextmanager
 def _until_signal() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set; a second one of them ends the process at once.
+    """An event that SIGTERM and SIGINT set; a second signal ends the process at once.
 
-    What a compaction has written by then is invisible, or, in the layout of Hive 3 after the rename, whole and the same
-    rows for every reader. Its entry is given back: to the next compactor of this host, or after
+    What a compaction has written by then is invisible or, in the layout of Hive 3 after the rename, complete with the
+    same rows for every reader. Its entry is requeued by the next compactor on this host, or after
     ``hive.compactor.worker.timeout``.
     """
     stop = threading.Event()
@@ -175,7 +175,7 @@ def _until_signal() -> Iterator[threading.Event]:
 
 @contextmanager
 def _log_lines() -> Iterator[None]:
-    """What the services have to say, on standard error, with the time."""
+    """Log messages of the services on standard error, with timestamps."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     level, propagate = logger.level, logger.propagate

@@ -1,4 +1,4 @@
-"""Where the command line asks to connect to, and the session made from that."""
+"""The connection options of the command line, and the session opened with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPARK_PREFIX = "spark."
 
 @dataclass(frozen=True)
 class Connection:
-    """Where to connect to.
+    """Connection options.
 
     Attributes:
         conf: ``--conf``: names that begin with ``spark.`` are Spark's, all others are settings of acidsql.
@@ -34,18 +34,18 @@ class Connection:
 
     @property
     def for_spark(self) -> dict[str, str]:
-        """Spark's settings."""
+        """Settings of Spark."""
         return {k: v for k, v in self.conf.items() if k.startswith(SPARK_PREFIX)}
 
     @property
     def settings(self) -> dict[str, str]:
-        """Those of acidsql."""
+        """Settings of acidsql."""
         return {k: v for k, v in self.conf.items() if not k.startswith(SPARK_PREFIX)}
 
 
 @contextmanager
 def open_session(connection: Connection, spark: SparkSession | None = None) -> Iterator[AcidSession]:
-    """The session that the command line asks for, closed at the end."""
+    """The session for these options, closed at the end."""
     for_spark, settings = connection.for_spark, connection.settings
     started = None
     if spark is None and (connection.master or for_spark):

@@ -1,4 +1,4 @@
-"""``acidsql dump PATH``: what stands in an ACID file or directory, as JSON lines. No Spark, no Java, no metastore."""
+"""``acidsql dump PATH``: the contents of an ACID file or directory as JSON lines, without Spark, Java or metastore."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ def dump(path: str, out: TextIO) -> None:
     """Print a file, a base or delta directory, or a table directory.
 
     A file and a base or delta directory are printed event by event, with the names of the file's columns; a file
-    without ACID columns as its rows. A table directory, partitioned or not, is printed as its state: a line for each
-    directory and file below it with what it is (``base``, ``delta``, ``delete_delta``, ``original``, ``obsolete``),
-    its number of data files and their bytes. Without a metastore there is no telling which transactions are open or
-    aborted: all write ids in the names count as committed.
+    without ACID columns is printed row by row. For a table directory, partitioned or not, the state is printed: a line
+    for each directory and file below it with its kind (``base``, ``delta``, ``delete_delta``, ``original``,
+    ``obsolete``), its number of data files and their bytes. Without a metastore it is unknown which transactions are
+    open or aborted: all write ids in the names count as committed.
 
     Raises:
-        FileNotFoundError: When there is nothing at ``path``.
-        CorruptFile: When a file or a name cannot be understood.
+        FileNotFoundError: When ``path`` does not exist.
+        CorruptFile: When a file or a name is invalid.
         StorageError: When something cannot be read.
     """
     fs, root = resolve(path)
     entry = _entry(fs, root)
     if entry is None:
-        raise FileNotFoundError(f"{path} is not there")
+        raise FileNotFoundError(f"{path} does not exist")
     is_table = entry.is_dir and parse_directory(entry.name) is None
     for line in _state(fs, root) if is_table else _events(fs, entry):
         out.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def _entry(fs: FileSystem, path: str) -> FileStatus | None:
-    """What stands at a path; None where nothing does."""
+    """The file or directory at a path; None if it does not exist."""
     parent, _, name = path.rpartition("/")
     if not name:
         return FileStatus(path, name, True, 0, 0)
@@ -101,7 +101,7 @@ def _size(fs: FileSystem, path: str) -> tuple[int, int]:
 
 
 def _walk(fs: FileSystem, entry: FileStatus) -> Iterator[FileStatus]:
-    """The file itself, or all files below a directory but hidden ones."""
+    """The file itself, or all visible files below a directory."""
     if not entry.is_dir:
         yield entry
         return

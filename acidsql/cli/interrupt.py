@@ -13,19 +13,19 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 _PATIENCE = 2.0
-"""Seconds in which a call to the JVM, still planning perhaps, is expected to start a job that can be cancelled."""
+"""Seconds to wait for an interrupted JVM call, which may still be planning, to start a job that can be cancelled."""
 
 _PAUSE = 0.1
 
 
 @contextmanager
 def interruptible(spark: SparkSession) -> Iterator[None]:
-    """Let Ctrl-C end the running statement: by cancelling its Spark jobs, or by KeyboardInterrupt where it has none.
+    """Let Ctrl-C end the running statement: by cancelling its Spark jobs, or by KeyboardInterrupt if it has none.
 
-    PySpark's own handler asks the JVM to cancel from inside the handler, on the very connection whose answer the
-    interrupted call waits for: that fails, and the jobs run on. Here a thread asks, on a connection of its own. A call
-    whose jobs were cancelled then ends with Spark's error. It is not interrupted as well, since py4j answers an
-    interrupt by closing connections, and those that clean up behind the statement would be among them.
+    PySpark's own handler cancels from inside the handler, on the connection that the interrupted call is waiting on:
+    that fails, and the jobs continue. Here a thread cancels them on its own connection. The call then ends with Spark's
+    error. It is not interrupted as well, because py4j reacts to an interrupt by closing connections, including those
+    that clean up after the statement.
     """
 
     def end_statement(number: int, frame: FrameType | None) -> None:
@@ -43,16 +43,16 @@ def interruptible(spark: SparkSession) -> Iterator[None]:
         yield
         return
     previous = signal.signal(signal.SIGINT, end_statement)
-    logging.getLogger().addFilter(_is_worth_telling)
+    logging.getLogger().addFilter(_is_relevant)
     try:
         yield
     finally:
-        logging.getLogger().removeFilter(_is_worth_telling)
+        logging.getLogger().removeFilter(_is_relevant)
         signal.signal(signal.SIGINT, previous)
 
 
 def _cancel_jobs(spark: SparkSession, patience: float) -> list[int]:
-    """Cancel the running jobs, or the first to start within some seconds; which they were."""
+    """Cancel the running jobs, or the first to start within ``patience`` seconds; returns their ids."""
     until = time.monotonic() + patience
     while True:
         running = list(spark.sparkContext.statusTracker().getActiveJobsIds())
@@ -64,7 +64,7 @@ def _cancel_jobs(spark: SparkSession, patience: float) -> list[int]:
 
 
 def _waits_for_jvm(frame: FrameType | None) -> bool:
-    """Whether a signal came in the middle of a call to the JVM."""
+    """Whether a signal interrupted a call to the JVM."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith("py4j."):
             return True
@@ -72,6 +72,6 @@ def _waits_for_jvm(frame: FrameType | None) -> bool:
     return False
 
 
-def _is_worth_telling(record: logging.LogRecord) -> bool:
-    """Not py4j's note, with all frames, that one of its calls was interrupted: the user knows."""
+def _is_relevant(record: logging.LogRecord) -> bool:
+    """False for py4j's message, with a stack trace, that one of its calls was interrupted."""
     return not record.getMessage().startswith("KeyboardInterrupt while sending command")

@@ -1,6 +1,6 @@
 """The command ``acidsql``.
 
-Spark is imported only by what needs it, so that ``acidsql dump`` and ``acidsql --help`` answer at once.
+Spark is imported only where needed, so that ``acidsql dump`` and ``acidsql --help`` start fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from acidsql.errors import AcidError
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(acidsql.__version__, prog_name="acidsql")
 @script_options
-@click.option("--master", help="Spark's master URL; if not given, local[*].")
+@click.option("--master", help="Spark's master URL [default: local[*]].")
 @click.pass_context
 def main(context: click.Context, /, **given: Any) -> None:
     """Hive full-ACID tables from the command line. Without -e, -f or a COMMAND: an interactive shell."""
@@ -55,8 +55,8 @@ def _run(
 
 @main.command()
 @place_options
-@click.option("--once", is_flag=True, help="Do one round, print what was done, and leave.")
-@click.option("--spark/--no-spark", default=True, help="Whether to start Spark (Java) where it is needed.")
+@click.option("--once", is_flag=True, help="Run one round, print a summary, and exit.")
+@click.option("--spark/--no-spark", default=True, help="Whether to start Spark (Java) when needed.")
 @click.pass_context
 def compactor(
     context: click.Context,
@@ -67,23 +67,23 @@ def compactor(
     once: bool,
     spark: bool,
 ) -> None:
-    """Compact tables, and remove what nobody needs any more, until SIGTERM or Ctrl-C.
+    """Compact tables and remove obsolete files until SIGTERM or Ctrl-C.
 
-    A compaction under way is finished before it leaves; a second signal ends it at once. Any number of compactors may
-    run on one store, on any number of machines. Spark is started only where it is needed: for large compactions, for
-    files of an old schema, and for file systems that are not local.
+    A compaction in progress is finished before the process exits; a second signal ends it at once. Any number of
+    compactors may run on one store, on any number of machines. Spark is started only when needed: for large
+    compactions, for files with an old schema, and for file systems that are not local.
     """
     from acidsql.cli.compactor import run_compactor
     from acidsql.cli.connection import Connection
 
     outer = context.find_root().params  # acidsql --warehouse PATH compactor
-    found = Connection(
+    connection = Connection(
         warehouse or outer["warehouse"],
         metastore or outer["metastore"],
         outer["master"],
         conf=parse_pairs([*outer["conf"], *conf], "--conf"),
     )
-    sys.exit(run_compactor(found, once=once, with_spark=spark))
+    sys.exit(run_compactor(connection, once=once, with_spark=spark))
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""Running scripts and printing what they answer."""
+"""Running scripts and printing their results."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def run_scripts(
     variables: Mapping[str, str],
     printing: Printing,
 ) -> int:
-    """Run scripts one after the other; each result is printed as it comes, the first error ends the run.
+    """Run scripts one after the other; each result is printed at once, the first error ends the run.
 
     Returns:
-        The exit code: 0, or 1 when a statement failed; its error is then on standard error, with the file's name.
+        The exit code: 0, or 1 when a statement failed; its error is printed on standard error, with the file name.
     """
     for script in scripts:
         try:
             for frame in session.script(script, variables):
                 write_result(frame, printing.format, sys.stdout, header=printing.header)
                 sys.stdout.flush()
-        except BrokenPipeError:  # whoever read our output has seen enough; click ends quietly
+        except BrokenPipeError:  # the reader closed the pipe; click exits quietly
             raise
         except (*ERRORS, OSError, UnicodeDecodeError) as e:
             where = f"{script}: " if isinstance(script, Path) else ""

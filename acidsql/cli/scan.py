@@ -1,4 +1,4 @@
-"""Is what was typed a whole statement? Quotes and comments as Spark's lexer reads them."""
+"""Detects whether the input is a complete statement, with the quotes and comments of Spark's lexer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def is_complete(text: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Whether the text holds nothing but space, comments and ``;``."""
+    """Whether the text contains only space, comments and ``;``."""
     return _last(text, ignore=";") == ""
 
 
 def _last(text: str, ignore: str = "") -> str:
-    """The last character of the text that is code; OPEN when a quote or comment is not closed."""
+    """The last character outside of comments; OPEN when a quote or comment is not closed."""
     last, at = "", 0
     while at < len(text):
         if text.startswith("/*", at):
@@ -47,7 +47,7 @@ def _last(text: str, ignore: str = "") -> str:
 
 
 def _comment_end(text: str, start: int) -> int:
-    """The offset just past a bracketed comment, which may hold others; -1 when it is still open."""
+    """The offset just past a bracketed comment, which may be nested; -1 when it is not closed."""
     depth = 0
     for mark in _COMMENT.finditer(text, start):
         depth += 1 if mark[0] == "/*" else -1

@@ -1,4 +1,4 @@
-"""The interactive shell: statements run up to their ``;``, show rows and time, and errors do not end it."""
+"""The interactive shell: runs each statement at its ``;``, shows rows and time, and continues after errors."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from acidsql.session import AcidSession
 
 HISTORY_VARIABLE = "ACIDSQL_HISTORY"
-"""Environment variable that names another history file; empty: no history is kept."""
+"""Environment variable with the path of the history file; empty: no history is kept."""
 
 _QUIT = ("quit", "exit", "!quit", "!exit", "!q")
 _HELP = """\
-A statement ends with ';' and may run over several lines.
-  !help   this text
-  !quit   leave (also: quit, exit, Ctrl-D)
-  Ctrl-C  drop what was typed, or cancel the running statement
-Among the statements: CREATE TABLE, INSERT, UPDATE, DELETE, SELECT, SHOW TABLES, SHOW TRANSACTIONS, SHOW LOCKS,
-DESCRIBE, USE, SET. What is not acidsql's own goes to Spark SQL."""
+A statement ends with ';' and may span several lines.
+  !help   show this text
+  !quit   exit (also: quit, exit, Ctrl-D)
+  Ctrl-C  discard the input, or cancel the running statement
+Statements include CREATE TABLE, INSERT, UPDATE, DELETE, SELECT, SHOW TABLES, SHOW TRANSACTIONS, SHOW LOCKS,
+DESCRIBE, USE, SET. Statements that acidsql does not implement are passed to Spark SQL."""
 
 
 class Shell:
@@ -52,8 +52,8 @@ class Shell:
         )
 
     def run(self) -> int:
-        """Read and carry out statements until the user leaves; the exit code is always 0."""
-        print("acidsql: type !help for help, !quit to leave.")
+        """Read and run statements until the user exits; the exit code is always 0."""
+        print("acidsql: type !help for help, !quit to exit.")
         while True:
             try:
                 typed = self._prompt.prompt(f"acidsql ({self._session.database})> ")
@@ -65,12 +65,12 @@ class Shell:
             if word in _QUIT:
                 return 0
             if word.startswith("!"):
-                print(_HELP if word == "!help" else f"There is no command {word}; !help lists what there is.")
+                print(_HELP if word == "!help" else f"Unknown command {word}; !help lists the commands.")
             elif not is_blank(typed):
                 self._carry_out(typed)
 
     def _carry_out(self, text: str) -> None:
-        """Run what was typed and show what it answers; Ctrl-C ends it (:mod:`acidsql.cli.interrupt`)."""
+        """Run the input and show its results; Ctrl-C ends it (:mod:`acidsql.cli.interrupt`)."""
         try:
             begun = time.monotonic()
             for frame in self._session.script(text + "\n", self._variables):
@@ -89,18 +89,18 @@ def _summary(rows: int | None, seconds: float) -> str:
 
 
 def _word(typed: str) -> str:
-    """What was typed, where it is a command of the shell and not of SQL."""
+    """The input, normalised for comparison with the commands of the shell."""
     return typed.strip().rstrip(";").strip().lower()
 
 
 def _is_done(text: str) -> bool:
-    """Whether Enter ends the input: a whole statement, a command of the shell, or nothing at all."""
+    """Whether Enter ends the input: a complete statement, a shell command, or empty input."""
     word = _word(text)
     return is_complete(text) or word in _QUIT or word.startswith("!") or not word
 
 
 def _bindings() -> KeyBindings:
-    """Enter ends the input where it is complete, and starts a new line where it is not."""
+    """Enter ends the input if it is complete and starts a new line otherwise."""
     bindings = KeyBindings()
 
     @bindings.add("enter", filter=has_focus(DEFAULT_BUFFER))

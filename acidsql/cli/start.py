@@ -1,4 +1,4 @@
-"""From parsed options to a session at work: scripts or the shell."""
+"""Opens a session from parsed options and runs scripts or the shell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def start(
     Args:
         scripts: Texts, and paths of files.
         variables: Values of ``${name}`` and ``${hivevar:name}``.
-        spark: A Spark session that is there already, and stays when the acidsql session ends.
+        spark: An existing Spark session, which is not stopped at the end.
 
     Returns:
         The exit code: 0, or 1 when the session could not be opened or a statement failed.
@@ -41,7 +41,7 @@ def start(
 
 
 def run_shell(connection: Connection, variables: Mapping[str, str], printing: Printing) -> int:
-    """Open a session and give it to the user. Returns the exit code as :func:`start` does."""
+    """Open a session and run the interactive shell. Returns the exit code as :func:`start` does."""
     try:
         with without_error_log(), open_session(connection) as session, interruptible(session.spark):
             return Shell(session, variables, printing).run()

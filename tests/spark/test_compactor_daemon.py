@@ -122,7 +122,7 @@ def test_a_compaction_under_way_is_finished_before_it_leaves(
     daemons.go_on()
     _, said = process.communicate()
     assert process.returncode == 0, said
-    assert "stopping: what is under way is finished first" in said
+    assert "stopping after the compactions in progress" in said
     assert compactions(due)[0][1] in ("ready for cleaning", "succeeded")
     assert (warehouse / "t" / "base_0000004").is_dir()
 

@@ -82,7 +82,7 @@ def test_plain_values_are_parameters(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [object(), ["a"], {"a": 1}])
 def test_other_values_are_refused(value: Any) -> None:
-    with pytest.raises(InvalidValue, match="no value of a statement"):
+    with pytest.raises(InvalidValue, match="cannot be used as a SQL value"):
         Expressions().text(value)
 
 

@@ -43,7 +43,7 @@ def test_a_percent_sign_without_two_digits_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("name", ["", "p", "=1", "p=1//q=2"])
 def test_a_name_without_key_and_value_is_refused(name: str) -> None:
-    with pytest.raises(AnalysisError, match="Not the name of a partition"):
+    with pytest.raises(AnalysisError, match="Not a partition name"):
         parse_partition_name(name)
 
 

@@ -59,7 +59,7 @@ def test_a_round_counts_what_became_of_the_requests_and_fails_if_one_of_them_did
     ("arguments", "message"),
     [
         (["--warehouse", "hdfs://host/w", "--no-spark"], "cannot be reached: files that are not local"),
-        (["--warehouse", "w", "--metastore", "thrift://nobody:1"], "give one or the other"),
+        (["--warehouse", "w", "--metastore", "thrift://nobody:1"], "pass either metastore or warehouse"),
         (["--conf", "hive.compactor.worker.thread=2"], "Did you mean hive.compactor.worker.threads?"),
         (["--conf", "hive.compactor.worker.threads=many"], "hive.compactor.worker.threads takes a whole number"),
     ],
@@ -104,5 +104,5 @@ def test_a_metastore_of_before_hive_4_hands_its_queue_to_nobody(
     monkeypatch.setattr(compactor, "open_store", lambda *_: (old, ""))
     result = run("compactor", "--metastore", "thrift://old:9083")
     assert result.exit_code == 1
-    assert "it is of version 3.1.3" in result.stderr
+    assert "version 3.1.3, hands compactions only to its own workers" in result.stderr
     assert old.closed

@@ -106,7 +106,7 @@ def test_a_file_that_is_not_orc_is_an_error_without_a_traceback(tmp_path: Path, 
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     result = dump(tmp_path / "nope")
     assert result.exit_code == 1
-    assert "nope is not there" in result.stderr
+    assert "nope does not exist" in result.stderr
 
 
 def test_it_imports_neither_spark_nor_a_store() -> None:

@@ -72,7 +72,7 @@ def test_help_and_unknown_commands_run_nothing(
     type_in("!help\r!helf\r;\r\r-- nothing\r;\r!quit\r")
     out = capsys.readouterr().out
     assert "!quit" in out
-    assert "no command !helf" in out
+    assert "Unknown command !helf" in out
     assert session.ran == []
 
 
