@@ -1,1 +1,1 @@
-"""What each statement does: one module a kind, found through the table in :mod:`acidsql.commands.registry`."""
+"""The statements: one module per kind, dispatched by the table in :mod:`acidsql.commands.registry`."""

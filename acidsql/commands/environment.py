@@ -1,4 +1,4 @@
-"""What commands work with: the Spark session, the metastore, the settings, the current database."""
+"""The environment of commands: Spark session, metastore, settings, current database."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from acidsql.sql.statements import TableName
 
 @dataclass
 class Environment:
-    """The long-lived things of a session.
+    """The long-lived state of a session.
 
     Attributes:
         warehouse: Directory of the ``default`` database, as the user gave it.
         database: The current database; USE changes it.
-        user, host, agent: Whom SHOW TRANSACTIONS and SHOW LOCKS name.
+        user, host, agent: Shown by SHOW TRANSACTIONS and SHOW LOCKS.
     """
 
     spark: SparkSession
@@ -55,7 +55,7 @@ class Environment:
 
     @cached_property
     def sessions(self) -> InternalSessions:
-        """The user's Spark session, and those of acidsql's own beside it."""
+        """The user's Spark session, and acidsql's internal ones."""
         return InternalSessions.of(self.spark)
 
     @property
@@ -70,7 +70,7 @@ class Environment:
 
     @property
     def zones(self) -> Zones:
-        """The time zones that timestamps pass, as they are now."""
+        """The current time zones of session and files."""
         key = (self.spark.conf.get(ZONE) or "UTC", self.sessions.file_zone)
         if key not in self._zones:
             self._zones[key] = zones_of(self.spark, key[1])
@@ -78,34 +78,34 @@ class Environment:
 
     @property
     def writing(self) -> Catalyst:
-        """The session of the plans that write files: it is in the zone of the files."""
+        """The session for plans that write files, in the time zone of the files."""
         return self.sessions.in_zone(self.zones.jvm)
 
     def database_of(self, name: TableName) -> str:
-        """The database that a name means, in lower case."""
+        """The database of a name, in lower case."""
         return (name.database or self.database).lower()
 
     def resolve(self, name: TableName) -> Resolved:
-        """What a name means now (:mod:`acidsql.commands.resolve.names`)."""
+        """Resolve a name now (:mod:`acidsql.commands.resolve.names`)."""
         return resolve(self, name.table, name.database, name.catalog)
 
     def registered(self, name: TableName) -> Table | None:
-        """The table of any kind, or view, of the metastore under a name; a temporary view of Spark's goes first."""
-        found = resolve(self, name.table, name.database, name.catalog, ask_spark=False)
-        if isinstance(found, AcidTable | View):
-            return found.table
-        return found.registered if isinstance(found, SparkTable) else None
+        """The metastore's table (of any kind) or view of this name; None where a temporary Spark view shadows it."""
+        resolved = resolve(self, name.table, name.database, name.catalog, ask_spark=False)
+        if isinstance(resolved, AcidTable | View):
+            return resolved.table
+        return resolved.registered if isinstance(resolved, SparkTable) else None
 
     def find_table(self, name: TableName) -> Table | None:
-        """The ACID table that a name means; None where it means something of Spark's."""
+        """The ACID table of this name; None where the name refers to something in Spark."""
         table = self.registered(name)
         return table if table is not None and table.is_transactional else None
 
     def get_table(self, name: TableName) -> Table:
-        """The ACID table that a name means.
+        """The ACID table of this name.
 
         Raises:
-            TableNotFound: When there is no table of that name at all (Hive 10001).
+            TableNotFound: When no table of that name exists (Hive 10001).
             AnalysisError: When it is a view (Hive 10402).
             NotTransactional: When it is a table that is not transactional (Hive 10297).
         """
@@ -117,7 +117,7 @@ class Environment:
         if table is not None or self.known_to_spark(name):
             error: TableNotFound | NotTransactional = NotTransactional(
                 f"Attempt to do update or delete on table {name.table} that is not transactional",
-                hint="An ACID table is made with TBLPROPERTIES('transactional'='true').",
+                hint="Create an ACID table with TBLPROPERTIES('transactional'='true').",
             )
         else:
             error = TableNotFound(f"Table not found {self.database_of(name)}.{name.table.lower()}")
@@ -137,7 +137,7 @@ class Environment:
         return table
 
     def refuse_view(self, name: TableName) -> None:
-        """Raises: AnalysisError for a view of the metastore, into which nothing can be inserted (Hive 10090)."""
+        """Raises: AnalysisError for a view of the metastore, which cannot be inserted into (Hive 10090)."""
         table = self.registered(name)
         if table is not None and table.is_view:
             error = AnalysisError("A view cannot be used as target table for LOAD or INSERT", code=10090)
@@ -163,21 +163,21 @@ class Environment:
         return self.spark.sql(text, args=dict(parameters)) if parameters else self.spark.sql(text)
 
     def frame(self, columns: Mapping[str, pa.DataType], rows: Iterable[Sequence[Any]]) -> DataFrame:
-        """A small answer as a DataFrame that no Spark job is needed for."""
+        """A small result as a DataFrame that needs no Spark job."""
         listed = [list(r) for r in rows]
         arrays = [pa.array([r[i] for r in listed], type=t) for i, t in enumerate(columns.values())]
         return self.spark.createDataFrame(pa.table(arrays, names=list(columns)))
 
     def strings(self, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> DataFrame:
-        """A small answer whose columns are all strings, as those of Hive's SHOW commands are."""
+        """A small result with only string columns, as in Hive's SHOW commands."""
         return self.frame({c: pa.string() for c in columns}, rows)
 
     def nothing(self) -> DataFrame:
-        """The answer of a statement that answers nothing: no columns, no rows."""
+        """The empty result: no columns, no rows."""
         return self.spark.range(0).select()
 
     def counts(self, *, updated: int = 0, deleted: int = 0, inserted: int = 0) -> DataFrame:
-        """The one row that DML answers."""
+        """The one row that DML returns."""
         values = {
             "num_affected_rows": updated + deleted + inserted,
             "num_updated_rows": updated,

@@ -1,4 +1,4 @@
-"""Where in a statement an error belongs."""
+"""Positions of errors in a statement."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ E = TypeVar("E", bound=AcidError)
 
 
 def with_location(span: Span, error: E) -> E:
-    """The error, with this piece of the statement as its place, unless it has one already."""
+    """The error, located at this span of the statement unless it already has a position."""
     return error.locate(span.source, span.start, span.end)

@@ -1,4 +1,4 @@
-"""SELECT and its relatives: answered by Spark, over one snapshot of every ACID table that they name."""
+"""SELECT and related statements: run by Spark, over one snapshot of every ACID table that they name."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from acidsql.sql.statements import CreateTempView, Query, Span, TableName
 
 
 class Pin:
-    """A reader's transaction: it holds the snapshot's files against the cleaner until nothing reads them any more.
+    """A reader's transaction: it keeps the cleaner from removing the snapshot's files while something may read them.
 
-    Reads take no locks: a snapshot names immutable directories. What the pin protects is their removal.
+    Reads take no locks: a snapshot refers to immutable directories. The pin protects them from removal.
     """
 
     def __init__(self, env: Environment) -> None:
@@ -35,22 +35,22 @@ class Pin:
         self.context = StatementContext(env, env.metastore.get_valid_txns(self.id))
 
     def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
-        """Keep the snapshot as long as Spark has a plan over its files, for ``acidsql.read.lease`` at most.
+        """Keep the snapshot as long as Spark has a plan over its files, at most for ``acidsql.read.lease``.
 
-        Frames that are derived from this one, views over it and its cache are such plans.
+        DataFrames derived from this one, views over it and its cache are such plans.
         """
         self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE), held.are_read)
         weakref.finalize(frame, self._env.heartbeats.release, self.id)
         return frame
 
     def end(self) -> None:
-        """End it now: nothing was handed out."""
+        """End it now: no DataFrame was returned."""
         self._env.metastore.commit_txn(self.id)
 
 
 @contextmanager
 def pinned(env: Environment) -> Iterator[Pin]:
-    """A pin that ends at once if the block fails; in it, it is kept alive, however long the planning takes."""
+    """A pin that ends at once if the block fails; heartbeats keep it alive during planning."""
     pin = Pin(env)
     try:
         with env.heartbeats.keep_alive(pin.id):
@@ -61,7 +61,7 @@ def pinned(env: Environment) -> Iterator[Pin]:
 
 
 def reads_acid_tables(env: Environment, span: Span, parameters: Mapping[str, Any]) -> bool:
-    """Whether a text names an ACID table, or a view of the metastore, at this moment."""
+    """Whether a text currently names an ACID table, or a view of the metastore."""
     context = StatementContext(env)
     catalyst = env.catalyst
     plan = catalyst.with_parameters(catalyst.parse(padded(with_versions(span, parameters))), parameters)
@@ -80,7 +80,7 @@ def reads_acid_tables(env: Environment, span: Span, parameters: Mapping[str, Any
 
 
 def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> DataFrame:
-    """A query's answer over one snapshot; Spark's own where it names no ACID table."""
+    """The result of a query over one snapshot; run by Spark alone if it names no ACID table."""
     if not reads_acid_tables(env, span, parameters):
         return env.sql(span.text, parameters)
     with pinned(env) as pin:
@@ -89,7 +89,7 @@ def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> Dat
 
 
 def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[str, Any]) -> DataFrame:
-    """A statement of Spark's around a query, run by Spark with the query over one snapshot.
+    """A Spark statement that contains a query, run by Spark with the query over one snapshot.
 
     Args:
         env: The session.
@@ -109,19 +109,19 @@ def query(env: Environment, statement: Query, parameters: Mapping[str, Any]) -> 
     """A lazy DataFrame over a snapshot fixed now.
 
     1. Open a read-only transaction: its snapshot serves all tables.
-    2. Parse the text by Spark's parser; put a leaf in the place of each ACID table, and have Spark resolve it all.
-    3. Spark's optimiser tells which conditions reach a leaf; the catalog leaves the partitions that they allow.
-    4. Put scans of the snapshot in the places of the leaves.
+    2. Parse the text with Spark's parser, replace each ACID table by a leaf, and let Spark resolve the plan.
+    3. Spark's optimiser pushes conditions down to the leaves; select the partitions that satisfy them.
+    4. Replace the leaves by scans of the snapshot.
     5. Keep the transaction alive until Spark has no plan over these files any more.
     """
     return answered(env, statement.span, parameters)
 
 
 def create_temp_view(env: Environment, statement: CreateTempView, parameters: Mapping[str, Any]) -> DataFrame:
-    """CREATE TEMPORARY VIEW over ACID tables: the view keeps the snapshot of the moment it was made.
+    """CREATE TEMPORARY VIEW over ACID tables: the view keeps the snapshot of its creation.
 
-    Spark keeps the text of a view that SQL made and analyses it anew each time, when our names are gone; so the view is
-    made from the analysed DataFrame instead.
+    Spark stores the text of a view created with SQL and analyses it at each use, when acidsql's relations do not exist
+    any more; so the view is created from the analysed DataFrame instead.
     """
     if not reads_acid_tables(env, statement.query, parameters):
         return env.sql(statement.span.text, parameters)
@@ -130,7 +130,7 @@ def create_temp_view(env: Environment, statement: CreateTempView, parameters: Ma
 
 
 def define_view(env: Environment, statement: CreateTempView, frame: DataFrame) -> None:
-    """Make the Spark view that the statement's head describes over a frame."""
+    """Create the Spark view that the statement declares over a DataFrame."""
     named = frame if statement.columns is None else frame.toDF(*[c.text for c in statement.columns])
     name = statement.name.text
     if statement.is_global:
@@ -140,7 +140,7 @@ def define_view(env: Environment, statement: CreateTempView, frame: DataFrame) -
 
 
 def table_frame(env: Environment, name: TableName, version: int | None = None) -> DataFrame:
-    """All rows of a table or view, as ``acid.table()`` answers them; those of an ACID table as of a write id."""
+    """All rows of a table or view, as ``acid.table()`` returns them; those of an ACID table as of a write id."""
     if env.registered(name) is None:
         if not env.known_to_spark(name):
             env.get_table(name)
@@ -149,15 +149,15 @@ def table_frame(env: Environment, name: TableName, version: int | None = None) -
         return env.spark.table(name.span.text)
     with pinned(env) as pin:
         binding = Binding(pin.context, {})
-        found = pin.context.resolve(name.table, name.database, name.catalog)
-        if version is not None and not isinstance(found, AcidTable):
+        resolved = pin.context.resolve(name.table, name.database, name.catalog)
+        if version is not None and not isinstance(resolved, AcidTable):
             raise _without_versions(name)
-        if not isinstance(found, AcidTable | View):
+        if not isinstance(resolved, AcidTable | View):
             pin.end()
             return env.spark.table(name.span.text)
-        return pin.hold(binding.answer(binding.whole(found, name, version)), binding.held)
+        return pin.hold(binding.answer(binding.whole(resolved, name, version)), binding.held)
 
 
 def _without_versions(name: TableName) -> UnsupportedError:
-    problem = f"{name.table} is not an ACID table: it has no versions that are write ids"
+    problem = f"{name.table} is not an ACID table: its versions are not write ids"
     return with_location(name.span, UnsupportedError(problem))

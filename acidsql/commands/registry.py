@@ -1,4 +1,4 @@
-"""Which function carries out which statement."""
+"""Maps statements to the functions that run them."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ Command = Callable[[Environment, Any, Mapping[str, Any]], DataFrame]
 
 
 def passthrough(env: Environment, statement: s.Passthrough, parameters: Mapping[str, Any]) -> DataFrame:
-    """Anything that is not ours: Spark runs it, unless it names an ACID table, of which Spark knows nothing."""
+    """Any other statement: Spark runs it, unless it names an ACID table, which Spark cannot read."""
     for name in statement.names:
         if env.find_table(name) is None:
             continue
         if statement.later is not None:
-            message = f"{statement.later.text} comes in a later version"
+            message = f"{statement.later.text} is not supported"
             raise with_location(statement.later.span, UnsupportedError(message, hint=f"{name.table} is an ACID table."))
-        message = f"This statement is not carried out on ACID tables by this version: {name.table} is one"
+        message = f"This statement is not supported for ACID tables: {name.table} is one"
         raise with_location(name.span, UnsupportedError(message))
     return env.sql(statement.span.text, parameters)
 
@@ -125,5 +125,5 @@ COMMANDS: dict[type[s.Statement], Command] = {
 
 
 def execute(env: Environment, statement: s.Statement, parameters: Mapping[str, Any]) -> DataFrame:
-    """Carry out one statement."""
+    """Run one statement."""
     return COMMANDS[type(statement)](env, statement, parameters)

@@ -209,10 +209,10 @@ def test_constraints_are_kept_with_the_table(acid: AcidSession) -> None:
         ("a int CHECK (a IN (SELECT 1))", "a IN", "cannot have a subquery"),
         ("a int CHECK (EXISTS (FROM other SELECT a))", "EXISTS", "cannot have a subquery"),
         ("a int CHECK (a > (VALUES (1)))", "a > ", "cannot have a subquery"),
-        ("a int CHECK (rand() < a)", "rand", "the same answer"),
+        ("a int CHECK (rand() < a)", "rand", "must be deterministic"),
         ("a int DEFAULT (SELECT 1)", "(SELECT", "cannot have a subquery"),
-        ("a int DEFAULT count(1)", "count", "no subquery, aggregate"),
-        ("a bigint DEFAULT row_number() OVER (ORDER BY 1)", "row_number", "no subquery, aggregate"),
+        ("a int DEFAULT count(1)", "count", "cannot have a subquery, aggregate"),
+        ("a bigint DEFAULT row_number() OVER (ORDER BY 1)", "row_number", "cannot have a subquery, aggregate"),
     ],
 )
 def test_constraints_that_are_refused(
@@ -376,4 +376,4 @@ def test_hive_cannot_read_local_timestamps_and_the_log_says_so(
     with caplog.at_level(logging.WARNING, "acidsql"):
         acid.sql("CREATE TRANSACTIONAL TABLE t (a timestamp, b array<timestamp with local time zone>)")
     [record] = caplog.records
-    assert record.getMessage().startswith("Column b is of type array<timestamp with local time zone>: Hive 4.0.1 reads")
+    assert record.getMessage().startswith("Column b is of type array<timestamp with local time zone>: Hive 4.0.1")

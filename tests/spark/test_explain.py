@@ -91,7 +91,7 @@ def test_an_insert_into_a_partition_that_is_there_may_do_nothing(acid: AcidSessi
     text = "EXPLAIN INSERT OVERWRITE TABLE emp PARTITION (p = {p}) IF NOT EXISTS SELECT 1, 1"
     found = plan(acid, text.replace("{p}", "1"))
     assert section(found, "Locks:") == section(found, "Writes:") == ["nothing"]
-    assert found[-1] == "(none: the partition exists already)"
+    assert found[-1] == "(none: the partition already exists)"
     assert section(plan(acid, text.replace("{p}", "9")), "Writes:") == ["base in p=9"]
 
 
@@ -121,7 +121,7 @@ def test_a_truncate_tells_what_it_hides(acid: AcidSession) -> None:
     assert section(found, "Locks:") == ["EXCL_WRITE default.emp partition p=3 (UPDATE)"]
     assert section(found, "Writes:") == ["base without rows in p=3"]
     assert "    p=3: delta_0000001_0000001_0000, delete_delta_0000002_0000002_0000" in found
-    assert found[-1] == "(none: no row is looked at)"
+    assert found[-1] == "(none: no row is read)"
     found = plan(acid, "EXPLAIN TRUNCATE emp")
     assert section(found, "Locks:") == ["EXCL_WRITE default.emp (UPDATE, partitions as they come)"]
     assert section(found, "Writes:") == [f"base without rows in p={p}" for p in (1, 2, 3)]

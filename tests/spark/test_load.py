@@ -139,7 +139,7 @@ def test_files_of_a_bucketed_table_are_named_after_their_buckets(
     ]
     assert rows(acid, "SELECT id, ROW__ID.bucketId >> 16 & 4095 FROM b") == found
     wrong = zero.rename(tmp_path / "000001_0")
-    for file, piece in ((wrong, "do not belong into bucket 1"), (make("00000x", TWO), "file name is not valid")):
+    for file, piece in ((wrong, "do not belong to bucket 1"), (make("00000x", TWO), "file name is not valid")):
         with pytest.raises(AcidError, match=piece) as caught:
             acid.sql(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE b")
         assert caught.value.code == 30023
@@ -222,15 +222,15 @@ REFUSED = [
     ("LOCAL INPATH '{in}' INTO TABLE emp", 10027, "1:24", "source contains directory"),
     ("LOCAL INPATH '{in}/text' INTO TABLE emp", 40000, "1:24", "does not match the file format"),
     ("LOCAL INPATH '{in}/three' INTO TABLE emp", 40000, "1:24", "has 3 columns, and default.emp has 2"),
-    ("LOCAL INPATH '{in}/wrong' INTO TABLE emp", 40000, "1:24", "cannot take as it is"),
+    ("LOCAL INPATH '{in}/wrong' INTO TABLE emp", 40000, "1:24", "cannot read"),
     ("LOCAL INPATH 'hdfs://nowhere:1/x' INTO TABLE emp", None, None, ""),
     ("INPATH '{emp}/delta_0000001_0000001_0000' INTO TABLE part PARTITION (p = 1)", 10413, "1:18", "by Acid write"),
-    ("INPATH '{emp}' INTO TABLE emp", 10028, "1:18", "holds the files of default.emp"),
+    ("INPATH '{emp}' INTO TABLE emp", 10028, "1:18", "contains files of default.emp"),
     ("LOCAL INPATH '{in}/good' INTO TABLE part", None, "1:24", "has 2 columns; default.part takes 3"),
     ("LOCAL INPATH '{in}/text' INTO TABLE part", 40000, "1:24", "does not match the file format"),
     ("INPATH '{emp}/delta_0000001_0000001_0000' INTO TABLE part", 10413, "1:18", "by Acid write"),
     ("LOCAL INPATH '{in}/three' INTO TABLE part PARTITION (nope)", 10098, None, "is not a partition key"),
-    ("LOCAL INPATH '{in}/text' INTO TABLE emp INPUTFORMAT 'a' SERDE 'b'", None, None, "not loaded"),
+    ("LOCAL INPATH '{in}/text' INTO TABLE emp INPUTFORMAT 'a' SERDE 'b'", None, None, "not supported"),
     ("LOCAL INPATH '{in}/good' INTO TABLE emp PARTITION (p = 1)", 40000, None, "not partitioned"),
     ("LOCAL INPATH '{in}/good' INTO TABLE nope", 10001, None, "Table not found default.nope"),
 ]

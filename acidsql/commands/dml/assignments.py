@@ -1,4 +1,4 @@
-"""The columns that SET names, and those that the column list of INSERT names; of MERGE too."""
+"""The columns of SET clauses and of column lists of INSERT, also in MERGE."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from acidsql.sql.statements import Assignment, Name
 
 
 def assigned_columns(table: Table, assignments: Sequence[Assignment]) -> dict[str, Assignment]:
-    """The assignments by the name of their column, in lower case.
+    """The assignments by column name, in lower case.
 
     Raises:
-        ColumnNotFound: When there is no such column (Hive 10408).
+        ColumnNotFound: When a column does not exist (Hive 10408).
         AnalysisError: When it is a partition key (10292) or a bucketing column (10302), or is set twice.
     """
     found: dict[str, Assignment] = {}
@@ -49,10 +49,10 @@ def named_columns(table: Table, names: Sequence[Name], *, fixed: Container[str] 
     Args:
         table: The table.
         names: The list.
-        fixed: Partition keys that have a value already.
+        fixed: Partition keys that already have a value.
 
     Raises:
-        AnalysisError: When there is no such column, or one is named twice.
+        AnalysisError: When a column does not exist, or one is named twice.
     """
     by_name = {c.name: c for c in table.all_columns if c.name not in fixed}
     chosen: list[Column] = []

@@ -1,4 +1,4 @@
-"""The columns that a statement declares, or that a query gives."""
+"""The columns that a statement declares, or that a query returns."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ CREATES_VOID = 10305
 
 
 def check_names(definitions: Sequence[ColumnDef], taken: Collection[str] = ()) -> None:
-    """Every name is new, and not one of our own.
+    """Check that every name is new and not reserved.
 
     Raises:
-        AnalysisError: For a name that is there already (Hive 10036), or is reserved.
+        AnalysisError: For a duplicate (Hive 10036) or reserved name.
     """
     seen = set(taken)
     for definition in definitions:
@@ -58,11 +58,11 @@ def _check_name(name: str, taken: Collection[str]) -> None:
 
 
 def declared_columns(env: Environment, definitions: Sequence[ColumnDef]) -> tuple[Column, ...]:
-    """The columns as the metastore keeps them.
+    """The columns as the metastore stores them.
 
     Raises:
-        ParseError: When a type is none.
-        AnalysisError: When a default is none (Hive 10326).
+        ParseError: When a type is invalid.
+        AnalysisError: When a default is invalid (Hive 10326).
     """
     return tuple(_column(env, d) for d in definitions)
 
@@ -140,15 +140,15 @@ def _hive_type(column: str, type: spark_types.DataType) -> HiveType:
     for known, name in _PRIMITIVES.items():
         if isinstance(type, known):
             return Primitive(name)
-    raise UnsupportedError(f"Column {column} is of type {type.simpleString()}, which Hive does not have")
+    raise UnsupportedError(f"Column {column} is of type {type.simpleString()}, which Hive does not support")
 
 
 def warn_of_local_timestamps(columns: Sequence[Column]) -> None:
-    """Say in the log what Hive cannot read."""
+    """Log a warning for columns that Hive cannot read."""
     for column in columns:
         if contains(parse_type(column.type), LOCAL_TIMESTAMP):
             logger.warning(
-                "Column %s is of type %s: Hive 4.0.1 reads no table with such a column, not even one that it wrote",
+                "Column %s is of type %s: Hive 4.0.1 cannot read tables with such columns, not even its own",
                 column.name,
                 column.type,
             )

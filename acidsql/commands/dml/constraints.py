@@ -1,4 +1,4 @@
-"""Constraints: what a declaration may say. DEFAULT and CHECK go by Spark's analyser, keys by Hive's rules."""
+"""Validation of constraints: DEFAULT and CHECK by Spark's analyser, keys by Hive's rules."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ INVALID_CONSTRAINT = 10326
 INVALID_FOREIGN_KEY = 10325
 """Hive's ``INVALID_FK_SYNTAX``."""
 REFUSED = 40000
-"""What Hive answers where its metastore refuses a constraint."""
+"""Hive's code when its metastore refuses a constraint."""
 INVALID_COLUMN = 10002
 MAX_NAME = 255
 _KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
 
 
 def check_default(env: Environment, default: Span, type: HiveType) -> None:
-    """DEFAULT is one value, made without any table, that its column's type can hold. Spark's own errors pass through.
+    """Check that DEFAULT is a single value without tables that fits the column's type. Spark's errors pass through.
 
     Raises:
-        AnalysisError: When it holds a subquery, an aggregate or a window (Hive 10326).
+        AnalysisError: When it has a subquery, an aggregate or a window (Hive 10326).
     """
     _refuse_query(default, "DEFAULT")
     made = env.own_spark.sql(f"SELECT CAST(({default.text}\n) AS {to_spark(type, plain_strings=True)}) FROM VALUES (1)")
     plan = made._jdf.queryExecution().analyzed()
     if _nodes(plan) != ["Project", "LocalRelation"] or _has_subquery(env, plan):
-        raise with_location(
-            default, _invalid("DEFAULT is a value of its own: no subquery, aggregate, window or generator")
-        )
-    made.collect()  # no job runs; a value that cannot be cast is found here
+        raise with_location(default, _invalid("DEFAULT cannot have a subquery, aggregate, window or generator"))
+    made.collect()  # runs no job; fails for a value that cannot be cast
 
 
 def check_condition(env: Environment, condition: Span, table: TableName, columns: Sequence[Column]) -> str:
-    """CHECK is a condition over a row's data columns, the same whenever it is asked. Spark's own errors pass through.
+    """Check that CHECK is a deterministic condition over a row's data columns. Spark's errors pass through.
 
     Args:
         env: The session.
@@ -56,8 +54,7 @@ def check_condition(env: Environment, condition: Span, table: TableName, columns
         The condition, as text.
 
     Raises:
-        AnalysisError: When it holds a subquery, is not boolean, or may be true at one time and false at another
-            (Hive 10326).
+        AnalysisError: When it has a subquery, is not boolean, or is not deterministic (Hive 10326).
     """
     _refuse_query(condition, "CHECK")
     nulls = [f"CAST(NULL AS {to_spark(parse_type(c.type), plain_strings=True)}) AS {quote(c.name)}" for c in columns]
@@ -65,22 +62,20 @@ def check_condition(env: Environment, condition: Span, table: TableName, columns
     [value] = env.own_spark.sql(f"SELECT ({condition.text}\n) FROM {source}").schema.fields
     kind = value.dataType.simpleString()
     if kind != "boolean":
-        raise with_location(
-            condition, _invalid(f"CHECK takes a condition that is true or false, not a value of type {kind}")
-        )
-    kept = env.own_spark.sql(f"SELECT 1 FROM {source} WHERE ({condition.text}\n)")  # takes no aggregate and no window
+        raise with_location(condition, _invalid(f"CHECK must be a boolean condition, not a value of type {kind}"))
+    kept = env.own_spark.sql(
+        f"SELECT 1 FROM {source} WHERE ({condition.text}\n)"
+    )  # WHERE allows no aggregate and no window
     plan = kept._jdf.queryExecution().analyzed().children().head()
     if _has_subquery(env, plan):
         raise with_location(condition, _invalid("CHECK cannot have a subquery"))
     if not plan.condition().deterministic():
-        raise with_location(
-            condition, _invalid("CHECK takes a condition that gives the same answer whenever it is asked")
-        )
+        raise with_location(condition, _invalid("CHECK must be deterministic"))
     return condition.text
 
 
 def _refuse_query(expression: Span, what: str) -> None:
-    """A subquery over an ACID table, which Spark does not know, and would say so."""
+    """Refuse subqueries before Spark reports that it cannot find an ACID table in them."""
     tokens = tokenize(expression.source, expression.start, expression.end)
     for one, other in pairwise(tokens):
         if one.word == "(" and other.word in ("SELECT", "WITH", "FROM"):
@@ -95,7 +90,7 @@ def _has_subquery(env: Environment, plan: Any) -> bool:
 
 
 def _nodes(plan: Any) -> list[str]:
-    """The kinds of a plan's nodes, from the top down; of a branch the first."""
+    """The node kinds of a plan from the top down, following the first child."""
     names, children = [str(plan.nodeName())], plan.children()
     return names if children.isEmpty() else names + _nodes(children.head())
 
@@ -108,15 +103,15 @@ def _invalid(message: str) -> AnalysisError:
 
 
 def with_declared(env: Environment, table: Table, definitions: Iterable[ConstraintDef]) -> Table:
-    """The table with more constraints that are declared and not enforced (``DISABLE NOVALIDATE``).
+    """The table with additional constraints that are declared but not enforced (``DISABLE NOVALIDATE``).
 
     The rules are those of Hive's ``ConstraintsUtils`` and of its metastore (``ObjectStore``): nothing is validated,
     keys are not enforced, a foreign key refers to a primary or unique key, a table has one primary key.
 
     Raises:
-        AnalysisError: For a trait that Hive does not have (10326, for foreign keys 10325), a column that is not there
-            (10002), a second primary key, or a foreign key without a key that it refers to (40000).
-        TableNotFound: When the table that a foreign key refers to is not there.
+        AnalysisError: For an option that Hive does not support (10326, for foreign keys 10325), an unknown column
+            (10002), a second primary key, or a foreign key without a matching parent key (40000).
+        TableNotFound: When the parent table of a foreign key does not exist.
     """
     for definition in definitions:
         made = _declared(env, table, definition)
@@ -127,7 +122,7 @@ def with_declared(env: Environment, table: Table, definitions: Iterable[Constrai
 
 
 def with_constraints(env: Environment, table: Table, statement: CreateTable) -> Table:
-    """A new table with the constraints of its CREATE TABLE; NOT NULL and DEFAULT are in its columns already."""
+    """A new table with the constraints of its CREATE TABLE; its columns already have NOT NULL and DEFAULT."""
     definitions = [*(c for column in statement.columns for c in column.constraints), *statement.constraints]
     check_constraint_names(replace(table, columns=()), definitions)
     checks = [c for c in definitions if c.kind == "CHECK" and c.is_enforced]
@@ -142,7 +137,7 @@ def with_constraints(env: Environment, table: Table, statement: CreateTable) -> 
 
 
 def check_constraint_names(table: Table, definitions: Iterable[ConstraintDef]) -> None:
-    """Each name is new, and not too long. Raises: AnalysisError (Hive 40000, 10326)."""
+    """Check that each name is new and not too long. Raises: AnalysisError (Hive 40000, 10326)."""
     taken = {c.name for c in table.constraints} - {None}
     for definition in definitions:
         if definition.name is None:
@@ -187,7 +182,7 @@ def _check_traits(kind: ConstraintKind, definition: ConstraintDef) -> None:
 
 
 def _checked_expression(env: Environment, table: Table, definition: ConstraintDef) -> str | None:
-    """The condition or the value, which must make sense even where nobody is held to it."""
+    """The condition or the value, which must be valid even if it is not enforced."""
     expression = definition.expression
     if expression is None:
         return None
@@ -200,7 +195,7 @@ def _checked_expression(env: Environment, table: Table, definition: ConstraintDe
 
 
 def known_column(table: Table, name: Name) -> str:
-    """A column's name as the table has it. Raises: AnalysisError (Hive 10002)."""
+    """A column's name as in the table. Raises: AnalysisError (Hive 10002)."""
     wanted = name.text.lower()
     if not any(c.name == wanted for c in table.all_columns):
         raise with_location(name.span, AnalysisError(f"Invalid column reference {name.text}", code=INVALID_COLUMN))
@@ -208,7 +203,7 @@ def known_column(table: Table, name: Name) -> str:
 
 
 def _parent_columns(env: Environment, table: Table, name: str, definition: ConstraintDef) -> tuple[str, ...]:
-    """The columns that a foreign key refers to; they are those of a key of their table."""
+    """The parent columns of a foreign key; they must form a key of their table."""
     assert definition.parent is not None
     if len(definition.parent_columns) != len(definition.columns):
         message = "The number of foreign key columns should be same as number of parent key columns"

@@ -1,4 +1,4 @@
-"""DELETE: delete events for the rows that match."""
+"""DELETE: writes delete events for the matching rows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from acidsql.sql.statements import Delete
 class DeleteCommand(RowChange):
     """DELETE: UPDATE without new versions.
 
-    1. Open a transaction. Resolve the table, and have Spark resolve the condition over its columns; the conditions that
-       reach the table leave partitions.
+    1. Open a transaction. Resolve the table, and let Spark resolve the condition over its columns; prune the partitions
+       by the conditions pushed down to the table.
     2. Lock these partitions (or the table) EXCL_WRITE and the tables read SHARED_READ, all at once; look everything up
-       again, and start over where something has changed.
+       again, and restart if something has changed.
     3. Take one snapshot for the table and every table in a subquery.
-    4. One scan gives the identity of each row that matches.
+    4. Scan the identity of each matching row.
     5. Allocate the write id; write ``delete_delta`` into a staging directory: by the driver when few rows match, else
        by one Spark job.
-    6. Publish by rename, commit, answer the counts.
+    6. Publish by rename, commit, return the counts.
     """
 
     operation = Operation.DELETE
@@ -38,22 +38,22 @@ class DeleteCommand(RowChange):
     statement: Delete
 
     def resolve(self) -> None:
-        """It names none."""
+        """DELETE names no columns."""
 
     def values(self, binding: Binding, target: Relation) -> list[Expression]:
-        """None: no row is written."""
+        """Empty: no new row is written."""
         return []
 
     def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> DataFrame:
-        """The identities."""
+        """The row identities."""
         return rows.selectExpr(*self.identity(rows.columns))
 
 
 def delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run DELETE; the row of counts. Of an insert-only table all rows can go at once, as in Hive, or none.
+    """Run DELETE; the row of counts. An insert-only table supports only deleting all rows, as in Hive.
 
     Raises:
-        AnalysisError: As TRUNCATE, which Hive makes of a DELETE without a condition, of an external table (Hive 10146).
+        AnalysisError: For an external table (Hive 10146): Hive turns a DELETE without a condition into TRUNCATE.
     """
     name = statement.table
     table = env.registered(name) if statement.where is None else None

@@ -1,4 +1,4 @@
-"""INSERT INTO and INSERT OVERWRITE, from VALUES, a query or a table."""
+"""INSERT INTO and INSERT OVERWRITE from VALUES, a query or a table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from acidsql.types import parse_type, to_spark
 
 @dataclass(frozen=True)
 class _Partitioning:
-    """Where rows go: values of the static keys (as path text, by key name), and the keys that the query gives."""
+    """Target partitions: values of the static keys (as path text, by key name), and the dynamic keys."""
 
     static: Mapping[str, str | None]
     dynamic: tuple[str, ...]
@@ -64,15 +64,15 @@ class InsertPlan:
 class InsertCommand:
     """INSERT.
 
-    1. Open a transaction. Resolve the table, the columns and the PARTITION clause, of which static values are evaluated
-       at once, and have Spark resolve the query.
+    1. Open a transaction. Resolve the table, the columns and the PARTITION clause, evaluating its static values, and
+       let Spark resolve the query.
     2. Lock the table or the static partition SHARED_READ (OVERWRITE: EXCLUSIVE), and the tables read SHARED_READ; look
-       everything up again, and start over where something has changed, or where OVERWRITE has not seen all rows.
-    3. Where the query reads ACID tables: one snapshot for all of them.
+       everything up again, and restart if something has changed, or if OVERWRITE has not seen all rows.
+    3. If the query reads ACID tables, take one snapshot for all of them.
     4. Cast the query's columns to the table's by Spark's ANSI store assignment; columns not named get their default.
     5. Allocate the write id; write a delta (OVERWRITE: a base) into a staging directory: VALUES and other small
-       results by the driver without a Spark job, all else by one job, one bucket file a task.
-    6. Publish by rename, register new partitions, commit, answer the counts.
+       results by the driver without a Spark job, larger ones by one job with one bucket file per task.
+    6. Publish by rename, register new partitions, commit, return the counts.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class InsertCommand:
         *,
         head: tuple[Span, ...] = (),
     ) -> None:
-        """``head`` is what stands before the query: FROM and its sources, in a statement of several INSERTs."""
+        """``head`` is the text before the query: FROM and its sources, in a multi-insert."""
         self.env = env
         self.head = head
         self.statement = statement
@@ -93,7 +93,7 @@ class InsertCommand:
         self.resolve(table)
 
     def resolve(self, table: Table) -> None:
-        """Resolve what the statement says about a table."""
+        """Resolve the statement's clauses against a table."""
         self.table = table
         self.partitioning = self._partitioning(self.statement.partition)
         self.columns = self._columns()
@@ -115,7 +115,7 @@ class InsertCommand:
         settings = self.env.settings
         if dynamic and not settings.value(DYNAMIC_PARTITION):
             raise self._at_table(
-                AnalysisError("Dynamic partitions are switched off (hive.exec.dynamic.partition)", code=10097)
+                AnalysisError("Dynamic partitions are disabled (hive.exec.dynamic.partition)", code=10097)
             )
         if dynamic and not static and settings.value(DYNAMIC_PARTITION_MODE) == "strict":
             raise self._at_table(
@@ -128,7 +128,7 @@ class InsertCommand:
         return _Partitioning(static, dynamic)
 
     def _static_value(self, key: Column, value: Span) -> str | None:
-        """The path text of a static key's value: evaluated as the user's session does, stored as ANSI mode does."""
+        """The path text of a static key's value: evaluated in the user's session, stored with ANSI casts."""
         type = parse_type(key.type)
         try:
             typed = f"CAST(v0 AS {to_spark(type, plain_strings=True)})"
@@ -138,11 +138,11 @@ class InsertCommand:
         return None if row[0] is None else str(row[0])
 
     def _body(self) -> Span:
-        """The query with the WITH clause that stands before INSERT, as one text."""
+        """The query with the WITH clause before INSERT, as one text."""
         return whole_query(self.statement.with_clause, *self.head, self.statement.query)
 
     def _columns(self) -> list[Column]:
-        """The columns that the query's columns go to, in the query's order; BY NAME finds them later."""
+        """The target columns in the query's order; BY NAME resolves them later."""
         table, statement = self.table, self.statement
         by_name = {c.name: c for c in table.all_columns}
         if statement.columns is None:
@@ -186,12 +186,12 @@ class InsertCommand:
         return InsertPlan(binding, binding.analysed(binding.query(self.body)))
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
-        """Who overwrites a table with what it has read of it must have read all of it."""
+        """An INSERT OVERWRITE that reads its own target must have seen all of its rows."""
         if self.statement.overwrite and any(t.full_name == self.table.full_name for t in plan.binding.tables):
             txn.require_all_seen(self.table)
 
     def changes(self, plan: InsertPlan) -> DataFrame:
-        """The rows to insert as :mod:`acidsql.plan.write` describes them, in the session that writes files."""
+        """The rows to insert in the form of :mod:`acidsql.plan.write`, in the session that writes files."""
         rows = self.env.sessions.own.frame(plan.binding.scanned(plan.analysed))
         return self.env.writing.moved(self.stored(rows))
 
@@ -204,20 +204,20 @@ class InsertCommand:
         return written
 
     def publish(self, txn: WriteTransaction, staging: Staging) -> None:
-        """Move what was written to its place."""
+        """Move the staged directories to their final location."""
         txn.publish(self.table, staging, dynamic=bool(self.partitioning.dynamic))
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         if self.exists_already():
-            return [Explained(self.table, (), (), None, no_plan="the partition exists already")]
+            return [Explained(self.table, (), (), None, no_plan="the partition already exists")]
         plan = self.plan(context)
         locks = [*self.locks(), *plan.read_locks]
         return [Explained(self.table, locks, plan.reads(), self.changes(plan), writes=[self.directory])]
 
     @property
     def directory(self) -> str:
-        """The kind of directory that it writes, and where."""
+        """The kind and location of the directory that it writes."""
         kind = "base" if self.statement.overwrite else "delta"
         if not self.table.partition_keys:
             return kind
@@ -227,7 +227,7 @@ class InsertCommand:
         if not (self.statement.if_not_exists and self.statement.overwrite):
             return False
         if self.partitioning.dynamic:
-            raise self._at_table(AnalysisError("IF NOT EXISTS goes with static partitions only"))
+            raise self._at_table(AnalysisError("IF NOT EXISTS requires static partitions"))
         return bool(self.env.metastore.list_partitions(self.table.database, self.table.name, [self._static_name()]))
 
     def _static_name(self) -> str:
@@ -235,7 +235,7 @@ class InsertCommand:
         return partition_name(keys, [self.partitioning.static[k] for k in keys])
 
     def locks(self) -> list[LockComponent]:
-        """On the table or the static partition; dynamic partitions are named later."""
+        """On the table or the static partition; dynamic partitions are added later."""
         dynamic = bool(self.partitioning.dynamic)
         partition = self._static_name() if self.table.partition_keys and not dynamic else None
         return [insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)]
@@ -256,7 +256,7 @@ class InsertCommand:
             raise self._at_table(
                 AnalysisError(
                     f"Cannot insert into target table because column number/types are different '{self.table.name}':"
-                    f" the table takes {len(columns)} columns, but the query has {count}",
+                    f" the table has {len(columns)} columns, but the query has {count}",
                     code=10044,
                     hint=f"The columns are {', '.join(c.name for c in columns)}.",
                 )
@@ -274,7 +274,7 @@ class InsertCommand:
         return found
 
     def stored(self, raw: DataFrame) -> DataFrame:
-        """The rows as :mod:`acidsql.plan.write` describes them."""
+        """The rows in the form of :mod:`acidsql.plan.write`."""
         table = self.table
         columns = self._by_name(raw) if self.statement.by_name else self.columns
         self._check_count(len(raw.columns), columns)
@@ -297,7 +297,7 @@ class InsertCommand:
         return named.selectExpr(*made)
 
     def _place_of(self, column: str, columns: Sequence[Column]) -> Span:
-        """The value that a column got, in a VALUES list of one row; else the query."""
+        """The span of a column's value, in a VALUES list of one row; else of the query."""
         rows = self.statement.rows
         if rows is None or len(rows) != 1:
             return self.statement.query
@@ -305,7 +305,7 @@ class InsertCommand:
         return value.span if isinstance(value, Default) else value
 
     def _keys_among(self, columns: Sequence[Column]) -> frozenset[int]:
-        """Positions of the partition keys: the text in a path is of the wall clock that the user sees."""
+        """Positions of the partition keys: text in paths uses the wall-clock time that the user sees."""
         return frozenset(i for i, c in enumerate(columns) if c in self.table.partition_keys)
 
     def _stored_default(self, column: Column) -> str:
@@ -322,7 +322,7 @@ class InsertCommand:
         return None if estimated_bytes(changes) <= SMALL_BYTES else False
 
     def _hide_without_rows(self, writer: Writer, staging: Staging) -> None:
-        """OVERWRITE hides what was there even where no row came: an empty base."""
+        """OVERWRITE without rows writes an empty base, which hides the old rows."""
         if not self.statement.overwrite or self.partitioning.dynamic:
             return
         partition = self._static_name() if self.table.partition_keys else ""
@@ -334,7 +334,7 @@ class InsertCommand:
 
 
 def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run INSERT; the row of counts. INSERT into a table of Spark's own is run by Spark, over snapshots."""
+    """Run INSERT; the row of counts. INSERT into a Spark table is run by Spark, over snapshots."""
     table = env.find_table(statement.table)
     if table is None:
         env.refuse_view(statement.table)

@@ -1,4 +1,4 @@
-"""LOAD DATA: ORC files become part of a table as they are."""
+"""LOAD DATA: adds ORC files to a table unchanged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _COPY_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class _Source:
-    """A file to be loaded, and the name that it will have."""
+    """A file to be loaded, and its name in the table."""
 
     status: fs.FileStatus
     footer: OrcFooter
@@ -49,19 +49,18 @@ class _Source:
 
 
 class LoadCommand:
-    """LOAD DATA [LOCAL] INPATH … [OVERWRITE] INTO TABLE … [PARTITION (…)] of files that stay as they are.
+    """LOAD DATA [LOCAL] INPATH … [OVERWRITE] INTO TABLE … [PARTITION (…)] of files that are used unchanged.
 
-    1. Resolve the table and the partition; find the files that the path means: one file, the visible files of a
-       directory, or those that a pattern fits.
-    2. Read the footers: the files are ORC, hold no events, and have as many columns as the table, of types that it
-       reads rightly. Constraints are not looked at, as in Hive. In a bucketed table each file is named after its
-       bucket, and its rows belong there.
+    1. Resolve the table and the partition; list the files of the path: one file, the visible files of a directory, or
+       those that match a pattern.
+    2. Read the footers: the files must be ORC without events, and have as many columns as the table, of compatible
+       types. Constraints are not checked, as in Hive. In a bucketed table each file is named after its bucket and
+       must only have rows of that bucket.
     3. Open a transaction; lock the table or partition as INSERT does (OVERWRITE: EXCLUSIVE).
-    4. Allocate the write id, copy the files into a staged delta (OVERWRITE: base) as ``000000_0``, ``000001_0`` …, the
-       names that Hive gives them.
+    4. Allocate the write id, copy the files into a staged delta (OVERWRITE: base) with Hive's names ``000000_0``,
+       ``000001_0`` ….
     5. Publish by rename, register a new partition, commit.
-    6. Without LOCAL the files are Hive's to move: remove them where they were. After an error before that they are
-       there as they were.
+    6. Without LOCAL, delete the source files. After an earlier error they are unchanged.
     """
 
     def __init__(self, env: Environment, statement: LoadData, parameters: Mapping[str, Any], table: Table) -> None:
@@ -70,7 +69,7 @@ class LoadCommand:
         self.table = table
         spec = statement.partition
         self.partition = whole_name(table, spec, spec_values(env, table, spec, parameters)) if spec is not None else ""
-        """Name of the partition; empty for a table without."""
+        """Name of the partition; empty for a table without partition keys."""
 
     def run(self) -> None:
         """All phases."""
@@ -93,28 +92,28 @@ class LoadCommand:
         kind = "base" if self.statement.overwrite else "delta"
         place = f"{kind} in {self.partition}" if self.partition else kind
         files = [f"{s.status.path} as {s.name}, {s.footer.row_count} rows" for s in self._found()]
-        reason = "files go in as they are"
+        reason = "files are loaded unchanged"
         return [Explained(self.table, [self._lock()], (), None, writes=[place], files=files, no_plan=reason)]
 
     def _lock(self) -> LockComponent:
         return insert_lock(self.env, self.table, self.partition or None, overwrite=self.statement.overwrite)
 
     def _found(self) -> Sequence[_Source]:
-        """The files, checked; errors are at the path's place."""
+        """The checked files; errors are located at the path."""
         with at_path(self.statement):
             return self._sources()
 
     # --- files -------------------------------------------------------------------------------------------------------
 
     def _sources(self) -> list[_Source]:
-        """The files, checked, by their names.
+        """The checked files, sorted by name.
 
         Raises:
-            AnalysisError: When there are none, or one does not fit.
+            AnalysisError: When there are none, or one cannot be loaded.
         """
         filesystem, found = source_files(self.statement, self.table)
         if len(found) > MAX_FILES:
-            message = f"{self.statement.path.value} holds more than {MAX_FILES} files"
+            message = f"{self.statement.path.value} has more than {MAX_FILES} files"
             raise UnsupportedError(message, hint="Load them in several statements.")
         sources = []
         for number, status in enumerate(found):
@@ -128,13 +127,13 @@ class LoadCommand:
         fields = footer.row_type.fields
         if len(fields) != len(table.columns):
             message = f"{status.path} has {len(fields)} columns, and {table.full_name} has {len(table.columns)}"
-            raise AnalysisError(message, hint="Columns go by their position; a partition's values are not among them.")
+            raise AnalysisError(message, hint="Columns are matched by position; files do not contain partition keys.")
         for (name, type), column in zip(fields, table.columns, strict=True):
             wanted = parse_type(column.type)
             if judge(type, wanted) is not Verdict.FINE:
                 message = (
                     f"Column {name} of {status.path} is of type {to_spark(type)}, which column {column.name} of"
-                    f" {table.full_name}, {column.type}, cannot take as it is"
+                    f" {table.full_name}, {column.type}, cannot read"
                 )
                 raise AnalysisError(message, hint="INSERT … SELECT casts values; LOAD DATA leaves files as they are.")
 
@@ -149,9 +148,7 @@ class LoadCommand:
                 f"{status.name} file name is not valid in Load Data into Acid table {table.full_name}."
                 "  Examples of valid names are: 00000_0, 00000_0_copy_1"
             )
-            hint = (
-                f"The number before _ is that of the bucket, of {table.num_buckets}; INSERT … SELECT finds it itself."
-            )
+            hint = f"The number before _ is the bucket, of {table.num_buckets}; INSERT … SELECT determines it itself."
             raise AnalysisError(message, code=INVALID_FILE_NAME, hint=hint)
         spark = self.env.writing.spark
         rows = spark.read.option("__globPaths__", "false").orc(fs.spark_path(status.path))
@@ -159,7 +156,7 @@ class LoadCommand:
         values = rows.toDF(*[f"v{i}" for i in range(len(types))])
         named = values.selectExpr(*[f"CAST(v{i} AS {type}) AS c{i}" for i, type in enumerate(types)])
         if named.filter(bucket_number(spark, table, named) != bucket).limit(1).collect():
-            message = f"{status.path} holds rows that do not belong into bucket {bucket} of {table.full_name}"
+            message = f"{status.path} has rows that do not belong to bucket {bucket} of {table.full_name}"
             raise AnalysisError(message, code=INVALID_FILE_NAME, hint="INSERT … SELECT puts rows into their buckets.")
         return status.name
 
@@ -171,9 +168,9 @@ def _copy(source: _Source, directory: StagedDirectory, target: fs.FileSystem) ->
 
 
 def _remove(sources: Sequence[_Source]) -> None:
-    """The rows are in the table: that a file cannot be removed is no reason to fail.
+    """Delete the loaded files. The rows are committed, so that a file that cannot be deleted is only logged.
 
-    A file that was replaced since it was listed is another one, and stays.
+    A file that was replaced since it was listed is kept.
     """
     for source in sources:
         filesystem, path = fs.resolve(source.status.path)
@@ -181,13 +178,13 @@ def _remove(sources: Sequence[_Source]) -> None:
             if source.status in filesystem.list(path.rpartition("/")[0]):
                 filesystem.delete(path)
         except AcidError as e:
-            logger.warning("a file that was loaded stays where it was, %s: %s", path, e)
+            logger.warning("a loaded file could not be deleted, %s: %s", path, e)
 
 
 def load_command(
     env: Environment, statement: LoadData, parameters: Mapping[str, Any]
 ) -> LoadCommand | LoadRowsCommand | None:
-    """The command for an ACID table; None for a table of Spark's. Raises: AnalysisError for a view (Hive 10090)."""
+    """The command for an ACID table; None for a Spark table. Raises: AnalysisError for a view (Hive 10090)."""
     env.refuse_view(statement.table)
     if env.find_table(statement.table) is None and env.known_to_spark(statement.table):
         return None
@@ -197,7 +194,7 @@ def load_command(
 
 
 def load_data(env: Environment, statement: LoadData, parameters: Mapping[str, Any]) -> DataFrame:
-    """LOAD DATA: ours for ACID tables, Spark's for its own."""
+    """LOAD DATA; Spark runs it for its own tables."""
     command = load_command(env, statement, parameters)
     if command is None:
         return env.sql(statement.span.text, parameters)

@@ -1,4 +1,4 @@
-"""The files that LOAD DATA means."""
+"""The source files of LOAD DATA."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _PATTERN = frozenset("*?[")
 
 @contextmanager
 def at_path(statement: LoadData) -> Iterator[None]:
-    """Errors in the block are at the statement's path; a file that is gone is one of them (Hive 10027)."""
+    """Locate errors of the block at the statement's path, also for a missing file (Hive 10027)."""
     try:
         yield
     except (AcidError, FileNotFoundError) as e:
-        error = e if isinstance(e, AcidError) else _invalid(f"{e.filename} is gone")
+        error = e if isinstance(e, AcidError) else _invalid(f"{e.filename} no longer exists")
         raise with_location(statement.path.span, error) from e
 
 
 def source_files(statement: LoadData, table: Table) -> tuple[fs.FileSystem, list[fs.FileStatus]]:
-    """One file, the visible files of a directory, or those that a pattern fits: by name.
+    """One file, the visible files of a directory, or those that match a pattern, sorted by name.
 
     Raises:
         AnalysisError: When there are none, or a directory is among them (Hive 10027), or they are on a file system that
-            the statement does not mean, or the table's own (10028).
+            the statement does not allow, or belong to the table itself (10028).
     """
     filesystem, path = _path(statement, table)
     found = _files(filesystem, path)
@@ -57,12 +57,12 @@ def _path(statement: LoadData, table: Table) -> tuple[fs.FileSystem, str]:
     if not statement.local and filesystem.root != fs.resolve(table.location)[0].root:
         raise _illegal(f"Move from: {path} to: {table.location} is not valid")
     if fs.overlap(path, fs.resolve(table.location)[1]):
-        raise _illegal(f"{path} holds the files of {table.full_name}, or is among them")
+        raise _illegal(f"{path} contains files of {table.full_name}, or is one of them")
     return filesystem, path
 
 
 def _files(filesystem: fs.FileSystem, path: str) -> Sequence[fs.FileStatus]:
-    """The visible files that a path means, and directories that are among them."""
+    """The visible files and directories of a path."""
     parent, _, name = path.rpartition("/")
     beside = filesystem.list(parent)
     exact = next((f for f in beside if f.name == name), None)
@@ -80,7 +80,7 @@ def plain_footer(filesystem: fs.FileSystem, status: fs.FileStatus) -> OrcFooter:
     """The footer of an ORC file without events.
 
     Raises:
-        AnalysisError: When it is no ORC file (Hive's words, without a code), or holds events (Hive 10413).
+        AnalysisError: When it is not an ORC file (Hive's message, without a code), or has events (Hive 10413).
     """
     try:
         footer = read_footer(filesystem, status.path)
@@ -89,7 +89,7 @@ def plain_footer(filesystem: fs.FileSystem, status: fs.FileStatus) -> OrcFooter:
         raise AnalysisError(f"Unable to load data to destination table. Error: {message}", hint=e.message) from e
     if footer.is_acid:
         message = f'"{status.path}" was created by Acid write - it cannot be loaded into another Acid table'
-        raise AnalysisError(message, code=ACID_FILE, hint="CREATE TABLE … LOCATION takes in a whole table directory.")
+        raise AnalysisError(message, code=ACID_FILE, hint="CREATE TABLE … LOCATION registers a whole table directory.")
     return footer
 
 

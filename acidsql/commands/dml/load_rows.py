@@ -1,4 +1,4 @@
-"""LOAD DATA by INSERT: the rows of files that cannot become part of a table as they are."""
+"""LOAD DATA by INSERT: for files that cannot be used unchanged."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ FORMATS: Mapping[tuple[str, str], str] = {
     (f"{_HIVE}ql.io.parquet.MapredParquetInputFormat", f"{_HIVE}ql.io.parquet.serde.ParquetHiveSerDe"): "parquet",
     ("org.apache.hadoop.mapred.TextInputFormat", f"{_HIVE}serde2.lazy.LazySimpleSerDe"): "text",
 }
-"""What can be read, by Hive's classes for it."""
+"""The supported formats, by Hive's classes."""
 
 _DELIMITER, _NULL = "\x01", "\\N"
-"""Hive's defaults in text files; the clause has no place for others."""
+"""Hive's defaults in text files; the clause cannot set others."""
 
 
 def loads_rows(statement: LoadData, table: Table) -> bool:
-    """Whether Hive makes an INSERT of a LOAD (``LoadSemanticAnalyzer``): not all partition keys have a value, or the
-    statement says how to read the files.
+    """Whether Hive turns a LOAD into an INSERT (``LoadSemanticAnalyzer``): some partition key has no value, or the
+    statement declares the format of the files.
     """
     spec = statement.partition
     dynamic = bool(table.partition_keys) and (spec is None or any(value is None for _, value in spec.keys))
@@ -49,12 +49,12 @@ def loads_rows(statement: LoadData, table: Table) -> bool:
 class LoadRowsCommand:
     """LOAD DATA of files whose rows are inserted, as Hive does it.
 
-    1. Resolve the table and the PARTITION clause; keys without a value come from the last columns of the files. Find
+    1. Resolve the table and the PARTITION clause; keys without a value come from the last columns of the files. List
        the files.
-    2. Read them as ORC, or as INPUTFORMAT and SERDE say. Where their columns are called as the table's, they go by
-       name, and by their position otherwise.
-    3. Insert the rows: INSERT from its transaction on, OVERWRITE too.
-    4. The files stay where they are, as in Hive.
+    2. Read them as ORC, or in the format of INPUTFORMAT and SERDE. Columns are matched by name if they have the names
+       of the table's columns, else by position.
+    3. Insert the rows as INSERT does from its transaction on, also with OVERWRITE.
+    4. Keep the source files, as Hive does.
     """
 
     def __init__(self, env: Environment, statement: LoadData, parameters: Mapping[str, Any], table: Table) -> None:
@@ -62,7 +62,7 @@ class LoadRowsCommand:
         self.statement = statement
         self.table = table
         self.format = _format(statement)
-        # Hive lets such a LOAD find its partitions whatever the session says
+        # Hive allows dynamic partitions for such a LOAD regardless of the session's setting
         settings = Settings({**env.settings, DYNAMIC_PARTITION_MODE.name: "nonstrict"})
         insert = Insert(
             statement.span,
@@ -100,7 +100,7 @@ class LoadRowsCommand:
             return source_files(self.statement, self.table)
 
     def _frame(self, found: tuple[fs.FileSystem, list[fs.FileStatus]]) -> DataFrame:
-        """The files' rows, with the columns in the order of the table's."""
+        """The rows of the files, with columns in the order of the table."""
         filesystem, files = found
         with at_path(self.statement):
             if self.format == "text":
@@ -117,21 +117,21 @@ class LoadRowsCommand:
         return reader.load([fs.spark_path(f.path) for f in files])
 
     def _ordered(self, frame: DataFrame) -> DataFrame:
-        """Raises: AnalysisError when the files do not have as many columns as the table takes."""
+        """Raises: AnalysisError when the files do not have as many columns as the table."""
         wanted, names = [c.name for c in self.insert.columns], [c.lower() for c in frame.columns]
         if len(names) != len(wanted):
             message = (
                 f"{self.statement.path.value} has {len(names)} columns; {self.table.full_name} takes {len(wanted)}"
             )
             raise AnalysisError(
-                message, hint=f"They are {', '.join(wanted)}: partition keys without a value come last."
+                message, hint=f"The columns are {', '.join(wanted)}: partition keys without a value come last."
             )
         if sorted(names) == sorted(wanted):
             return frame.toDF(*names).select(*[quote(name) for name in wanted])
         return frame
 
     def _of_text(self, files: Sequence[fs.FileStatus]) -> DataFrame:
-        """Text as Hive's ``LazySimpleSerDe`` reads it: what a value's column cannot take, and is not there, is NULL."""
+        """Text as Hive's ``LazySimpleSerDe`` reads it: missing fields and values that do not fit are NULL."""
         parts = F.split(F.col("value"), _DELIMITER, -1)
         columns = self.insert.columns
         texts = [F.nullif(F.get(parts, F.lit(i)), F.lit(_NULL)).alias(f"v{i}") for i in range(len(columns))]
@@ -147,17 +147,17 @@ class LoadRowsCommand:
             return f"CASE upper({text}) WHEN 'TRUE' THEN true WHEN 'FALSE' THEN false END AS {text}"
         if isinstance(type, Decimal) or (isinstance(type, Primitive) and type.name != "binary"):
             return f"try_cast({text} AS {to_spark(type)}) AS {text}"
-        raise UnsupportedError(f"Column {column.name} of type {column.type} is not read from text files")
+        raise UnsupportedError(f"Column {column.name} of type {column.type} cannot be read from text files")
 
 
 def _format(statement: LoadData) -> str:
-    """The format that the clause means. Raises: UnsupportedError for one that is not read."""
+    """The format of the clause. Raises: UnsupportedError for an unsupported one."""
     if statement.input_format is None or statement.serde is None:
         return "orc"
     given = (statement.input_format.value.lower(), statement.serde.value.lower())
     found = next((f for classes, f in FORMATS.items() if (classes[0].lower(), classes[1].lower()) == given), None)
     if found is None:
         known = "; ".join(f"INPUTFORMAT '{one}' SERDE '{other}'" for one, other in FORMATS)
-        problem = UnsupportedError("Files of this format are not loaded", hint=f"Known are {known}.")
+        problem = UnsupportedError("Files of this format are not supported", hint=f"Supported are {known}.")
         raise with_location(statement.input_format.span, problem)
     return found

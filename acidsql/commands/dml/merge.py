@@ -1,4 +1,4 @@
-"""MERGE: rows of a source update, delete and complete those of a table, in one transaction."""
+"""MERGE: updates, deletes and inserts rows of a table from a source, in one transaction."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from acidsql.sql.statements import Match, Merge, Span
 from acidsql.sql.with_clause import whole_query
 
 UNNAMED_SOURCE = "__acid_using"
-"""The alias of a subquery that the user has given none."""
+"""The alias of a subquery without one."""
 
 
 class MergeCommand:
     """MERGE.
 
-    1. Open a transaction. Resolve the target, the source, the columns in SET and INSERT, and have Spark resolve the
-       user's expressions over both; the conditions that reach the target leave partitions.
-    2. Lock what is left EXCL_WRITE (SHARED_READ where rows are only inserted) and the tables read SHARED_READ, all at
-       once; look everything up again, and start over where something has changed.
+    1. Open a transaction. Resolve the target, the source, the columns in SET and INSERT, and let Spark resolve the
+       user's expressions over both; prune the partitions by the conditions pushed down to the target.
+    2. Lock these partitions (or the table) EXCL_WRITE (SHARED_READ if rows are only inserted) and the tables read
+       SHARED_READ, all at once; look everything up again, and restart if something has changed.
     3. Take one snapshot for the target, the source and every table in a subquery.
-    4. A small source is fetched, once: its keys leave out partitions and parts of files of the target.
-    5. One join tells for each pair of rows which clause comes first, and its values. A fetched source is broadcast, and
-       its rows without a partner are inserted without a second look at the target; a MERGE that only inserts needs no
-       row of the target but what ON compares.
-    6. A row of the target that is matched by more than one source row is an error, before anything is published.
+    4. Fetch a small source, once: its keys prune partitions and stripes of the target.
+    5. One join determines for each pair of rows the first matching clause and its values. A fetched source is
+       broadcast, and its rows without a match are inserted without a second scan of the target; a MERGE that only
+       inserts reads no target columns except those that ON compares.
+    6. A target row that is matched by more than one source row is an error before anything is published.
     7. Allocate the write id; write delete events and new versions under one statement id, inserted rows under the next.
-    8. Publish by rename, register new partitions, commit, answer the counts.
+    8. Publish by rename, register new partitions, commit, return the counts.
     """
 
     def __init__(self, env: Environment, statement: Merge, parameters: Mapping[str, Any]) -> None:
@@ -91,7 +91,7 @@ class MergeCommand:
 
     @property
     def join(self) -> Join:
-        """The pairs that the clauses need."""
+        """The kind of join that the clauses need."""
         if self.matches == {Match.NOT_MATCHED}:
             return Join.SOURCE_ALONE
         if Match.NOT_MATCHED not in self.matches:
@@ -99,7 +99,7 @@ class MergeCommand:
         return Join.ALL if Match.NOT_MATCHED_BY_SOURCE in self.matches else Join.PAIRS_AND_SOURCE
 
     def _source(self, binding: Binding) -> Plan:
-        """The rows of USING, resolved; columns have the qualifier of the table where the user gave no alias."""
+        """The rows of USING, resolved; columns have the table's qualifier if there is no alias."""
         source = self.statement.source
         try:
             if source.table is not None:
@@ -118,7 +118,7 @@ class MergeCommand:
         return binding.catalyst.analyzed(frame)
 
     def _source_name(self, plan: Plan) -> tuple[str, list[str]]:
-        """The name by which the expressions call the source, and what may stand before it."""
+        """The name of the source in the expressions, and its possible qualifiers."""
         source = self.statement.source
         if source.alias is not None:
             return source.alias.text, []
@@ -128,9 +128,9 @@ class MergeCommand:
         return (qualifier[-1], qualifier[:-1]) if qualifier else (source.table.table, [])
 
     def _new_columns(self, binding: Binding, source: Plan) -> tuple[Column, ...]:
-        """The columns of the source that a star would set and the table does not have, where it may get them.
+        """The source columns that a star would set and the table lacks, if schema evolution may add them.
 
-        Files with fewer columns read as NULL in the new ones, so it does not matter who sees the new columns first.
+        Files with fewer columns read as NULL in the new ones, so it does not matter who sees the columns first.
         """
         if not self.statement.schema_evolution or not any(is_star(c) for c in self.statement.clauses):
             return ()
@@ -150,8 +150,8 @@ class MergeCommand:
             binding: The texts.
             table: The target.
             source: The source's rows, resolved.
-            number: A column of them that numbers them.
-            like: The source as the user wrote it, where ``source`` holds its fetched rows.
+            number: The column with the row number.
+            like: The original source, where ``source`` has its fetched rows.
         """
         statement = self.statement
         relation, target = binding.target(table, statement.alias.text if statement.alias else None)
@@ -164,9 +164,9 @@ class MergeCommand:
         return MergePlan(binding.catalyst, table, relation, target, found, on, branches, strict, binding.secret)
 
     def _locks(self, partitions: tuple[Partition, ...] | None, evolves: bool) -> list[LockComponent]:
-        """As Hive's branches ask for them: ``x`` on what UPDATE and DELETE may change, ``r`` for INSERT.
+        """The locks that Hive's branches request: EXCL_WRITE for UPDATE and DELETE, SHARED_READ for INSERT.
 
-        Who adds columns excludes all others who write by what they know of the columns.
+        Adding columns excludes all other writers, which rely on the columns they have resolved.
         """
         env, table = self.env, self.table
         made = []
@@ -204,7 +204,7 @@ class MergeCommand:
         return written
 
     def explain(self, context: StatementContext) -> list[Explained]:
-        """What :meth:`run` would do: one join, also where a fetched source would be told apart on the driver."""
+        """What :meth:`run` would do: shown as one join, even if a fetched source would be split on the driver."""
         draft = self.draft(context)
         changes = MergeRun(self.env, draft, MergeRows(None)).one_join()
         reads = draft.binding.reads(draft.analysed)

@@ -1,4 +1,4 @@
-"""The WHEN clauses of MERGE, resolved: which column gets which expression."""
+"""Resolves the WHEN clauses of MERGE: the expression of each column."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Scope:
-    """What the clauses may speak of.
+    """What the clauses may refer to.
 
     Attributes:
         binding: Parses their expressions.
-        table: The target, ``relation`` its leaf, and ``source`` the source in the plan.
-        evolves: Whether a star leaves out what the source does not have.
+        table: The target; ``relation`` is its leaf and ``source`` the source in the plan.
+        evolves: Whether a star skips columns that the source lacks.
     """
 
     binding: Binding
@@ -52,7 +52,9 @@ class Scope:
         """Raises: AnalysisError where a star needs a column that the source does not have."""
         if not self.evolves:
             listed = ", ".join(a.name() for a in self.source.visible)
-            problem = AnalysisError(f"The source has no column {column.name} for *", hint=f"Its columns are {listed}.")
+            problem = AnalysisError(
+                f"The source has no column {column.name}, which * requires", hint=f"Its columns are {listed}."
+            )
             raise with_location(clause.span, problem)
 
 
@@ -60,8 +62,8 @@ def resolve_clauses(clauses: Sequence[WhenClause], scope: Scope) -> tuple[Branch
     """The clauses as branches of a plan.
 
     Raises:
-        AcidError: When a column does not exist, is named twice or cannot be set, when there are more or fewer values
-            than columns, or when a star finds no column in the source.
+        AcidError: When a column does not exist, is named twice or cannot be set, when the numbers of values and
+            columns differ, or when the source lacks a column for a star.
     """
     return tuple(_resolve(number, clause, scope) for number, clause in enumerate(clauses))
 
@@ -105,9 +107,11 @@ def _column(table: Table, name: str) -> Column:
 
 
 def _update_by_star(number: int, clause: WhenClause, scope: Scope) -> Branch:
-    """Every column from the source's column of its name; those that cannot be updated must stay what they are."""
+    """Set every column from the source column of the same name; columns that cannot be updated must be equal."""
     if clause.match is Match.NOT_MATCHED_BY_SOURCE:
-        raise with_location(clause.span, AnalysisError("UPDATE SET * needs a row of the source, and there is none"))
+        raise with_location(
+            clause.span, AnalysisError("UPDATE SET * needs a source row: it cannot be used in NOT MATCHED BY SOURCE")
+        )
     table, catalyst = scope.table, scope.binding.catalyst
     values: dict[str, Expression] = {}
     fixed: list[tuple[str, Expression]] = []
@@ -123,7 +127,9 @@ def _update_by_star(number: int, clause: WhenClause, scope: Scope) -> Branch:
     choice = None
     if fixed:
         listed = ", ".join(name for name, _ in fixed)
-        message = f"UPDATE SET * would change {listed} of table {table.full_name}, by which its rows are placed"
+        message = (
+            f"UPDATE SET * would change {listed} of table {table.full_name}, which determine where rows are stored"
+        )
         failure = scope.binding.env.sessions.own.parse_expression(f"CAST({failing(message)} AS int)")
         holds = catalyst.both([condition for _, condition in fixed])
         choice = catalyst.case([(holds, catalyst.literal(number))], failure)
@@ -134,7 +140,7 @@ def _update_by_star(number: int, clause: WhenClause, scope: Scope) -> Branch:
 
 
 def _inserted(clause: WhenClause, action: MergeInsert, scope: Scope) -> tuple[dict[str, Expression], dict[str, Span]]:
-    """A value for each column of the table, keys included, and the places of those that the user wrote."""
+    """A value for each column of the table, keys included, and the spans of those that the user wrote."""
     table = scope.table
     given: dict[str, Expression] = {}
     places: dict[str, Span] = {}
@@ -183,7 +189,7 @@ def is_delete(clause: WhenClause) -> bool:
 
 
 def is_star(clause: WhenClause) -> bool:
-    """Whether a clause takes the source's columns by their names."""
+    """Whether a clause matches the source's columns by name."""
     action = clause.action
     return (isinstance(action, MergeUpdate) and action.assignments is None) or (
         isinstance(action, MergeInsert) and action.values is None

@@ -1,4 +1,4 @@
-"""MERGE inside its transaction: the source's rows, the join, and what is written."""
+"""MERGE inside its transaction: fetching the source, the join, and writing."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class MergeDraft:
     """A MERGE before it runs.
 
     Attributes:
-        statement: What the user wrote.
+        statement: The parsed statement.
         binding: The texts and the tables in them.
-        table: The target, with the columns that the source adds; ``new_columns`` are these.
+        table: The target with the columns that the source adds, which are ``new_columns``.
         source: The rows of USING, resolved.
-        plan: What happens to the pairs.
-        join: The pairs that the clauses need.
-        analysed: The plan of all of them as one join, resolved.
-        partitions: Those of the target that its conditions leave; None for a table without partition keys.
-        locks: What the statement asks for.
-        replan: The plan over other rows of the source: binding, target, rows, the column that numbers them, and the
-            source that they are from.
+        plan: The actions for pairs of rows.
+        join: The kind of join that the clauses need.
+        analysed: The resolved plan of all actions as one join.
+        partitions: The target's partitions after pruning; None for a table without partition keys.
+        locks: The locks that the statement requests.
+        replan: Builds the plan over other source rows: binding, target, rows, the column with the row number, and the
+            original source.
     """
 
     statement: Merge
@@ -61,7 +61,7 @@ class MergeDraft:
 
 @dataclass(frozen=True)
 class MergeRows:
-    """The rows of USING; ``rows`` where they are few enough for the driver: then nothing reads the source again."""
+    """The rows of USING; ``rows`` if they are few enough for the driver: then the source is not read again."""
 
     rows: pa.Table | None
 
@@ -99,7 +99,7 @@ class MergeRun:
         return written
 
     def one_join(self) -> DataFrame:
-        """Every pair in one plan, for a source that is not on the driver."""
+        """All pairs in one plan, for a source that is not on the driver."""
         draft = self._draft
         return self._changes(draft.binding, draft.plan, self._draft.join, draft.analysed)
 
@@ -111,7 +111,7 @@ class MergeRun:
     # --- a fetched source --------------------------------------------------------------------------------------------
 
     def _by_fetched_source(self) -> RowCounts:
-        """The source is broadcast; its rows without a partner are told by their numbers."""
+        """Broadcast the source; its rows without a match are identified by their row numbers."""
         rows = self._rows
         assert rows is not None
         numbered = rows.append_column(self._number, pa.array(range(rows.num_rows), type=pa.int64()))
@@ -137,7 +137,7 @@ class MergeRun:
         return written + self._insert(rest)
 
     def _insert(self, rows: pa.Table) -> RowCounts:
-        """Rows of the source that have no partner."""
+        """Insert the source rows without a match."""
         if not rows.num_rows:
             return RowCounts()
         changes = self._joined(*self._over(rows, broadcast=False), Join.NO_TARGET)
@@ -158,7 +158,7 @@ class MergeRun:
         return binding, plan.answering_all() if inserts and broadcast else plan
 
     def _keys(self, plan: MergePlan, rows: pa.Table) -> list[Expression]:
-        """What the keys of the fetched rows leave of the target: conditions that each row with a partner meets."""
+        """Conditions on the target from the keys of the fetched rows, which every matching row meets."""
         made = []
         for target, source in self._equal_columns(plan):
             position = [a.exprId().id() for a in Catalyst.output(self._draft.source)].index(source)
@@ -167,9 +167,9 @@ class MergeRun:
         return made
 
     def _equal_columns(self, plan: MergePlan) -> list[tuple[Expression, int]]:
-        """The columns of the target that ON holds equal to a column of the source, with that one's identity.
+        """The target columns that ON equates with a source column, with the expression id of the latter.
 
-        Read from the resolved condition of the drafted join: both sides are columns, of one type.
+        Taken from the resolved condition of the drafted join: both sides are columns of the same type.
         """
         draft = self._draft
         names = {
@@ -205,14 +205,14 @@ class MergeRun:
         return env.writing.moved(changes)
 
     def _not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
-        """The error of a value that its column cannot take, at its place."""
+        """The error of a value that does not fit its column, located at the value."""
         place = branch.places[error.target]
         assert isinstance(place, Span)
         return with_location(place, error)
 
 
 def _equalities(analysed: Plan) -> list[tuple[int, int]]:
-    """Pairs of columns of one type that the outermost join of a resolved plan holds equal, in both orders."""
+    """Pairs of columns of the same type that the outermost join of a resolved plan equates, in both orders."""
     node = analysed
     while node.nodeName() != "Join":
         if node.children().isEmpty():

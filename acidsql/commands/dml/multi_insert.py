@@ -27,13 +27,12 @@ _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, L
 class MultiInsertCommand:
     """FROM source INSERT … INSERT ….
 
-    1. Open a transaction; resolve each INSERT as it would be alone.
-    2. Lock what all of them lock; look everything up again, and start over where something has changed.
+    1. Open a transaction; resolve each INSERT on its own.
+    2. Take the locks of all of them; look everything up again, and restart if something has changed.
     3. Take one snapshot for all tables that are read.
-    4. Write the INSERTs in their order, the first under statement id 0, each next one under the next: each has a delta
-       of its own. Two that write to one partition, one of them with OVERWRITE, are an error: the one would hide the
-       other's rows.
-    5. Publish all, commit, answer the counts of all together.
+    4. Write the INSERTs in order, with statement ids from 0 on: each has its own delta. Two that write to the same
+       partition, one of them with OVERWRITE, are an error: one would hide the rows of the other.
+    5. Publish all, commit, return the total counts.
     """
 
     def __init__(self, env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> None:
@@ -77,7 +76,7 @@ class MultiInsertCommand:
 
     @staticmethod
     def _locks(legs: list[InsertCommand]) -> Iterator[LockComponent]:
-        """Each lock once; of two on one place the stronger."""
+        """Each lock once; the stronger one of two on the same object."""
         chosen: dict[tuple[str, str | None, str | None], LockComponent] = {}
         for component in (c for leg in legs for c in leg.locks()):
             place = (component.database, component.table, component.partition)
@@ -101,10 +100,10 @@ class MultiInsertCommand:
                 place = (
                     f"Partition {partition} of {one.table.full_name}" if partition else f"Table {one.table.full_name}"
                 )
-                problem = AnalysisError(f"{place} is overwritten and written again by one statement")
+                problem = AnalysisError(f"{place} is overwritten and written to by the same statement")
                 raise with_location(other.statement.table.span, problem)
 
 
 def multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run it; the row of counts."""
+    """Run a multi-insert; the row of counts."""
     return env.counts(inserted=MultiInsertCommand(env, statement, parameters).run().inserted)

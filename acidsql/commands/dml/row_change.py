@@ -1,4 +1,4 @@
-"""What UPDATE and DELETE share: a table, an optional condition, and the identity of the rows that meet it."""
+"""Common base of UPDATE and DELETE: a table, an optional condition, and the identity of the matching rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from acidsql.settings import DRIVER_WRITE_ROWS
 from acidsql.sql.statements import Delete, Update
 
 JOB_BYTES = 256 << 20
-"""A statement without WHERE over more than this goes straight to a Spark job."""
+"""A statement without WHERE over more bytes than this always runs as a Spark job."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class RowChangePlan:
     Attributes:
         binding: The texts and the tables in them.
         target: The table that is changed.
-        analysed: For each row that meets the condition its identity, its partition, and the values to store.
-        partitions: The partitions that the condition leaves; None for a table without partition keys.
-        locks: What the statement asks for.
+        analysed: The identity, partition and new values of each matching row.
+        partitions: The partitions after pruning; None for a table without partition keys.
+        locks: The locks that the statement requests.
     """
 
     binding: Binding
@@ -78,7 +78,7 @@ class RowChange(ABC):
 
     @abstractmethod
     def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> DataFrame:
-        """The rows of the analysed plan as :mod:`acidsql.plan.write` describes changes."""
+        """The rows of the analysed plan in the form of :mod:`acidsql.plan.write`."""
 
     # --- run ---------------------------------------------------------------------------------------------------------
 
@@ -125,21 +125,21 @@ class RowChange(ABC):
         return RowChangePlan(binding, target, analysed, partitions, tuple(locks))
 
     def _refuse_generator(self, analysed: Plan) -> None:
-        """Each row gives one row.
+        """Each row must produce exactly one row.
 
         Raises:
-            AnalysisError: When an expression of the statement gives several.
+            AnalysisError: When the statement has a generator.
         """
         node = analysed
         while not node.children().isEmpty():
             if node.nodeName() == "Generate":
                 where = self.statement.span
-                problem = AnalysisError("Generators like explode() give several rows: a value of SET is one value")
+                problem = AnalysisError("Generators like explode() are not allowed in SET: they return several rows")
                 raise with_location(where, problem)
             node = node.children().head()
 
     def changes(self, plan: RowChangePlan) -> DataFrame | None:
-        """The changes over the snapshot, in the session that writes files; None where the table has no rows at all."""
+        """The changes over the snapshot, in the session that writes files; None if the table has no rows."""
         binding = plan.binding
         seen = binding.read(plan.analysed, plan.target).snapshot
         if all(part.state.is_empty for part in seen.partitions):
@@ -149,7 +149,7 @@ class RowChange(ABC):
         return self.env.writing.moved(self.stored(rows, binding, seen))
 
     def identity(self, columns: Sequence[str]) -> list[str]:
-        """Expressions for who a row is and where it stands, over the last columns of the analysed plan."""
+        """Expressions for a row's identity and partition, over the last columns of the analysed plan."""
         count = len(self.table.partition_keys)
         row_id, *keys = columns[len(columns) - count - 1 :]
         made = [f"{quote(row_id)}.{part} AS {part}" for part in IDENTITY]

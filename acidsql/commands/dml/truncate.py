@@ -31,7 +31,7 @@ NOT_PARTITIONED = 10148
 
 
 def truncate(env: Environment, statement: Truncate, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run TRUNCATE [TABLE] of an ACID table; every other table is Spark's."""
+    """Run TRUNCATE [TABLE]; Spark runs it for tables that are not ACID."""
     command = truncate_command(env, statement, parameters)
     if command is None:
         return env.sql(statement.span.text, parameters)
@@ -41,11 +41,11 @@ def truncate(env: Environment, statement: Truncate, parameters: Mapping[str, Any
 
 
 def truncate_command(env: Environment, statement: Truncate, parameters: Mapping[str, Any]) -> TruncateCommand | None:
-    """The table, or the partitions that have the values named; None where the table is Spark's.
+    """The command for the table or the named partitions; None for a Spark table.
 
     Raises:
-        AnalysisError: When Hive's rules tell that the table cannot be truncated at all, or it has no such keys.
-        PartitionNotFound: When there is no such partition.
+        AnalysisError: When Hive does not allow truncating the table, or it has no such partition keys.
+        PartitionNotFound: When the partition does not exist.
     """
     name, spec = statement.table, statement.partition
     table = acid_table(env, name)
@@ -59,7 +59,7 @@ def truncate_command(env: Environment, statement: Truncate, parameters: Mapping[
 
 
 def refuse_not_managed(env: Environment, name: TableName) -> None:
-    """Raises: AnalysisError for a view, or a table whose files are not Hive's or Spark's to remove (Hive 10146)."""
+    """Raises: AnalysisError for a view or an external table (Hive 10146)."""
     table = env.registered(name)
     if table is None:
         is_refused = env.known_to_spark(name) and _is_external(env, name)
@@ -73,13 +73,13 @@ def refuse_not_managed(env: Environment, name: TableName) -> None:
 
 
 def _is_external(env: Environment, name: TableName) -> bool:
-    """Whether a table of Spark's has its files in a place of its own."""
+    """Whether a Spark table is external."""
     parts = [p for p in (name.catalog, name.database, name.table) if p]
     return env.spark.catalog.getTable(".".join(quote(p) for p in parts)).tableType == "EXTERNAL"
 
 
 def _values(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]) -> Values:
-    """The values of the keys that are named."""
+    """The values of the named keys."""
     if not table.partition_keys:
         message = f"Partition spec for non partitioned table {table.full_name}."
         raise with_location(spec.span, AnalysisError(message, code=NOT_PARTITIONED))
@@ -87,7 +87,7 @@ def _values(env: Environment, table: Table, spec: PartitionSpec, parameters: Map
 
 
 def _named(env: Environment, table: Table, spec: PartitionSpec, values: Values) -> list[str]:
-    """Names of the partitions that are meant; one that is named wholly has to be there."""
+    """Names of the matching partitions; one with values for all keys must exist."""
     found = partitions_with(env, table, values)
     if not found and len(values) == len(table.partition_keys):
         raise no_partition(spec, values)
@@ -98,19 +98,19 @@ class TruncateCommand:
     """TRUNCATE: hide all rows of a full-ACID or insert-only table, or of some of its partitions.
 
     1. Lock the table, or the partitions, EXCL_WRITE as Hive 4 does: UPDATE and DELETE wait, readers and INSERT do not.
-       Look again which partitions are meant, and start over where they are others by then.
-    2. Allocate the write id, and wait until all that write to the table under lower ones have ended: INSERT is not kept
-       away by that lock (in Hive's table SHARED_READ and EXCL_WRITE go together), and one that commits after this
-       statement would have its rows hidden by the base. What an INSERT writes that comes later is above the base.
+       Look the partitions up again, and restart if they have changed.
+    2. Allocate the write id, and wait until all writers with lower write ids have ended: the lock does not exclude
+       INSERT (in Hive's lock matrix SHARED_READ and EXCL_WRITE are compatible), and the base would hide the rows of an
+       INSERT that commits after this statement. Rows of a later INSERT are above the base.
     3. Write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
-       holds nothing but ``_metadata_acid``, on which Hive 3.1 fails and which Trino does not see; a base with one
-       empty file hides what was there from every engine, as INSERT OVERWRITE of nothing does.
+       contains only ``_metadata_acid``, on which Hive 3.1 fails and which Trino ignores; a base with one empty file
+       hides the old rows from every engine, as INSERT OVERWRITE with an empty result does.
     4. Publish by rename, and commit.
 
     Args:
         env: The environment.
         table: The table.
-        find: Finds the names of the partitions that are meant; all that are there once the lock is granted, for None.
+        find: Finds the names of the partitions; None: all that exist once the lock is granted.
     """
 
     def __init__(self, env: Environment, table: Table, find: Callable[[], Sequence[str]] | None = None) -> None:
@@ -123,7 +123,7 @@ class TruncateCommand:
         return None if self._find is None else self._find()
 
     def _is_whole(self, names: Sequence[str] | None) -> bool:
-        """Whether the whole of a table with partitions is locked."""
+        """Whether the whole table is locked although it has partitions."""
         few = names is not None and len(names) <= self.env.settings.value(LOCK_PARTITIONS)
         return bool(self.table.partition_keys) and not few
 
@@ -135,7 +135,7 @@ class TruncateCommand:
         ]
 
     def _known(self, names: Sequence[str] | None) -> tuple[Partition, ...] | None:
-        """The partitions that there are of those; None for a table without keys."""
+        """The existing ones of these partitions; None for a table without partition keys."""
         table = self.table
         if not table.partition_keys:
             return None
@@ -166,7 +166,7 @@ class TruncateCommand:
         """What :meth:`run` would do."""
         known = self._known(self.partitions)
         writes = [f"base without rows{f' in {place}' if place else ''}" for place in _places(self.table, known)]
-        reason = "no row is looked at"
+        reason = "no row is read"
         read = Read(self.table, True, known, None, context.snapshot(self.table, known))
         return [Explained(self.table, self._locks(self.partitions), [read], None, writes=writes, no_plan=reason)]
 

@@ -1,4 +1,4 @@
-"""UPDATE: delete events for the rows that match, and their new versions."""
+"""UPDATE: writes delete events for the matching rows, and their new versions."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from acidsql.sql.statements import Assignment, Default, Update
 class UpdateCommand(RowChange):
     """UPDATE.
 
-    1. Open a transaction. Resolve the table and the SET columns, and have Spark resolve the user's expressions over the
-       table's columns; the conditions that reach the table leave partitions.
+    1. Open a transaction. Resolve the table and the SET columns, and let Spark resolve the user's expressions over the
+       table's columns; prune the partitions by the conditions pushed down to the table.
     2. Lock these partitions (or the table) EXCL_WRITE and the tables read SHARED_READ, all at once; look everything up
-       again, and start over where something has changed.
+       again, and restart if something has changed.
     3. Take one snapshot for the table and every table in a subquery.
-    4. One scan gives, for each row that matches, its identity and all its new values, as they are stored.
+    4. Scan the identity and all new values, as stored, of each matching row.
     5. Allocate the write id; write ``delete_delta`` and ``delta`` of the same statement id into a staging directory: by
        the driver when few rows match, else by one Spark job.
-    6. Publish by rename, commit, answer the counts.
+    6. Publish by rename, commit, return the counts.
     """
 
     operation = Operation.UPDATE
@@ -47,11 +47,11 @@ class UpdateCommand(RowChange):
         self.resolve()
 
     def resolve(self) -> None:
-        """The columns that are set."""
+        """Resolve the columns that SET names."""
         self.assignments = assigned_columns(self.table, self.statement.assignments)
 
     def values(self, binding: Binding, target: Relation) -> list[Expression]:
-        """What is set, and of all other columns what is there: wall clocks as files hold them."""
+        """New values for the columns in SET, old ones for all others, with wall-clock times as in the files."""
         attributes, made = target.attributes(), []
         for i, column in enumerate(self.table.columns):
             assignment = self.assignments.get(column.name)
@@ -65,7 +65,7 @@ class UpdateCommand(RowChange):
         return made
 
     def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> DataFrame:
-        """The new values as they are stored."""
+        """The new values in their stored form."""
         env, columns = self.env, self.table.columns
         try:
             stored = store_assignment(env.own_spark, rows, columns, 0, zones=env.zones, kept=self._kept())

@@ -1,1 +1,1 @@
-"""What names mean, in one snapshot: the statement context, and plans over it."""
+"""Name resolution in one snapshot: the statement context, and plans over it."""

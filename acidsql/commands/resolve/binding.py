@@ -1,4 +1,4 @@
-"""A statement's texts over its context: parsed by Spark, with our plans in the places of the ACID tables in them."""
+"""Binds the texts of a statement to its context: parsed by Spark, with ACID tables replaced by scans."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from acidsql.sql.statements import Span, TableName
 
 @dataclass(frozen=True)
 class Read:
-    """A table that a statement reads at one place, as its snapshot sees it.
+    """One occurrence of a table that a statement reads, as its snapshot sees it.
 
     Attributes:
         table: The table; ``is_target``: whether it is the one that the statement changes.
-        partitions: Those that are left; None for a table without partition keys.
-        search: What may skip parts of its files; None where no row is looked at.
+        partitions: The partitions after pruning; None for a table without partition keys.
+        search: The search argument that may skip stripes; None if no row is read.
         snapshot: Its files.
     """
 
@@ -47,14 +47,14 @@ class Read:
 class Binding:
     """The texts of one statement, and the tables that they read.
 
-    1. :meth:`query` and :meth:`expression` parse a text; the relations in it that are ACID tables become leaves.
-    2. :meth:`analysed` has Spark resolve a plan that is made of them.
-    3. :meth:`scanned` puts scans of the snapshot in the places of the leaves; before, Spark's optimiser tells which
-       partitions and parts of files a leaf's conditions leave.
+    1. :meth:`query` and :meth:`expression` parse a text; its ACID tables become leaves.
+    2. :meth:`analysed` lets Spark resolve a plan composed of them.
+    3. :meth:`scanned` replaces the leaves by scans of the snapshot, after pruning partitions and stripes by the
+       conditions that Spark's optimiser pushes down to each leaf.
     """
 
     def __init__(self, context: StatementContext, parameters: Mapping[str, Any], text: str = "") -> None:
-        """``text`` is the whole statement: ROW__ID is there only for a statement that mentions it."""
+        """``text`` is the whole statement: ROW__ID exists only for a statement that mentions it."""
         self.context = context
         self.env = context.env
         self.parameters = parameters
@@ -71,14 +71,14 @@ class Binding:
         self._zones = self.env.zones
 
     def anew(self) -> Binding:
-        """Another binding of the same statement in the same context: it shares no relation with this one."""
+        """Another binding of the same statement in the same context, without shared relations."""
         made = Binding(self.context, self.parameters)
         made._row_id, made._is_deleted, made.secret = self._row_id, self._is_deleted, self.secret
         return made
 
     @property
     def tables(self) -> list[Table]:
-        """The ACID tables that are read, besides the one that the statement changes."""
+        """The ACID tables that are read, except the target of the statement."""
         return [r.table for r in self.relations if not r.is_target]
 
     @property
@@ -93,31 +93,31 @@ class Binding:
         return self.bound(self.catalyst.parse(padded(span)), span)
 
     def expression(self, span: Span) -> Expression:
-        """One expression of the user's; tables in its subqueries are still to be bound, by :meth:`bound`.
+        """One expression of the user; :meth:`bound` still has to bind the tables in its subqueries.
 
         Raises:
-            AnalysisError: When it is a star or has a name: it is to give one value.
+            AnalysisError: When it is a star or has an alias: a single value is expected.
         """
         parsed = self.catalyst.parse_expression(padded(span))
         if parsed.nodeName() in ("UnresolvedStar", "UnresolvedStarBase", "Alias", "UnresolvedAlias", "MultiAlias"):
-            raise with_location(span, AnalysisError("An expression for one value is expected here"))
+            raise with_location(span, AnalysisError("An expression with a single value is expected here"))
         return parsed
 
     def with_clause(self, clause: Span | None, plan: Plan) -> Plan:
-        """A plan that sees the names of a WITH clause which stands before the statement."""
+        """A plan in the scope of the WITH clause before the statement."""
         if clause is None:
             return plan
         text = with_versions(clause, self.parameters)
         return self.catalyst.under(self.catalyst.parse_with(f"{padded(text)}\nSELECT 1"), plan)
 
     def bound(self, plan: Plan, span: Span, inside: tuple[str, ...] = (), database: str | None = None) -> Plan:
-        """A parsed plan with leaves in the places of ACID tables, also of those below views.
+        """A parsed plan with ACID tables replaced by leaves, also below views.
 
         Args:
             plan: The plan.
-            span: The text that it was parsed from, for the places of errors.
-            inside: The views in whose queries the text stands, the outermost first.
-            database: The database of names without one; the current one, when left out.
+            span: The text that it was parsed from, for error positions.
+            inside: The views that contain the text, the outermost first.
+            database: The database of unqualified names; by default the current one.
         """
         catalyst = self.catalyst
         plan = catalyst.with_parameters(plan, self.parameters) if not inside else plan
@@ -137,7 +137,7 @@ class Binding:
         return catalyst.transform(plan, replaced)
 
     def _identified(self, node: Plan) -> Plan:
-        """What ``IDENTIFIER(text)`` names."""
+        """Resolve ``IDENTIFIER(text)``."""
         catalyst = self.catalyst
         one = catalyst.parse("SELECT 1").child()
         text = catalyst.frame(catalyst.project([catalyst.alias(node.identifierExpr(), "name")], one)).collect()[0][0]
@@ -166,7 +166,7 @@ class Binding:
             return unchanged
         version = self._version(travel, found.table, place)
         if node.isStreaming() or not node.options().isEmpty():
-            what = "as a stream" if node.isStreaming() else "with options of a reader"
+            what = "as a stream" if node.isStreaming() else "with reader options"
             raise with_location(place, UnsupportedError(f"{found.table.full_name} cannot be read {what}"))
         if isinstance(found, View):
             return self._view(found.table, parts, place, inside) or unchanged
@@ -186,7 +186,7 @@ class Binding:
         return self._named(made, table.name, [SPARK_CATALOG, table.database])
 
     def _named(self, made: Relation, name: str, qualifier: Sequence[str]) -> Plan:
-        """A relation under a name; its hidden columns are below the name, and no star stands for them."""
+        """A relation under a name; a star does not include its hidden columns."""
         named = self.catalyst.named(name, qualifier, made.leaf)
         columns = Catalyst.output(named)
         if len(columns) == made.visible:
@@ -194,45 +194,45 @@ class Binding:
         return self.catalyst.project(columns[: made.visible], named, hidden=columns[made.visible :])
 
     def _aliased(self, node: Plan) -> Plan:
-        """``t AS x`` of a table with hidden columns: they go with the alias."""
+        """``t AS x`` of a table with hidden columns: the alias includes them."""
         project = node.child()
-        if not self.catalyst.hides_columns(project):  # a query of the user's
+        if not self.catalyst.hides_columns(project):  # a query of the user
             return node
         number = Catalyst.leaf_number(project.child().child())
         [made] = [r for r in self.relations if r.number == number]
         return self._named(made, node.alias(), [])
 
     def _version(self, travel: Plan | None, table: Table, place: Span) -> int | None:
-        """The write id of VERSION AS OF, None where the table is read as of now."""
+        """The write id of VERSION AS OF; None for the current version."""
         if travel is None:
             return None
         if table.is_view or not table.is_transactional:
             kind = "a view" if table.is_view else "not transactional"
-            problem: AcidError = UnsupportedError(f"{table.full_name} is {kind}: it has no versions that are write ids")
+            problem: AcidError = UnsupportedError(f"{table.full_name} is {kind}: its versions are not write ids")
             raise with_location(place, problem)
         if travel.version().isEmpty():
             problem = UnsupportedError(
-                f"Table {table.full_name} cannot be read as of a time",
+                f"Table {table.full_name} cannot be read as of a timestamp",
                 hint="VERSION AS OF takes a write id; DESCRIBE HISTORY lists them.",
             )
             raise with_location(place, problem)
         text = travel.version().get()
         if not text.isdecimal():
-            problem = InvalidValue(f"VERSION AS OF takes a write id, a whole number; {text!r} is none")
+            problem = InvalidValue(f"VERSION AS OF takes a write id, a whole number, not {text!r}")
             raise with_location(place, problem)
         return int(text)
 
     def _require_in_spark(self, found: SparkTable, parts: Sequence[str], place: Span) -> None:
-        """A table of the metastore that is not transactional is Spark's to read: say so where Spark cannot."""
+        """Spark reads tables of the metastore that are not transactional: raise an error if it cannot."""
         registered = found.registered
         if registered is None or self.env.known_to_spark(_name(parts, place)):
             return
         raise with_location(
             place,
             UnsupportedError(
-                f"{registered.full_name} is not transactional, so Spark has to read it, and this Spark session does"
-                " not know it",
-                hint="Give connect() a session with Hive support on the same metastore: enableHiveSupport(),"
+                f"{registered.full_name} is not transactional, so Spark has to read it, but it does not exist in this"
+                " Spark session",
+                hint="Pass connect() a session with Hive support on the same metastore: enableHiveSupport(),"
                 " spark.hadoop.hive.metastore.uris, and spark.sql.hive.metastore.version as the server's.",
             ),
         )
@@ -245,7 +245,7 @@ class Binding:
         return self._view(found.table, parts, name.span, ()) or self.catalyst.parse(f"TABLE {name.span.text}")
 
     def command(self, whole: Span) -> Plan:
-        """A statement of Spark's, its queries over scans of the snapshot."""
+        """A Spark statement, with its queries over scans of the snapshot."""
         span = with_versions(whole, self.parameters)
         return self._command(self.catalyst.parse(padded(span)), span)
 
@@ -264,7 +264,7 @@ class Binding:
     # --- views -------------------------------------------------------------------------------------------------------
 
     def _view(self, view: Table, parts: Sequence[str], place: Span, inside: tuple[str, ...]) -> Plan | None:
-        """A view's query with the view's own column names; None where Spark can read the view itself."""
+        """A view's query with the view's column names; None if Spark can read the view itself."""
         text = view.view_text or ""
         before = len(self.relations)
         try:
@@ -274,7 +274,7 @@ class Binding:
             span = Span(text, 0, len(text))
             parsed = self._parsed_view(view, text)
             query = self.bound(parsed, span, (*inside, view.full_name), view.database)
-        except TableNotFound:  # of a view below it, which it names
+        except TableNotFound:  # of a nested view, which the message names
             raise
         except AcidError as e:
             problem = UnsupportedError(f"View {view.full_name} cannot be read: {e.message}", hint=e.hint)
@@ -288,9 +288,9 @@ class Binding:
             raise with_location(place, _unreadable(view, e)) from e
         if len(frame.columns) != len(view.columns):
             problem = UnsupportedError(
-                f"View {view.full_name} cannot be read: its query gives {len(frame.columns)} columns, the view has"
-                f" {len(view.columns)}: a table below it was altered",
-                hint="CREATE OR REPLACE VIEW … AS … takes the columns of today.",
+                f"View {view.full_name} cannot be read: its query returns {len(frame.columns)} columns, the view has"
+                f" {len(view.columns)}: an underlying table was altered",
+                hint="CREATE OR REPLACE VIEW … AS … uses the current columns.",
             )
             raise with_location(place, problem)
         named = self.catalyst.analyzed(frame.toDF(*[c.name for c in view.columns]))
@@ -305,7 +305,7 @@ class Binding:
     # --- the target --------------------------------------------------------------------------------------------------
 
     def target(self, table: Table, alias: str | None) -> tuple[Relation, Plan]:
-        """The table that the statement changes, with the identity of its rows, and the plan that stands for it."""
+        """The target of the statement with the identity of its rows, and its plan."""
         made = relation(self.catalyst, table, self._zones, row_id=True, is_target=True, secret=self.secret)
         self.relations.append(made)
         qualifier = [] if alias is not None else [SPARK_CATALOG, table.database]
@@ -314,7 +314,7 @@ class Binding:
     # --- 2: analysis -------------------------------------------------------------------------------------------------
 
     def analysed(self, plan: Plan) -> Plan:
-        """The plan as Spark's analyser resolves it, over leaves; times in it are fixed."""
+        """The plan as resolved by Spark's analyser, over leaves; current_timestamp() and the like are fixed."""
         try:
             return self.catalyst.with_time_fixed(self.catalyst.analyzed(self.catalyst.frame(plan)))
         except SparkAnalysisException as e:
@@ -322,17 +322,17 @@ class Binding:
             raise
 
     def _explain_missing_row_id(self, error: SparkAnalysisException) -> None:
-        """Raises: AnalysisError where ROW__ID was asked of a table whose rows have none."""
+        """Raises: AnalysisError for ROW__ID of a table without row ids."""
         name = (error.getMessageParameters() or {}).get("objectName", "")
         insert_only = [r.table for r in self.relations if r.table.is_insert_only]
         if ROW_ID in name.upper() and insert_only:
             raise AnalysisError(
                 f"The rows of {insert_only[0].full_name} have no ROW__ID: the table is insert-only transactional",
-                hint="Only full-ACID tables number their rows.",
+                hint="Only full-ACID tables have row ids.",
             ) from error
 
     def remaining(self, analysed: Plan, made: Relation) -> tuple[Partition, ...] | None:
-        """The partitions of a relation that the conditions in a plan leave; None: it has no keys."""
+        """The partitions of a relation after pruning by the conditions in a plan; None: it has no partition keys."""
         partitions = self.context.partitions(made.table)
         if partitions is None:
             return None
@@ -340,7 +340,7 @@ class Binding:
         return tuple(remaining(self.env.sessions, made, partitions))
 
     def _find_conditions(self, analysed: Plan) -> None:
-        """What reaches the relations in a plan; what was found in another plan is forgotten."""
+        """Collect the conditions pushed down to the relations in a plan, replacing those of another plan."""
         if self._looked_into is not analysed:
             find_conditions(self.catalyst, analysed, self.relations)
             self._looked_into = analysed
@@ -358,7 +358,7 @@ class Binding:
         return with_scans(self.catalyst, analysed, scan) if by_number else analysed
 
     def read(self, analysed: Plan, made: Relation) -> Read:
-        """What the snapshot has of a relation, by the conditions in a plan."""
+        """The snapshot of a relation, pruned by the conditions in a plan."""
         if self._read_for is not analysed:
             self._reads, self._read_for = {}, analysed
         if made.number not in self._reads:
@@ -379,7 +379,7 @@ class Binding:
         return Read(made.table, made.is_target, partitions, search_of(made), seen)
 
     def reads(self, analysed: Plan) -> list[Read]:
-        """What the snapshot has of each relation in a plan, for EXPLAIN; the conditions are looked for in any case."""
+        """The pruned snapshot of each relation in a plan, for EXPLAIN; always collects the conditions."""
         self._find_conditions(analysed)
         return [self.read(analysed, made) for made in self.relations if made.conditions or made.is_target]
 
@@ -399,12 +399,12 @@ class Binding:
         return plan
 
     def _fetches_deleted(self, table: Table) -> bool:
-        """Whether ROW__IS__DELETED shows deleted rows: as the table's property says, or the session."""
+        """Whether ROW__IS__DELETED shows deleted rows, by the table's property or the session's setting."""
         settings = self.env.settings
         return settings.value(FETCH_DELETED) or table.parameters.get(FETCH_DELETED.name, "").lower() == "true"
 
     def answer(self, plan: Plan) -> DataFrame:
-        """A bound plan as a frame of the user's session."""
+        """A bound plan as a DataFrame of the user's session."""
         return self.catalyst.frame(self.scanned(self.analysed(plan)))
 
 
@@ -419,14 +419,14 @@ def _name(parts: Sequence[str], place: Span) -> TableName:
 
 
 def _unreadable(view: Table, error: SparkAnalysisException) -> AcidError:
-    """Why Spark does not take the query of a view."""
+    """The error for a view query that Spark cannot run."""
     condition = error.getCondition()
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         missing = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
         return TableNotFound(f"Table not found {missing} in definition of view {view.full_name}")
     return UnsupportedError(
-        f"The query of view {view.full_name}, as the metastore keeps it, is not one of Spark's: {condition}",
-        hint="Hive's own names of columns (_c0) and its own functions are not known to Spark; give them names.",
+        f"Spark cannot run the query of view {view.full_name} in the metastore: {condition}",
+        hint="Spark does not support Hive's generated column names (_c0) and Hive's own functions; use aliases.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What one statement sees: names, partitions, write ids and files, all looked up inside its own transaction."""
+"""What one statement sees: names, partitions, write ids and files, all looked up inside its transaction."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "exter
 
 
 class StartOver(TransactionError):
-    """What a statement was planned upon has changed before it had its locks: it begins anew, in a new transaction."""
+    """What a statement was planned on changed before it had its locks: it restarts in a new transaction."""
 
 
 def essence(table: Table) -> Table:
-    """What a statement's plan builds upon: Hive keeps statistics in a table's properties, and changes them often."""
+    """The parts of a table that a plan depends on, without the statistics that Hive keeps in its properties."""
     parameters = {k: v for k, v in table.parameters.items() if k.lower() in _ESSENTIAL}
     return replace(table, parameters=parameters, comment=None)
 
@@ -35,15 +35,15 @@ def essence(table: Table) -> Table:
 class StatementContext:
     """The names, partitions and files that one statement uses, each looked up once.
 
-    A reader's context has a snapshot from the beginning: its transaction was opened first. A writer's is made when its
-    transaction is open, so that the locks can be known; with the locks it looks everything up again
+    A reader's context has a snapshot from the beginning: its transaction was opened first. A writer's is created
+    once its transaction is open, to determine the locks; when it holds them it looks everything up again
     (:meth:`revalidate`), and only then takes its snapshot.
 
-    While the transaction is open nothing is removed that the snapshot needs.
+    While the transaction is open, no file that the snapshot needs is removed.
     """
 
     def __init__(self, env: Environment, txns: ValidTxnList | None = None, *, resolve: Resolve = fs.resolve) -> None:
-        """``resolve`` finds the file system of a location; ``txns`` is the snapshot, where there is one already."""
+        """``resolve`` returns the file system of a location; ``txns`` is the snapshot if there already is one."""
         self.env = env
         self._resolve = resolve
         self._txns = txns
@@ -55,23 +55,23 @@ class StatementContext:
     @property
     def txns(self) -> ValidTxnList:
         """The transactions that the statement sees."""
-        assert self._txns is not None, "the snapshot comes after the locks"
+        assert self._txns is not None, "the snapshot is taken after the locks"
         return self._txns
 
     def resolve(self, table: str, database: str | None = None, catalog: str | None = None) -> Resolved:
-        """What a name means in this statement."""
+        """Resolve a name in this statement."""
         key = (catalog, database, table)
         if key not in self._names:
             self._names[key] = resolve(self.env, table, database, catalog, ask_spark=False)
         return self._names[key]
 
     def is_ours(self, table: str, database: str | None = None, catalog: str | None = None) -> bool:
-        """Whether the metastore knows the name: as a table of any kind, or a view."""
+        """Whether the metastore has a table (of any kind) or view of this name."""
         found = self.resolve(table, database, catalog)
         return isinstance(found, AcidTable | View | SparkTable)
 
     def add(self, table: Table) -> None:
-        """Have a table, looked up before, looked up again with the others."""
+        """Add a table that was looked up elsewhere to those that are revalidated."""
         self._added[table.full_name] = table
 
     def partitions(self, table: Table) -> tuple[Partition, ...] | None:
@@ -84,12 +84,12 @@ class StatementContext:
         return self._partitions[table.full_name]
 
     def revalidate(self, txns: ValidTxnList) -> None:
-        """Look everything up again, now that the locks are held, and see it as these transactions do.
+        """Look everything up again, now that the locks are held, with these transactions as the snapshot.
 
-        Partitions may have come or gone: who has chosen among them has to choose again.
+        Partitions may have been added or dropped: callers must select partitions again.
 
         Raises:
-            StartOver: When a name means something else than before, or a table was altered.
+            StartOver: When a name resolves differently than before, or a table was altered.
         """
         self._txns = txns
         self._partitions.clear()
@@ -110,7 +110,7 @@ class StatementContext:
 
         Raises:
             InvalidValue: When the table has no such write id.
-            SnapshotTooOld: When files that this needs are gone (Hive 10327).
+            SnapshotTooOld: When files that this needs no longer exist (Hive 10327).
         """
         valid = self.write_ids(table)
         if version is None:
@@ -128,14 +128,14 @@ class StatementContext:
         """The write ids of a table that this snapshot sees.
 
         Raises:
-            TransactionError: When the table has another name or place since it was looked up: they are not its own.
+            TransactionError: When the table was renamed or moved since it was looked up.
         """
         if table.full_name not in self._write_ids:
             metastore = self.env.metastore
             [valid] = metastore.get_valid_write_ids([table.full_name], self.txns)
             now = metastore.find_table(table.database, table.name)
             if now is None or now.location != table.location:
-                message = f"Table {table.full_name} was renamed, moved or dropped while the statement began"
+                message = f"Table {table.full_name} was renamed, moved or dropped while the statement started"
                 raise TransactionError(message, hint="Run the statement again.")
             self._write_ids[table.full_name] = valid
         return self._write_ids[table.full_name]

@@ -1,4 +1,4 @@
-"""What a table's name means: the one place that decides."""
+"""Resolution of table names; no other module decides this."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class AcidTable:
 
 @dataclass(frozen=True)
 class View:
-    """A view of the metastore; Spark may know it too."""
+    """A view of the metastore, possibly also registered in Spark."""
 
     table: Table
 
 
 @dataclass(frozen=True)
 class SparkTable:
-    """A table or view that Spark reads by itself; ``registered`` where our metastore lists it as well."""
+    """A table or view that Spark reads itself; ``registered`` if the metastore also has it."""
 
     registered: Table | None
 
@@ -43,7 +43,7 @@ class TemporaryView:
 
 @dataclass(frozen=True)
 class Missing:
-    """Neither the metastore nor Spark knows it."""
+    """Neither the metastore nor Spark has it."""
 
 
 Resolved: TypeAlias = "AcidTable | View | SparkTable | TemporaryView | Missing"
@@ -57,12 +57,12 @@ def resolve(
     *,
     ask_spark: bool = True,
 ) -> Resolved:
-    """What ``[[catalog.]database.]table`` means now; a temporary view goes before a table of its name, as in Spark.
+    """Resolve ``[[catalog.]database.]table``; a temporary view shadows a table of the same name, as in Spark.
 
     Args:
         env: The session.
         table, database, catalog: The parts of the name.
-        ask_spark: Whether a name that the metastore does not have is looked for in Spark's catalog; else it is missing.
+        ask_spark: Whether to look up names that the metastore lacks in Spark's catalog; else they are missing.
     """
     if database is None and is_temporary_view(env, table):
         return TemporaryView()
@@ -79,7 +79,7 @@ def resolve(
 
 
 def is_temporary_view(env: Environment, name: str) -> bool:
-    """Whether Spark's session has a temporary view of that name."""
+    """Whether the Spark session has a temporary view of that name."""
     return bool(env.spark._jsparkSession.sessionState().catalog().getTempView(name).isDefined())
 
 
