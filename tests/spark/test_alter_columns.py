@@ -248,7 +248,7 @@ def test_what_does_not_fit_is_read_as_null_or_cut_off_as_hive_does(
     acid: AcidSession, warehouse: Path, caplog: pytest.LogCaptureFixture, properties: str
 ) -> None:
     changed_in_one_table(acid, LOSSY, properties)
-    told = [r.getMessage() for r in caplog.records if "what does not fit is read as NULL" in r.getMessage()]
+    told = [r.getMessage() for r in caplog.records if "values that do not fit are read as NULL" in r.getMessage()]
     assert len(told) == len(LOSSY)
     assert acid.sql("SELECT id FROM t WHERE c1 = 13 AND c0 IS NULL AND c3 = 'grö' AND c2 IS NULL").count() == 1
     assert acid.sql("SELECT id FROM t WHERE c1 = 12.5 OR c3 = 'größer'").count() == 0
@@ -385,7 +385,7 @@ def test_not_null_is_set_where_there_are_no_nulls(emp: AcidSession) -> None:
     emp.sql("ALTER TABLE emp ALTER id DROP NOT NULL")
     emp.sql("INSERT INTO emp VALUES (NULL, 'x', 1)")
     assert rows(emp, "SELECT count(*) FROM emp") == [(4,)]
-    with pytest.raises(AnalysisError, match="there are rows that have NULL in it") as caught:
+    with pytest.raises(AnalysisError, match="some rows have NULL in it") as caught:
         emp.sql("ALTER TABLE emp ALTER COLUMN name SET NOT NULL")
     assert caught.value.column == 30
     assert emp.sql("SHOW LOCKS").collect() == []

@@ -238,7 +238,7 @@ REFUSED = [
         "not partitioned but partition spec exists: {p=1}",
     ),
     ("emp COMPACT 'major' WHERE id > 1", UnsupportedError, 10440, "1:39", "filter is not allowed on non-Iceberg table"),
-    ("part COMPACT 'major' WHERE id > 1", AnalysisError, 40000, "1:40", "condition is not one over partition keys"),
+    ("part COMPACT 'major' WHERE id > 1", AnalysisError, 40000, "1:40", "condition is not over partition keys"),
     (
         "part PARTITION (p = 1, q = 'x') COMPACT 'major' WHERE p = 1",
         AnalysisError,

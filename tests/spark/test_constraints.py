@@ -75,7 +75,7 @@ def test_change_column_declares_constraints_by_name(emp: AcidSession) -> None:
 
 
 def test_not_null_looks_at_the_rows_unless_it_is_told_not_to(emp: AcidSession) -> None:
-    with pytest.raises(AnalysisError, match="there are rows that have NULL in it"):
+    with pytest.raises(AnalysisError, match="some rows have NULL in it"):
         emp.sql("ALTER TABLE emp CHANGE name name string CONSTRAINT known NOT NULL ENABLE")
     emp.sql("ALTER TABLE emp CHANGE name name string CONSTRAINT known NOT NULL ENABLE NOVALIDATE")
     assert rows(emp, "SELECT id FROM emp WHERE name IS NULL") == [(3,)]

@@ -132,7 +132,7 @@ def test_an_insert_only_table(acid: AcidSession, name: str, value: str) -> None:
     ("statement", "message"),
     [
         ("CREATE TABLE t (a int) TBLPROPERTIES ('transactional'='yes')", "may only have value 'true'"),
-        ("CREATE TRANSACTIONAL TABLE t (a int) TBLPROPERTIES ('transactional'='false')", "transactional=false at once"),
+        ("CREATE TRANSACTIONAL TABLE t (a int) TBLPROPERTIES ('transactional'='false')", "and transactional=false"),
         (
             "CREATE TRANSACTIONAL TABLE t (a int) TBLPROPERTIES ('transactional_properties'='split_update')",
             "Unknown value for transactional_properties: split_update",

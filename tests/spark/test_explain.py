@@ -146,7 +146,7 @@ def test_a_table_made_as_a_query(acid: AcidSession, warehouse: Path) -> None:
     assert not (warehouse / "copy").exists()
     assert acid.metastore.find_table("default", "copy") is None
     found = plan(acid, "EXPLAIN CREATE TRANSACTIONAL TABLE IF NOT EXISTS dept AS SELECT 1 AS id")
-    assert found[-1] == "(none: the table exists already)"
+    assert found[-1] == "(none: the table already exists)"
 
 
 def test_a_load_tells_what_becomes_of_the_files(acid: AcidSession, tmp_path: Path) -> None:

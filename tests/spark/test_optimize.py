@@ -113,7 +113,7 @@ def test_optimize_takes_the_partitions_that_its_clauses_choose(parted: AcidSessi
     ("text", "error", "message"),
     [
         ("OPTIMIZE nope", TableNotFound, "nope"),
-        ("OPTIMIZE p WHERE id = 1", AnalysisError, "not one over partition keys"),
+        ("OPTIMIZE p WHERE id = 1", AnalysisError, "not over partition keys"),
         ("OPTIMIZE p PARTITION (day = 7)", PartitionNotFound, "{day=7}"),
         ("OPTIMIZE p PARTITION (id = 7)", AnalysisError, "non-partition columns"),
         ("OPTIMIZE p ZORDER BY (id)", UnsupportedError, "OPTIMIZE … ZORDER"),

@@ -375,11 +375,11 @@ def test_places_that_are_not_free_are_refused(shop: AcidSession, warehouse: Path
     foreign = tmp_path / "foreign"
     (foreign / "delta_0000009_0000009_0000").mkdir(parents=True)
     taken = [
-        ("emp SET LOCATION", foreign, AcidError, "never gave out"),
+        ("emp SET LOCATION", foreign, AcidError, "never allocated"),
         ("emp SET LOCATION", warehouse / "emp" / "below", AlreadyExists, "is not free"),
         ("emp SET LOCATION", warehouse, AlreadyExists, "is not free"),
         ("part SET LOCATION", warehouse / "part" / "p=1" / "q=x", AlreadyExists, "is not free"),
-        ("part PARTITION (p = 1, q = 'x') SET LOCATION", foreign, AcidError, "never gave out"),
+        ("part PARTITION (p = 1, q = 'x') SET LOCATION", foreign, AcidError, "never allocated"),
         ("part PARTITION (p = 1, q = 'x') SET LOCATION", warehouse / "part", AlreadyExists, "is not free"),
         ("part PARTITION (p = 1, q = 'x') SET LOCATION", warehouse / "part/p=2/q=x", AlreadyExists, "is not free"),
     ]
@@ -400,7 +400,7 @@ def test_tables_of_sparks_own_are_renamed_by_spark(shop: AcidSession, spark: Spa
     try:
         shop.sql("ALTER TABLE own RENAME TO own2")
         assert spark.table("own2").columns == ["a"]
-        with pytest.raises(AcidError, match="a table of Spark's own: it cannot become an ACID table") as caught:
+        with pytest.raises(AcidError, match="a Spark table: it cannot be converted to an ACID table") as caught:
             shop.sql("ALTER TABLE own2 SET TBLPROPERTIES ('transactional'='true')")
         assert caught.value.hint is not None
         assert "LOCATION" in caught.value.hint

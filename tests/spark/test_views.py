@@ -105,7 +105,7 @@ class TestRefused:
             ("CREATE VIEW nowhere.v AS SELECT id FROM emp", AnalysisError, "10072"),
             ("CREATE VIEW v AS SELECT NULL AS nothing, id FROM emp", UnsupportedError, "nothing"),
             ("CREATE VIEW v AS SELECT ROW__ID, id FROM emp", AnalysisError, "reserved"),
-            ("CREATE VIEW v AS SELECT id FROM emp, mine", AnalysisError, "this session only"),
+            ("CREATE VIEW v AS SELECT id FROM emp, mine", AnalysisError, "temporary view of this session"),
             ("CREATE VIEW v TBLPROPERTIES ('transactional'='true') AS SELECT id FROM emp", AnalysisError, "not trans"),
         ],
     )

@@ -1,4 +1,4 @@
-"""ALTER TABLE: how a table is altered, its properties, and the way of a plain table to an ACID table."""
+"""ALTER TABLE: the common steps, table properties, and conversion of a plain table to an ACID table."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ REFUSED_BY_HIVE = 40013
 def set_properties(env: Environment, statement: SetProperties, parameters: Mapping[str, Any]) -> DataFrame:
     """SET TBLPROPERTIES.
 
-    1. Check the properties: what makes a table an ACID table cannot be changed.
-    2. Lock the table EXCL_WRITE: two such statements come one after the other, and readers of Hive do not matter.
-       (Hive itself takes SHARED_READ here, and of two at once may lose one.)
-    3. Take a write id, as Hive does, hand the table to the metastore with it, and commit.
+    1. Check the properties: those that make a table an ACID table cannot be changed.
+    2. Lock the table EXCL_WRITE, which serialises such statements but does not block Hive's readers. (Hive itself takes
+       SHARED_READ here, and may lose one of two concurrent changes.)
+    3. Allocate a write id, as Hive does, store the table in the metastore with it, and commit.
     """
     if acid_table(env, statement.table) is not None:
         alter_table(env, statement.table, LockType.EXCL_WRITE, lambda t: _with_properties(t, statement))
@@ -58,7 +58,7 @@ def unset_properties(env: Environment, statement: UnsetProperties, parameters: M
 
 
 def acid_table(env: Environment, name: TableName) -> Table | None:
-    """The ACID table that an ALTER TABLE means; None where it means one of Spark's. Raises: TableNotFound."""
+    """The ACID table of an ALTER TABLE; None for a Spark table. Raises: TableNotFound."""
     table = env.find_table(name)
     if table is None and env.registered(name) is None and not env.known_to_spark(name):
         env.get_table(name)
@@ -72,17 +72,17 @@ def alter_table(
     change: Callable[[Table], Table],
     check: Callable[[WriteTransaction, Table], None] | None = None,
 ) -> None:
-    """Change a table's description under a lock, starting from what it is by then. An error leaves it as it is.
+    """Change a table under a lock, starting from its current description. An error leaves it unchanged.
 
     Args:
         env: The environment.
         name: The table.
         lock: The lock.
-        change: The new description for an old one; raises where there is none.
-        check: Looks at the table's rows once it is locked; raises where they do not fit.
+        change: Returns the new description for an old one; raises if the change is not allowed.
+        check: Checks the table's rows once it is locked; raises if they do not fit.
     """
     table = env.get_table(name)
-    change(table)  # a mistake in the statement opens no transaction
+    change(table)  # an invalid statement opens no transaction
     with write_transaction(env, [LockComponent(lock, table.database, table.name)]) as txn:
         try:
             table = env.get_table(name)
@@ -97,7 +97,7 @@ def alter_table(
 
 
 def with_ddl_time(table: Table) -> Table:
-    """The table, altered now."""
+    """The table with the current time as its last DDL time."""
     return replace(table, parameters={**table.parameters, LAST_DDL: str(int(time.time()))})
 
 
@@ -109,36 +109,36 @@ def _makes_transactional(statement: SetProperties) -> bool:
 
 
 def convert(env: Environment, statement: SetProperties) -> None:
-    """Make an ACID table of a managed ORC table of a Hive Metastore. Its files stay as they are.
+    """Convert a managed ORC table of a Hive Metastore to an ACID table. Its files are not changed.
 
-    1. Refuse what is not in a Hive Metastore: tables of Spark's own are in a catalog that knows no transactions.
+    1. Refuse tables outside a Hive Metastore: the catalog of Spark's own tables has no transactions.
     2. Lock the table EXCLUSIVE, as Hive does for a conversion.
-    3. Hand the table to the metastore with its new properties; it checks the kind of table, its format and the names of
-       its files, and starts the write ids above those that it keeps for the rows that are there
+    3. Store the table in the metastore with its new properties; the metastore checks the kind of table, its format and
+       its file names, and starts the write ids above those reserved for existing rows
        (``TransactionalValidationListener``, ``seedWriteIdOnAcidConversion``).
     """
     span, table = statement.table.span, env.registered(statement.table)
     if table is None or table.is_view:
-        message = f"{statement.table.table} is a table of Spark's own: it cannot become an ACID table where it is"
-        hint = "CREATE TRANSACTIONAL TABLE … LOCATION takes in a directory of ORC files, and leaves them as they are."
+        message = f"{statement.table.table} is a Spark table: it cannot be converted to an ACID table in place"
+        hint = "CREATE TRANSACTIONAL TABLE … LOCATION registers a directory of ORC files without changing them."
         raise with_location(span, UnsupportedError(message, hint=hint))
     given = {k.text.lower(): v for k, v in statement.properties}
     if given.get(TRANSACTIONAL_PROPERTIES, "default").lower() == INSERT_ONLY:
         message = "A table with files cannot become insert-only: they would have to be moved into a delta"
-        hint = "Make a new table, and INSERT … SELECT * FROM the old one."
+        hint = "Create a new table, and INSERT … SELECT * FROM the old one."
         raise with_location(span, UnsupportedError(message, hint=hint))
     is_managed = given.get("external", "").lower() == "false"
     properties = {"EXTERNAL" if k.text.upper() == "EXTERNAL" else k.text: v for k, v in statement.properties}
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]):
         now = env.metastore.get_table(table.database, table.name)
         left = {k: v for k, v in now.parameters.items() if k.upper() != "EXTERNAL" or not is_managed}
-        made = replace(
+        converted = replace(
             now,
             parameters={**left, **properties},
             table_type=MANAGED_TABLE if is_managed else now.table_type,
         )
         try:
-            env.metastore.alter_table(with_ddl_time(made))
+            env.metastore.alter_table(with_ddl_time(converted))
         except AcidError as e:
             raise with_location(span, e) from e
 
@@ -160,10 +160,10 @@ def _with_properties(table: Table, statement: SetProperties) -> Table:
 
 
 def _is_kept(table: Table, key: Name, value: str, given: Mapping[str, str]) -> bool:
-    """Whether a property says what is so anyway.
+    """Whether a property has its current value already.
 
     Raises:
-        AnalysisError: When it says the contrary of what an ACID table is.
+        AnalysisError: When it contradicts the properties of an ACID table.
     """
     problem: str | None = None
     code = REFUSED_BY_HIVE
@@ -181,9 +181,9 @@ def _is_kept(table: Table, key: Name, value: str, given: Mapping[str, str]) -> b
             problem = f"{table.full_name} cannot be converted to external table as it is transactional table."
     elif name == BUCKETING_VERSION:
         if value != _property(table, name, "1"):
-            problem = f"{key.text} cannot be changed: the rows of {table.full_name} are where the old one put them"
+            problem = f"{key.text} cannot be changed: the rows of {table.full_name} are stored by the old value"
     elif name == VALID_WRITE_IDS:
-        problem = f"{key.text} belongs to CREATE TABLE … LOCATION"
+        problem = f"{key.text} is only allowed in CREATE TABLE … LOCATION"
     elif name != LAST_DDL.lower():
         return False
     if problem is not None:
@@ -218,7 +218,7 @@ def _without_properties(table: Table, statement: UnsetProperties) -> Table:
                 AnalysisError(
                     f"The following property {key.text} does not exist in {table.name}",
                     code=10215,
-                    hint="UNSET TBLPROPERTIES IF EXISTS (…) does not mind.",
+                    hint="UNSET TBLPROPERTIES IF EXISTS (…) ignores missing properties.",
                 ),
             )
         if key.text == COMMENT:

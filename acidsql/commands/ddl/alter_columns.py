@@ -1,7 +1,7 @@
 """ALTER TABLE: the columns of an ACID table.
 
-Files are not written anew, and a column is found in them by its position. So columns are renamed, retyped, and added at
-the end; none changes its place, and none goes: what is added later would show its values.
+Files are not rewritten, and their columns are read by position. So columns can be renamed, retyped, and added at the
+end, but not moved or dropped: a column added later would show the values of the dropped one.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ logger = logging.getLogger(__name__)
 
 
 def add_columns(env: Environment, statement: AddColumns, parameters: Mapping[str, Any]) -> DataFrame:
-    """ADD COLUMNS: new columns behind the data columns. Rows of files that were written before have NULL in them.
+    """ADD COLUMNS: new columns after the data columns. They are NULL in rows of older files.
 
     1. Check names and types by the rules of CREATE TABLE; a new column is nullable and has no default.
-    2. Lock the table EXCLUSIVE, as Hive does: whoever writes has ended, and whoever waits starts over.
-    3. Take a write id, hand the table to the metastore with it, and commit.
+    2. Lock the table EXCLUSIVE, as Hive does: current writers finish first, and waiting ones restart.
+    3. Allocate a write id, store the table in the metastore with it, and commit.
 
-    The columns are those of the table and of all its partitions, as with Hive's CASCADE.
+    The columns apply to the table and all its partitions, as with Hive's CASCADE.
     """
     return _alter(env, statement, parameters, lambda t: _with_columns(env, t, statement))
 
 
 def replace_columns(env: Environment, statement: ReplaceColumns, parameters: Mapping[str, Any]) -> DataFrame:
-    """REPLACE COLUMNS: other names and types, by position, and new columns at the end (``AlterTableReplaceColumns…``).
+    """REPLACE COLUMNS: new names and types, by position, and new columns at the end (``AlterTableReplaceColumns…``).
 
-    1. Check that no column goes, and names and types as for :func:`add_columns` and :func:`change_column`. NOT NULL,
-       DEFAULT and CHECK stay with their positions.
-    2. The phases of :func:`add_columns`.
+    1. Check that no column is dropped, and names and types as for :func:`add_columns` and :func:`change_column`.
+       NOT NULL, DEFAULT and CHECK keep their positions.
+    2. Continue as :func:`add_columns`.
     """
     return _alter(env, statement, parameters, lambda t: _replaced(env, t, statement))
 
@@ -82,11 +82,10 @@ def replace_columns(env: Environment, statement: ReplaceColumns, parameters: Map
 def change_column(env: Environment, statement: ChangeColumn, parameters: Mapping[str, Any]) -> DataFrame:
     """CHANGE COLUMN, ALTER COLUMN and RENAME COLUMN (``AlterTableChangeColumnOperation``).
 
-    1. Find the column; it is none of the partition keys, and no bucket column unless only its comment changes.
-    2. Check the new name, and that the values which are there fit the new type. A CHECK condition that names the column
-       names it by its new name then.
-    3. Lock the table EXCLUSIVE; for SET NOT NULL look for rows that have NULL there.
-    4. Take a write id, hand the table to the metastore with it, and commit.
+    1. Find the column; it must not be a partition key, nor a bucket column unless only its comment changes.
+    2. Check the new name, and that existing values fit the new type. Rename the column in CHECK conditions.
+    3. Lock the table EXCLUSIVE; for SET NOT NULL check that no row has NULL in it.
+    4. Allocate a write id, store the table in the metastore with it, and commit.
     """
 
     def check(txn: WriteTransaction, table: Table) -> None:
@@ -104,7 +103,7 @@ def _alter(
     change: Callable[[Table], Table],
     check: Callable[[WriteTransaction, Table], None] | None = None,
 ) -> DataFrame:
-    """The phases that all three have, or the statement for Spark where the table is one of Spark's."""
+    """The common phases of the three statements; Spark runs the statement for its own tables."""
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
@@ -117,27 +116,27 @@ def _alter(
     if statement.partition is not None:
         one_partition(env, table, statement.partition, parameters)
         if change(table) != table:
-            message = f"The partitions of {table.full_name} have the columns of the table: one alone cannot change"
+            message = f"All partitions of {table.full_name} have the columns of the table: one alone cannot change"
             hint = "ALTER TABLE without PARTITION changes the table and all its partitions."
             raise with_location(statement.partition.span, UnsupportedError(message, hint=hint))
     else:
-        made: list[Table] = []
+        altered: list[Table] = []
 
-        def made_of(found: Table) -> Table:
-            made.append(change(found))
-            return made[-1]
+        def alter(current: Table) -> Table:
+            altered.append(change(current))
+            return altered[-1]
 
-        alter_table(env, statement.table, LockType.EXCLUSIVE, made_of, check)
-        _warn_of_losses(table, made[-1])
+        alter_table(env, statement.table, LockType.EXCLUSIVE, alter, check)
+        _warn_of_losses(table, altered[-1])
     return env.nothing()
 
 
 _TYPES = {AddColumns: "add columns", ReplaceColumns: "replace columns", ChangeColumn: "rename column"}
-"""What Hive calls a statement (``AlterTableType``)."""
+"""Hive's names of the statements (``AlterTableType``)."""
 
 
 def drop_columns(env: Environment, statement: DropColumns, parameters: Mapping[str, Any]) -> DataFrame:
-    """DROP COLUMN: refused where there is anything to drop, as Hive refuses it for ORC."""
+    """DROP COLUMN: refused if a named column exists, as Hive refuses it for ORC."""
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
@@ -164,7 +163,7 @@ def _check_new(table: Table, definitions: Iterable[ColumnDef]) -> None:
         _refuse_key_name(table, definition.name)
         if definition.not_null or definition.default is not None:
             what = "NOT NULL" if definition.not_null else "DEFAULT"
-            message = f"A column that is added has NULL in the rows that are there: {what} comes in a later version"
+            message = f"A new column is NULL in existing rows: {what} is not supported"
             raise with_location(definition.name.span, UnsupportedError(message))
 
 
@@ -193,8 +192,8 @@ def _cannot_drop(table: Table) -> AnalysisError:
     return AnalysisError(
         f"Replacing columns cannot drop columns for table {table.full_name}. SerDe may be incompatible",
         code=CANNOT_DROP,
-        hint="The files would keep its values, and a column added later would show them; leave it unused, or make a new"
-        " table of a query.",
+        hint="Files keep the values of a dropped column, and a column added later would show them; create a new table"
+        " AS a query instead.",
     )
 
 
@@ -219,7 +218,7 @@ def _changed(env: Environment, table: Table, statement: ChangeColumn) -> Table:
 
 
 def _constrained(env: Environment, table: Table, statement: ChangeColumn) -> Table:
-    """The table with what CHANGE declares behind the type, but NOT NULL and DEFAULT, which the column has already."""
+    """The table with the constraints of CHANGE except NOT NULL and DEFAULT, which the column already has."""
     for definition in statement.constraints:
         if definition.kind == "CHECK" and definition.is_enforced and definition.expression is not None:
             condition = check_condition(env, definition.expression, statement.table, table.columns)
@@ -258,16 +257,14 @@ def _unknown(name: Name) -> AnalysisError:
 def _refuse_bucket_column(table: Table, column: Column, span: Span) -> None:
     if column.name in table.bucket_columns:
         message = f"Table {table.full_name} is bucketed by {column.name}: its name and type cannot change"
-        raise with_location(
-            span, UnsupportedError(message, hint="The rows are where the hash of the old type put them.")
-        )
+        raise with_location(span, UnsupportedError(message, hint="The rows are stored by the hash of the old type."))
 
 
 def _check_type(env: Environment, old: Column, new: Column, span: Span, code: int) -> None:
-    """Old files must read as in Hive, which refuses less with its setting off; ``code`` is for what nobody can read.
+    """Check that old files read as in Hive, which allows more with its setting off; ``code`` is for unreadable types.
 
     Raises:
-        AnalysisError: As Hive's metastore (40013), or with ``code``.
+        AnalysisError: As in Hive's metastore (40013), or with ``code``.
     """
     before, after = parse_type(old.type), parse_type(new.type)
     if env.settings.value(DISALLOW_TYPE_CHANGES) and not kinds_fit(before, after):
@@ -284,12 +281,12 @@ def _check_type(env: Environment, old: Column, new: Column, span: Span, code: in
 
 
 def _warn_of_losses(before: Table, after: Table) -> None:
-    """Say in the log what becomes of values that do not fit a new type."""
+    """Log a warning for values that may not fit a new type."""
     for old, new in zip(before.columns, after.columns, strict=False):
         if judge(parse_type(old.type), parse_type(new.type)) is Verdict.LOSSY:
             logger.warning(
-                "Column %s of %s is of type %s now: what does not fit is read as NULL, or cut off, and the next UPDATE"
-                " stores it so",
+                "Column %s of %s is now of type %s: values that do not fit are read as NULL or truncated, and the next"
+                " UPDATE stores them that way",
                 new.name,
                 after.full_name,
                 new.type,
@@ -301,11 +298,11 @@ def _unreadable(old: Column, new: Column, code: int) -> AnalysisError:
         what = f"Replacing columns with unsupported type conversion (from {old.type} to {new.type})"
         return AnalysisError(f"{what} for column {old.name}. SerDe may be incompatible", code=code)
     what = f"Changing from type {old.type} to {new.type} is not supported for column {old.name}"
-    return AnalysisError(f"{what}. SerDe may be incompatible", code=code, hint="Old files could not be read.")
+    return AnalysisError(f"{what}. SerDe may be incompatible", code=code, hint="Old files would become unreadable.")
 
 
 def _declared(span: Span) -> HiveType:
-    """The type that a text names. Raises: AnalysisError."""
+    """Parse a type. Raises: AnalysisError."""
     try:
         return parse_type(span.text)
     except AcidError as e:
@@ -317,14 +314,14 @@ def _whole(text: str) -> Span:
 
 
 def _refuse_nulls(txn: WriteTransaction, table: Table, name: Name) -> None:
-    """Raises: AnalysisError, where a row has NULL in a column that is to be NOT NULL."""
+    """Raises: AnalysisError when a row has NULL in a column that is to become NOT NULL."""
     metastore = txn.env.metastore
     partitions = metastore.list_partitions(table.database, table.name) if table.partition_keys else None
     seen = StatementContext(txn.env, txn.valid_txns).snapshot(table, partitions)
     rows = snapshot_frame(txn.env.own_spark, seen, txn.env.zones)
     column = name.text.lower()
     if rows.filter(f"{quote(column)} IS NULL").limit(1).collect():
-        message = f"Column {column} of {table.full_name} cannot become NOT NULL: there are rows that have NULL in it"
+        message = f"Column {column} of {table.full_name} cannot become NOT NULL: some rows have NULL in it"
         raise with_location(name.span, AnalysisError(message))
 
 
@@ -332,10 +329,10 @@ def _refuse_nulls(txn: WriteTransaction, table: Table, name: Name) -> None:
 
 
 def _with_checks(env: Environment, table: Table, old: Table, name: TableName) -> Table:
-    """The table with the constraints of the old one, over the columns as they are called now.
+    """The table with the constraints of the old one, with current column names.
 
     Raises:
-        AnalysisError: When a condition is none any longer for a new type. Spark's own errors pass through.
+        AnalysisError: When a condition is invalid for a new type. Spark's errors pass through.
     """
     pairs = [(a, b) for a, b in zip(old.columns, table.columns, strict=False) if (a.name, a.type) != (b.name, b.type)]
     if not pairs:
@@ -349,7 +346,7 @@ def _with_checks(env: Environment, table: Table, old: Table, name: TableName) ->
 
 
 def _of_renamed(constraint: Constraint, table: Table, names: Mapping[str, str]) -> Constraint:
-    """A constraint over columns as they are called now; a foreign key may refer to its own table."""
+    """A constraint with current column names; a foreign key may refer to its own table."""
     expression, parent_columns = constraint.expression, constraint.parent_columns
     if expression is not None and constraint.kind is ConstraintKind.CHECK:
         expression = _renamed_in(expression, table.name, names)
@@ -360,16 +357,16 @@ def _of_renamed(constraint: Constraint, table: Table, names: Mapping[str, str]) 
 
 
 def _renamed_in(condition: str, table: str, names: Mapping[str, str]) -> str:
-    """A condition with other names for columns. A name behind a dot is a struct's field, unless the table is before it;
-    one before a bracket is a function's."""
+    """A condition with renamed columns. A name after a dot is a struct field, unless the table name precedes it; one
+    before a parenthesis is a function."""
     tokens = tokenize(condition)
-    made, done = [], 0
+    parts, done = [], 0
     for i, token in enumerate(tokens):
         new = names.get(token.name.lower()) if token.is_name else None
         if new is None or tokens[i + 1].word == "(":
             continue
         if i > 1 and tokens[i - 1].word == "." and not (tokens[i - 2].is_name and tokens[i - 2].name.lower() == table):
             continue
-        made += [condition[done : token.start], quote(new)]
+        parts += [condition[done : token.start], quote(new)]
         done = token.end
-    return "".join([*made, condition[done:]])
+    return "".join([*parts, condition[done:]])

@@ -18,14 +18,14 @@ from acidsql.sql.statements import AddConstraint, DropConstraint
 
 
 def add_constraint(env: Environment, statement: AddConstraint, parameters: Mapping[str, Any]) -> DataFrame:
-    """ADD CONSTRAINT: a CHECK that binds every row from now on, or a key that is only declared.
+    """ADD CONSTRAINT: a CHECK that is enforced for new rows, or a key that is only declared.
 
-    1. Check the condition, or the columns and the traits of a key; the name must be new.
-    2. Lock the table EXCLUSIVE: whoever writes has ended, and whoever waits starts over.
-    3. Take a write id, as Hive does, hand the table to the metastore with it, and commit.
+    1. Check the condition, or the columns and the options of a key; the name must be new.
+    2. Lock the table EXCLUSIVE: current writers finish first, and waiting ones restart.
+    3. Allocate a write id, as Hive does, store the table in the metastore with it, and commit.
 
-    The rows that are there are not looked at: Hive enables a constraint without validating it (``ENABLE NOVALIDATE``).
-    A row that violates it stays; the next UPDATE of that row must mend it.
+    Existing rows are not checked: Hive enables a constraint without validating it (``ENABLE NOVALIDATE``). A row that
+    violates it stays; the next UPDATE of that row must satisfy it.
     """
     if acid_table(env, statement.table) is None:
         return env.sql(statement.span.text, parameters)
@@ -34,7 +34,7 @@ def add_constraint(env: Environment, statement: AddConstraint, parameters: Mappi
 
 
 def drop_constraint(env: Environment, statement: DropConstraint, parameters: Mapping[str, Any]) -> DataFrame:
-    """DROP CONSTRAINT, of any kind, by its name: the phases of :func:`add_constraint`. DESCRIBE FORMATTED has names."""
+    """DROP CONSTRAINT of any kind, by name, in the phases of :func:`add_constraint`. DESCRIBE FORMATTED shows names."""
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
@@ -54,7 +54,7 @@ def _with_constraint(env: Environment, table: Table, statement: AddConstraint) -
 
 
 def with_check(table: Table, condition: str, name: str | None) -> Table:
-    """The table with one more CHECK constraint."""
+    """The table with an additional CHECK constraint."""
     names = tuple(name for name, _ in table.named_checks)
     return replace(table, checks=(*table.checks, condition), check_names=(*names, name))
 
@@ -65,22 +65,22 @@ def _named(table: Table, statement: DropConstraint) -> Constraint | None:
 
 
 def _without_constraint(table: Table, statement: DropConstraint) -> Table:
-    found = _named(table, statement)
-    if found is None:
+    constraint = _named(table, statement)
+    if constraint is None:
         message = (
             f"The constraint: {statement.name.text.lower()} does not exist for the associated table: {table.full_name}"
         )
         raise with_location(statement.name.span, AnalysisError(message, code=REFUSED, sqlstate="08S01"))
-    if not found.enforced:
-        return replace(table, informational=tuple(c for c in table.informational if c.name != found.name))
-    if found.kind is ConstraintKind.CHECK:
-        kept = [(name, condition) for name, condition in table.named_checks if name != found.name]
+    if not constraint.enforced:
+        return replace(table, informational=tuple(c for c in table.informational if c.name != constraint.name))
+    if constraint.kind is ConstraintKind.CHECK:
+        kept = [(name, condition) for name, condition in table.named_checks if name != constraint.name]
         return replace(table, checks=tuple(c for _, c in kept), check_names=tuple(n for n, _ in kept))
-    gone: dict[str, Any] = {"not_null": False, "not_null_name": None}
-    if found.kind is ConstraintKind.DEFAULT:
-        gone = {"default": None, "default_name": None}
+    cleared: dict[str, Any] = {"not_null": False, "not_null_name": None}
+    if constraint.kind is ConstraintKind.DEFAULT:
+        cleared = {"default": None, "default_name": None}
 
     def freed(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        return tuple(replace(c, **gone) if c.name in found.columns else c for c in columns)
+        return tuple(replace(c, **cleared) if c.name in constraint.columns else c for c in columns)
 
     return replace(table, columns=freed(table.columns), partition_keys=freed(table.partition_keys))

@@ -1,4 +1,4 @@
-"""CREATE and DROP of databases and tables, and taking in the partitions of a directory."""
+"""CREATE and DROP of databases and tables, and MSCK REPAIR TABLE."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from acidsql.valid_ids import ValidWriteIdList
 
 
 def create_database(env: Environment, statement: CreateDatabase, parameters: Mapping[str, Any]) -> DataFrame:
-    """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION says otherwise."""
+    """CREATE DATABASE: its directory is ``<warehouse>/<name>.db`` unless LOCATION is given."""
     name = statement.name.text.lower()
     try:
         check_database_name(name)
@@ -50,7 +50,7 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
         raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
     directory = NewDirectory(env.metastore, path)
     try:
-        if env.metastore.version is None:  # a Hive Metastore makes it, and takes none that is there before it
+        if env.metastore.version is None:  # a Hive Metastore creates it, and refuses an existing one
             directory.make()
         env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
         directory.make()
@@ -65,10 +65,10 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
 def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping[str, Any]) -> DataFrame:
     """DROP DATABASE [CASCADE].
 
-    1. Lock the database EXCLUSIVE, and look at what there is by then.
-    2. Drop its tables (CASCADE), then the database; it must be empty otherwise.
-    3. Remove the directories of its ACID tables (:mod:`acidsql.compactor.dropped`), and its own where that is empty. A
-       Hive Metastore itself removes the files that it manages.
+    1. Lock the database EXCLUSIVE, and list its tables.
+    2. Drop its tables (CASCADE; otherwise it must be empty), then the database.
+    3. Remove the directories of its ACID tables (:mod:`acidsql.compactor.dropped`), and its own if it is empty. A Hive
+       Metastore removes the files that it manages itself.
     """
     name = statement.name.text.lower()
     if name not in env.metastore.list_databases() and statement.if_exists:
@@ -93,10 +93,10 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
 
 
 def create_table(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """CREATE TABLE: ours when it is transactional, Spark's otherwise (its AS query may read ACID tables).
+    """CREATE TABLE; Spark runs it for tables that are not transactional (the AS query may read ACID tables).
 
     Raises:
-        AlreadyExists: When a table of Spark's would get the name of an ACID table or view, and hide behind it.
+        AlreadyExists: When a Spark table would get the name of an ACID table or view, which would shadow it.
     """
     if is_ours(env, statement):
         if statement.query is not None:
@@ -105,11 +105,11 @@ def create_table(env: Environment, statement: CreateTable, parameters: Mapping[s
         return env.nothing()
     name = statement.table
     is_in_catalog = (name.catalog or SPARK_CATALOG).lower() == SPARK_CATALOG
-    there = env.metastore.find_table(env.database_of(name), name.table.lower()) if is_in_catalog else None
-    if there is not None:
+    existing = env.metastore.find_table(env.database_of(name), name.table.lower()) if is_in_catalog else None
+    if existing is not None:
         if statement.if_not_exists:
             return env.nothing()
-        raise with_location(name.span, AlreadyExists(f"Table {there.full_name} already exists"))
+        raise with_location(name.span, AlreadyExists(f"Table {existing.full_name} already exists"))
     if statement.query is None:
         return env.sql(statement.span.text, parameters)
     return with_query(env, statement.span, statement.query, parameters)
@@ -118,11 +118,11 @@ def create_table(env: Environment, statement: CreateTable, parameters: Mapping[s
 def drop_table(env: Environment, statement: DropTable, parameters: Mapping[str, Any]) -> DataFrame:
     """DROP TABLE.
 
-    1. Lock the table EXCLUSIVE: readers' plans keep their files until then, writers are done. What has the name once
-       the lock is granted is dropped, wherever it is by then.
-    2. Forget it in the metastore, which records its directory in the same step: from now on it is gone.
+    1. Lock the table EXCLUSIVE: readers' plans keep their files until then, writers have finished. The table that has
+       the name once the lock is granted is dropped, at its current location.
+    2. Remove it from the metastore, which records its directory in the same step: from now on it is dropped.
     3. Remove its directory (the table is managed, as in Hive; :mod:`acidsql.compactor.dropped`). A Hive Metastore has
-       removed it itself.
+       already removed it.
     """
     table = env.find_table(statement.table)
     if table is None:
@@ -140,7 +140,7 @@ def drop_table(env: Environment, statement: DropTable, parameters: Mapping[str, 
 
 
 def _nothing_to_drop(env: Environment, statement: DropTable) -> DataFrame:
-    """The answer where there is no such table. Raises: TableNotFound; AnalysisError where it is a view."""
+    """The result if the table does not exist. Raises: TableNotFound; AnalysisError for a view."""
     if _is_registered_view(env, statement):
         error = AnalysisError("Cannot drop a view with DROP TABLE", sqlstate="08S01")
         raise with_location(statement.table.span, error)
@@ -155,13 +155,13 @@ def _is_registered_view(env: Environment, statement: DropTable) -> bool:
 
 
 def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """MSCK REPAIR TABLE: register the partition directories that are there and not known.
+    """MSCK REPAIR TABLE: register existing partition directories that the metastore does not have.
 
-    1. Lock the table SHARED_READ; what a dropped partition has left there goes.
-    2. Find them, and the highest write id that each holds.
-    3. Refuse a directory that holds write ids which the table has never given out: its rows would come to be seen one
-       after another, as others write to the table. Where the table has given out none at all they are its first ones,
-       and the next write id is above them. (Hive's ``Msck.validateAndAddMaxTxnIdAndWriteId`` does the same.)
+    1. Lock the table SHARED_READ; remove the remains of dropped partitions.
+    2. Find the directories, and the highest write id in each.
+    3. Refuse a directory with write ids that the table never allocated: its rows would become visible gradually, as
+       others write to the table. If the table has allocated none, these are its first ones, and the next write id is
+       above them. (Hive's ``Msck.validateAndAddMaxTxnIdAndWriteId`` does the same.)
     4. Register the partitions, commit.
     """
     table = env.get_table(statement.table)
@@ -173,8 +173,8 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
         txn.revalidate(table)
         free_place(env.metastore, table.location)
         known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
-        found = [new_partition(table, name) for name in find_partitions(table)]
-        missing = [p for p in found if p.values not in known]
+        on_disk = [new_partition(table, name) for name in find_partitions(table)]
+        missing = [p for p in on_disk if p.values not in known]
         held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]
         try:
             _check_write_ids(env, table, held)
@@ -186,22 +186,22 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
 
 
 def _check_write_ids(env: Environment, table: Table, held: Sequence[tuple[Partition, DirectorySummary]]) -> None:
-    """See :func:`repair_table`. The directories were looked at before: whoever published there has his ids since.
+    """See :func:`repair_table`. The directories were listed before, so that the ids of later writers do not matter.
 
     Raises:
-        AnalysisError: When a directory holds write ids, or is of a compaction, that cannot be of this table.
+        AnalysisError: When a directory has write ids or a compaction's transaction that cannot be of this table.
     """
     txns = env.metastore.get_valid_txns()
     [seen] = env.metastore.get_valid_write_ids([table.full_name], txns)
     for partition, summary in held:
-        what, found, highest = "transaction", summary.max_visibility_txn, txns.high_watermark
+        what, id, highest = "transaction", summary.max_visibility_txn, txns.high_watermark
         if summary.max_write_id > seen.high_watermark > 0:
-            what, found, highest = "write id", summary.max_write_id, seen.high_watermark
-        if found > highest:
+            what, id, highest = "write id", summary.max_write_id, seen.high_watermark
+        if id > highest:
             raise AnalysisError(
-                f"Directory {partition.location} is not of {table.full_name}: it holds {what} {found}, and the highest"
-                f" that there is yet is {highest}",
-                hint="CREATE TABLE … LOCATION takes in a directory with its files; INSERT … SELECT copies its rows.",
+                f"Directory {partition.location} does not belong to {table.full_name}: it has {what} {id}, but"
+                f" the highest one allocated is {highest}",
+                hint="CREATE TABLE … LOCATION registers a directory with its files; INSERT … SELECT copies its rows.",
             )
     first = max((summary.max_write_id for _, summary in held), default=0)
     if first and not seen.high_watermark:

@@ -1,4 +1,4 @@
-"""CREATE TABLE … AS query: a table that is there with all its rows, or not at all."""
+"""CREATE TABLE … AS query: creates the table with all its rows, or not at all."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class CreateTableAsCommand:
     """CREATE TABLE … AS query.
 
     1. Open a transaction; lock the new table's name EXCL_WRITE, its database and the tables read SHARED_READ.
-    2. Take one snapshot; the query's columns are the table's, those that PARTITIONED BY names are its keys.
+    2. Take one snapshot; the query's columns become the table's, those that PARTITIONED BY names its keys.
     3. Check the declaration as CREATE TABLE does.
-    4. Allocate a write id for the name, and write the rows into a staging directory at the place of the table, which no
-       other statement writes to or removes.
-    5. Register the table, publish by rename, commit: nobody sees a row of it before that.
-    6. A failure takes back what is this statement's own: its staging directory and what it published, the registration
-       unless somebody uses the table by then, and the directory where it made it and nobody else has it. Where another
-       session was first to register the name, that is all of it but that session's.
+    4. Allocate a write id for the name, and write the rows into a staging directory at the location of the table, which
+       no other statement writes to or removes.
+    5. Register the table, publish by rename, commit: no row is visible before that.
+    6. On failure, remove only what this statement created: its staging directory and published files, the registration
+       unless another session uses the table by then, and the directory if this statement created it and no one else
+       owns it. What another session registered under the name first is not touched.
     """
 
     def __init__(self, env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class CreateTableAsCommand:
         self._new: _New | None = None
 
     def run(self) -> RowCounts:
-        """All phases; nothing is written where IF NOT EXISTS finds a table."""
+        """All phases; writes nothing if IF NOT EXISTS finds a table."""
         env, statement = self.env, self.statement
         if statement.if_not_exists and env.metastore.find_table(self.database, self.name) is not None:
             return RowCounts()
@@ -61,7 +61,7 @@ class CreateTableAsCommand:
         try:
             written = in_transaction(env, self._run)
         except BaseException:
-            if self._new is not None:  # only now: the transaction is aborted, and its staging directory gone
+            if self._new is not None:  # only now: the transaction is aborted, and its staging directory removed
                 self._new.take_back()
             raise
         if self._new is not None:
@@ -87,7 +87,7 @@ class CreateTableAsCommand:
         table = self._table(frame)
         if table is None:
             existing = env.metastore.get_table(self.database, self.name)
-            return [Explained(existing, (), (), None, no_plan="the table exists already")]
+            return [Explained(existing, (), (), None, no_plan="the table already exists")]
         insert = self._insert(table)
         changes = insert.stored(_ordered(frame, table))
         writes = [f"{insert.directory}, in the new directory {table.location}"]
@@ -110,16 +110,14 @@ class CreateTableAsCommand:
         return InsertCommand(self.env, insert, self.parameters, table)
 
     def _table(self, frame: DataFrame) -> Table | None:
-        """The table that the query and the declaration make."""
+        """The table defined by the query and the declaration."""
         columns, keys = self._columns(frame)
         prepared = CreateTableCommand(self.env, self.statement, columns, keys).prepare()
         if prepared is None:
             return None
-        table, there = prepared
-        if there:
-            problem = AlreadyExists(
-                f"Directory {table.location} is not empty: a table made AS a query needs one that is"
-            )
+        table, has_files = prepared
+        if has_files:
+            problem = AlreadyExists(f"Directory {table.location} is not empty: CREATE TABLE … AS needs an empty one")
             raise with_location(self.statement.table.span, problem)
         return table
 
@@ -142,7 +140,7 @@ class CreateTableAsCommand:
                 raise with_location(definition.name.span, missing)
             keys.append(by_name.pop(name))
         if not by_name:
-            problem = AnalysisError("A table needs a column that it is not partitioned by", code=10217)
+            problem = AnalysisError("A table needs at least one column that is not a partition key", code=10217)
             raise with_location(statement.partition_keys[0].name.span, problem)
         return tuple(by_name.values()), tuple(keys)
 
@@ -163,7 +161,7 @@ def _ordered(frame: DataFrame, table: Table) -> DataFrame:
 
 
 class _New:
-    """What is there of a new table, so that it can be taken back. Nothing of another session's is ever touched."""
+    """What a statement has created of a new table, so that it can be undone. Never touches what others created."""
 
     def __init__(self, env: Environment, table: Table, txn_id: int) -> None:
         self._metastore = env.metastore
@@ -181,15 +179,15 @@ class _New:
         self._directory.make()
 
     def take_back(self) -> None:
-        """Remove it, unless its rows may have been committed after all, or somebody uses it: then it is the truth."""
+        """Remove it, unless its rows may have been committed after all, or another session uses it."""
         try:
             if self._registered:
                 self._metastore.discard_table(self.table, self._txn_id)
         except AcidError as e:
-            logger.warning("the new table %s stays, without rows: %s", self.table.full_name, e)
+            logger.warning("the new table %s could not be removed and stays empty: %s", self.table.full_name, e)
         self._directory.take_back()
 
 
 def create_table_as(env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run it; the row of counts."""
+    """Run CREATE TABLE … AS; the row of counts."""
     return env.counts(inserted=CreateTableAsCommand(env, statement, parameters).run().inserted)

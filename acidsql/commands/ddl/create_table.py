@@ -1,4 +1,4 @@
-"""CREATE TABLE of an ACID table, of columns that are declared, those of a query, or those of another table."""
+"""CREATE TABLE of an ACID table, with declared columns, those of a query, or those of another table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from acidsql import fs
-from acidsql.commands.ddl.import_directory import Adopted
+from acidsql.commands.ddl.import_directory import ImportedDirectory
 from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.ddl.table_kind import (
     VALID_WRITE_IDS,
@@ -35,16 +35,16 @@ class CreateTableCommand:
     """CREATE TABLE of an ACID table.
 
     1. Check the declaration by Hive's rules for transactional tables.
-    2. Lock the database SHARED_READ, and check again: it may have been dropped and made elsewhere meanwhile.
-    3. Make the directory, or look at the one that LOCATION names.
-    4. Register the table. A directory that is taken in also starts the table's write ids above those in its names, and
-       brings its partitions: on the embedded store in the same step, on a Hive Metastore in a safe order
+    2. Lock the database SHARED_READ, and check again: it may have been dropped and recreated elsewhere.
+    3. Create the directory, or inspect the one that LOCATION names.
+    4. Register the table. For an imported directory, also start the table's write ids above those in it and register
+       its partitions: on the embedded store in the same step, on a Hive Metastore in a safe order
        (:meth:`~acidsql.metastore.protocol.Catalog.create_table`).
 
     Args:
         env: The session.
-        statement: The statement. LIKE takes over the columns, keys, buckets, constraints and properties of a table.
-        columns: The data columns of a table made AS a query, which declares none (:func:`columns_of`).
+        statement: The statement. LIKE copies columns, keys, buckets, constraints and properties.
+        columns: The data columns of CREATE TABLE … AS, which declares none (:func:`columns_of`).
         keys: Its partition keys.
     """
 
@@ -64,8 +64,8 @@ class CreateTableCommand:
         self._keys = keys
 
     def run(self) -> Table | None:
-        """All phases; the table, or None where IF NOT EXISTS leaves one that is there alone."""
-        if self.prepare() is None:  # a mistake in the statement opens no transaction
+        """All phases; the table, or None if it exists and IF NOT EXISTS is given."""
+        if self.prepare() is None:  # an invalid statement opens no transaction
             return None
         with write_transaction(self.env, [LockComponent(LockType.SHARED_READ, self.database)]):
             new = self.prepare()
@@ -79,11 +79,12 @@ class CreateTableCommand:
     def _register(self, table: Table, is_import: bool) -> None:
         """Steps 3 and 4."""
         metastore = self.env.metastore
-        adopted = Adopted(table, property_of(self.statement.properties, VALID_WRITE_IDS)) if is_import else None
+        valid_write_ids = property_of(self.statement.properties, VALID_WRITE_IDS)
+        imported = ImportedDirectory(table, valid_write_ids) if is_import else None
         directory = NewDirectory(metastore, table.location)
         try:
             directory.make()
-            metastore.create_table(table, holds_rows=is_import, imported=None if adopted is None else adopted.facts())
+            metastore.create_table(table, holds_rows=is_import, imported=None if imported is None else imported.facts())
             directory.make()
         except BaseException as e:
             directory.take_back()
@@ -92,9 +93,9 @@ class CreateTableCommand:
             raise
 
     def prepare(self) -> tuple[Table, bool] | None:
-        """The table as it is going to be, and whether there is something in its directory already.
+        """The table to be created, and whether its directory already has files.
 
-        None where IF NOT EXISTS leaves a table that is there alone. Nothing is changed yet.
+        None if the table exists and IF NOT EXISTS is given. Nothing is changed yet.
         """
         env, statement = self.env, self.statement
         try:
@@ -114,16 +115,16 @@ class CreateTableCommand:
         filesystem, path = fs.resolve(location)
         table = self._table(path)
         free_place(env.metastore, path)
-        # a statement that was killed, or is at work, has left nothing but hidden rows of its own there
-        there = any(not entry.name.startswith(STAGING_PREFIX) for entry in filesystem.list(path))
-        if there and statement.location is None:
+        # a killed or running statement has left at most a staging directory there
+        has_files = any(not entry.name.startswith(STAGING_PREFIX) for entry in filesystem.list(path))
+        if has_files and statement.location is None:
             raise self._fail(
                 AlreadyExists(
-                    f"Directory {path} of the new table is there already and not empty",
-                    hint=f"Take it in with LOCATION '{path}', or remove it.",
+                    f"Directory {path} of the new table already exists and is not empty",
+                    hint=f"Register it with LOCATION '{path}', or remove it.",
                 )
             )
-        return table, there
+        return table, has_files
 
     def _table(self, path: str) -> Table:
         statement = self.statement
@@ -141,7 +142,7 @@ class CreateTableCommand:
         )
 
     def _declared(self) -> Table:
-        """A table of the columns that the statement, or its query, gives: only what concerns these is filled in."""
+        """A table with only the columns of the statement or its query."""
         env, s = self.env, self.statement
         if self._columns is not None:
             columns, keys = tuple(self._columns), tuple(self._keys)

@@ -1,4 +1,4 @@
-"""ALTER TABLE … EXCHANGE PARTITION: refused where a table is transactional, as by Hive."""
+"""ALTER TABLE … EXCHANGE PARTITION: refused for transactional tables, as in Hive."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WITH_TRANSACTIONAL_TABLES = 10236
 def exchange_partition(env: Environment, statement: ExchangePartition, parameters: Mapping[str, Any]) -> DataFrame:
     """EXCHANGE PARTITION.
 
-    A partition's directories hold write ids and deletes of one table: in another they would show deleted rows, or hide
-    the rows of a snapshot (``AlterTableExchangePartitionAnalyzer``).
+    A partition's directories have write ids and deletes of one table: in another one they would show deleted rows, or
+    hide rows of a snapshot (``AlterTableExchangePartitionAnalyzer``).
 
     Raises:
         AnalysisError: When one of the tables is transactional (Hive 10236).
-        UnsupportedError: For tables of Spark's own: Spark has no such statement.
-        TableNotFound: When a table is not there.
+        UnsupportedError: For Spark tables: Spark has no such statement.
+        TableNotFound: When a table does not exist.
     """
     tables = [(name, acid_table(env, name)) for name in (statement.table, statement.source)]
     for name, table in tables:

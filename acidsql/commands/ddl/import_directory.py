@@ -1,4 +1,4 @@
-"""Directories with data that a new table takes in, and the partitions that stand below a table's directory."""
+"""Import of existing directories into a new table, and discovery of partition directories."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from acidsql.plan.snapshot import new_partition
 from acidsql.valid_ids import ValidWriteIdList
 
 
-class Adopted:
-    """What stands in a directory that a new table takes in: bases, deltas and original files, also of partitions.
+class ImportedDirectory:
+    """The contents of a directory that a new table imports: bases, deltas and original files, also of partitions.
 
     Args:
         table: The table.
-        valid_write_ids: Hive's text of the write ids that count; None where every directory there counts as committed.
+        valid_write_ids: Hive's text of the valid write ids; None if all directories count as committed.
 
     Raises:
-        CorruptFile: When a file there is not ORC.
+        CorruptFile: When a file is not ORC.
     """
 
     def __init__(self, table: Table, valid_write_ids: str | None) -> None:
@@ -38,7 +38,7 @@ class Adopted:
             _check_files(filesystem, path)
 
     def facts(self) -> Import:
-        """What the metastore has to know of it: the ids that count, and the partitions."""
+        """What the metastore has to register: the valid write ids, and the partitions."""
         table = self.table
         valid = ValidWriteIdList(table.full_name, self.max_write_id)
         if self.given is not None:
@@ -49,7 +49,7 @@ class Adopted:
 
 
 def _check_files(filesystem: fs.FileSystem, path: str) -> None:
-    """One file of each directory, and one of the original files, must be ORC: better an error now than at a query."""
+    """Check that one file of each directory, and one original file, is ORC, to fail now instead of at a query."""
     listed = filesystem.list(path)
     acid = [d for d in listed if d.is_dir and parse_directory(d.name) is not None]
     for entries in (listed, *(filesystem.list(d.path) for d in acid)):

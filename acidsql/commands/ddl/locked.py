@@ -1,4 +1,4 @@
-"""What a statement finds before it has its locks, and finds again once it has them."""
+"""Runs statements whose target is looked up before locking, and again under the locks."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ T = TypeVar("T")
 
 def run_locked(
     env: Environment,
-    found: T,
+    target: T,
     find: Callable[[], T],
     locks: Callable[[T], Sequence[LockComponent]],
     run: Callable[[WriteTransaction, T], None],
 ) -> None:
-    """Run a statement in a transaction that has locked what it means, which is looked up again under the locks.
+    """Run a statement in a transaction that has locked its target, which is looked up again under the locks.
 
-    Where that is something else than before, the locks may be the wrong ones: the transaction is aborted, and another
-    one asks for those of what was found.
+    If the target has changed, the locks may be the wrong ones: the transaction is aborted, and a new one takes the
+    locks of the new target.
 
     Args:
         env: The session.
-        found: What the statement means, as it was found without locks.
-        find: Finds it.
-        locks: The locks of what was found.
+        target: The target as looked up without locks.
+        find: Looks up the target.
+        locks: The locks of a target.
         run: The statement itself.
 
     Raises:
-        TransactionError: When it was something else each time. Others as :func:`in_transaction`.
+        TransactionError: When it changed each time. Others as :func:`in_transaction`.
     """
-    wanted = found
+    wanted = target
 
     def attempt(txn: WriteTransaction) -> None:
         nonlocal wanted
@@ -43,7 +43,9 @@ def run_locked(
         now = find()
         if now != wanted:
             wanted = now
-            raise StartOver("What the statement means was changed while it waited for its locks", hint="Run it again.")
+            raise StartOver(
+                "The target of the statement was changed while it waited for its locks", hint="Run it again."
+            )
         run(txn, now)
 
     in_transaction(env, attempt)

@@ -1,4 +1,4 @@
-"""The directory of a table, partition or database that a statement makes, and takes back when it fails."""
+"""The directory of a table, partition or database that a statement creates, and removes if it fails."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ logger = logging.getLogger(__name__)
 
 
 class NewDirectory:
-    """A directory that is made before the metastore knows its owner, and that another session may make just as well.
+    """A directory that is created before its owner is registered, and that another session may create as well.
 
-    1. :meth:`make` it, unless it exists: that it can be made is known before anything is registered.
-    2. After the registration :meth:`make` it again: a failed statement of another session may have removed it, being
-       empty and nobody's, in between.
-    3. After an error :meth:`take_back` removes it only where this statement made it, it is empty, and the metastore
-       knows no owner; nobody can become one meanwhile. A Hive Metastore cannot be asked: there it stays, empty.
+    1. :meth:`make` it, unless it exists, so that creation errors occur before anything is registered.
+    2. After the registration :meth:`make` it again: a failed statement of another session may have removed it in
+       between, as an empty directory without owner.
+    3. After an error :meth:`take_back` removes it only if this statement created it, it is empty, and the metastore has
+       no owner for it; no owner can be registered meanwhile. With a Hive Metastore, which has no call for that, the
+       empty directory stays.
 
     Args:
         metastore: The metastore.
@@ -31,13 +32,13 @@ class NewDirectory:
         self._was_missing = False
 
     def make(self) -> None:
-        """Make it, unless it exists. Raises: StorageError."""
+        """Create it, unless it exists. Raises: StorageError."""
         if not self._fs.exists(self.path):
             self._was_missing = True
             self._fs.mkdirs(self.path)
 
     def take_back(self) -> None:
-        """Remove it where nobody has anything of it. That it cannot be removed is no other error than the first one."""
+        """Remove it if no one else uses it. A failure is only logged, so that the original error is raised."""
         if not self._was_missing:
             return
         try:
@@ -45,4 +46,4 @@ class NewDirectory:
                 if not self._metastore.has_owner(self.path):
                     self._fs.delete_if_empty(self.path)
         except AcidError as e:
-            logger.warning("the empty directory %s stays: %s", self.path, e)
+            logger.warning("the empty directory %s could not be removed: %s", self.path, e)

@@ -1,4 +1,4 @@
-"""ALTER TABLE … ADD and DROP PARTITION, and what a PARTITION clause means."""
+"""ALTER TABLE … ADD and DROP PARTITION, and resolution of PARTITION clauses."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Values = Mapping[str, "str | None"]
 
 
 def values_of(env: Environment, expressions: Sequence[Span], parameters: Mapping[str, Any]) -> DataFrame:
-    """One row of the values of some expressions, as the user's session evaluates them, called ``v0…``.
+    """One row with the values of some expressions, evaluated in the user's session, in columns ``v0…``.
 
-    The frame is one of acidsql's own session: what is made of the values does not depend on the user's settings.
+    The DataFrame belongs to acidsql's own session: further casts do not depend on the user's settings.
     """
     catalyst = env.catalyst
     named = [catalyst.alias(catalyst.parse_expression(padded(e)), f"v{i}") for i, e in enumerate(expressions)]
@@ -47,10 +47,10 @@ def values_of(env: Environment, expressions: Sequence[Span], parameters: Mapping
 
 
 def spec_values(env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]) -> Values:
-    """The values of a PARTITION clause by key, as they stand in paths; None for NULL.
+    """The values of a PARTITION clause by key, as they appear in paths; None for NULL.
 
     Raises:
-        AnalysisError: When the table has no such key, or a value is not of its key's type (Hive 10248).
+        AnalysisError: When the table has no such key, or a value does not fit its key's type (Hive 10248).
     """
     types = {k.name: parse_type(k.type) for k in table.partition_keys}
     names = [key.text.lower() for key, _ in spec.keys]
@@ -96,7 +96,7 @@ def shown(values: Values) -> str:
 
 
 def whole_name(table: Table, spec: PartitionSpec, values: Values) -> str:
-    """The name of the one partition that values for all keys mean. Raises: AnalysisError."""
+    """The partition name from values for all keys. Raises: AnalysisError."""
     keys = [k.name for k in table.partition_keys]
     if len(values) < len(keys):
         message = (
@@ -109,18 +109,18 @@ def whole_name(table: Table, spec: PartitionSpec, values: Values) -> str:
 def one_partition(
     env: Environment, table: Table, spec: PartitionSpec, parameters: Mapping[str, Any]
 ) -> tuple[str, Partition]:
-    """The partition that a whole clause names, and its name.
+    """The partition of a complete PARTITION clause, and its name.
 
     Raises:
-        AnalysisError: When the clause is not whole (see :func:`whole_name`).
-        PartitionNotFound: When it is not there.
+        AnalysisError: When the clause is not complete (see :func:`whole_name`).
+        PartitionNotFound: When it does not exist.
     """
     values = spec_values(env, table, spec, parameters)
     name = whole_name(table, spec, values)
-    found = env.metastore.list_partitions(table.database, table.name, [name])
-    if not found:
+    partitions = env.metastore.list_partitions(table.database, table.name, [name])
+    if not partitions:
         raise no_partition(spec, values)
-    return name, found[0]
+    return name, partitions[0]
 
 
 def partitions_by(
@@ -131,7 +131,7 @@ def partitions_by(
     parameters: Mapping[str, Any],
     does: str,
 ) -> list[Partition]:
-    """Those of some partitions that a condition over partition keys chooses.
+    """The partitions that satisfy a condition over partition keys.
 
     Args:
         env: The session.
@@ -139,10 +139,10 @@ def partitions_by(
         partitions: The partitions.
         where: The condition.
         parameters: Values of its parameters.
-        does: What the statement does with whole partitions, ``OPTIMIZE rewrites``.
+        does: What the statement does with whole partitions, for messages: ``OPTIMIZE rewrites``.
 
     Raises:
-        AnalysisError: When the condition is not one over partition keys alone.
+        AnalysisError: When the condition is not only over partition keys.
     """
     try:
         condition = env.catalyst.parse_expression(padded(where))
@@ -151,14 +151,14 @@ def partitions_by(
         keys = ", ".join(k.name for k in table.partition_keys)
         why = next(iter(str(e).splitlines()), "")
         error = AnalysisError(
-            f"The condition is not one over partition keys: {why}",
+            f"The condition is not over partition keys only: {why}",
             hint=f"The partition keys are {keys}: {does} whole partitions.",
         )
         raise with_location(where, error) from e
 
 
 def no_partition(spec: PartitionSpec, values: Values) -> AcidError:
-    """The error of a clause that means no partition, at its place."""
+    """The error of a clause without a matching partition, located at the clause."""
     return with_location(spec.span, PartitionNotFound(f"Partition not found {shown(values)}"))
 
 
@@ -168,21 +168,21 @@ def no_partition(spec: PartitionSpec, values: Values) -> AcidError:
 def add_partitions(env: Environment, statement: AddPartitions, parameters: Mapping[str, Any]) -> DataFrame:
     """ADD PARTITION.
 
-    1. Evaluate the values; refuse what is there already (but for IF NOT EXISTS).
-    2. Lock the table SHARED_READ, as Hive does, and look again. Refuse places that hold other data; what a dropped
-       partition has left there goes.
-    3. Make the directories, register the partitions, commit. Directories that were made go again if that fails.
+    1. Evaluate the values; refuse existing partitions (unless IF NOT EXISTS).
+    2. Lock the table SHARED_READ, as Hive does, and look again. Refuse locations with other data; remove the remains of
+       dropped partitions.
+    3. Create the directories, register the partitions, commit. On failure remove the directories created.
 
-    A partition's usual place may hold what this table wrote there; any other LOCATION has to be empty, because write
-    ids in the names of foreign directories mean nothing in this table. On a Hive Metastore there is no other place:
-    Hive takes LOCATION for files to load (``AbstractAddPartitionAnalyzer``), keeps all partitions of an ACID table
-    below it, and its own UPDATE loses the rows of one that is elsewhere.
+    A partition's default location may have files that this table wrote there; any other LOCATION has to be empty,
+    because the write ids of foreign directories have no meaning in this table. A Hive Metastore allows no other
+    location: Hive treats LOCATION as files to load (``AbstractAddPartitionAnalyzer``), keeps all partitions of an ACID
+    table below it, and its own UPDATE loses the rows of one that is elsewhere.
     """
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
     named = _named(env, table, statement, parameters)
-    _missing(env, table, statement, named)  # a mistake in the statement opens no transaction
+    _missing(env, table, statement, named)  # an invalid statement opens no transaction
     with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
         txn.revalidate(table)
         added = _missing(env, table, statement, named)
@@ -221,12 +221,12 @@ def _named(
 def _missing(
     env: Environment, table: Table, statement: AddPartitions, named: Mapping[str, NewPartition]
 ) -> list[tuple[NewPartition, Partition]]:
-    """Those that are not there yet."""
+    """The partitions that do not exist yet."""
     known = env.metastore.list_partitions(table.database, table.name, list(named))
-    there = {partition_names(table, p) for p in known}
+    existing = {partition_names(table, p) for p in known}
     added = []
     for name, new in named.items():
-        if name not in there:
+        if name not in existing:
             usual = new_partition(table, name)
             location = usual.location if new.location is None else fs.qualify(new.location.value)
             added.append((new, replace(usual, location=location)))
@@ -236,7 +236,7 @@ def _missing(
 
 
 def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[NewPartition, Partition]]) -> None:
-    """Nobody else's files may become rows of this table, nor those of one partition rows of another."""
+    """Foreign files must not become rows of this table, nor files of one partition rows of another."""
     metastore = txn.env.metastore
     known = metastore.list_partitions(table.database, table.name)
     taken = [fs.absolute(p.location) for p in known]
@@ -245,21 +245,21 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
         usual = fs.absolute(new_partition(table, partition_names(table, partition)).location)
         span = new.location.span if new.location is not None else new.spec.span
         if path != usual and metastore.version is not None:
-            message = "A partition of an ACID table is below the table in Hive: LOCATION is not carried out here"
+            message = "Hive keeps partitions of an ACID table below the table: LOCATION is not supported"
             raise with_location(
-                span, UnsupportedError(message, hint="Hive takes it for files to load: comes in a later version.")
+                span, UnsupportedError(message, hint="Hive treats it as files to load, which is not supported.")
             )
         if path != usual and any(fs.overlap(path, other) for other in [fs.absolute(table.location), *taken]):
-            message = f"Location {path} is not free: the table itself or another partition has its files there"
+            message = f"Location {path} is not free: it is used by the table itself or another partition"
             raise with_location(span, AlreadyExists(message))
         taken.append(path)
         if path != usual and filesystem.list(path):
-            message = f"Location {path} of the new partition is not empty: its files are not taken in by this version"
+            message = f"Location {path} of the new partition is not empty: importing its files is not supported"
             raise with_location(
-                span, UnsupportedError(message, hint="CREATE TABLE … LOCATION takes in a directory with its files.")
+                span, UnsupportedError(message, hint="CREATE TABLE … LOCATION registers a directory with its files.")
             )
         elif path == usual and _newest(path) > txn.valid_write_ids(table).high_watermark:
-            message = f"Directory {path} of the new partition holds write ids that {table.full_name} never gave out"
+            message = f"Directory {path} of the new partition has write ids that {table.full_name} never allocated"
             raise with_location(span, UnsupportedError(message))
 
 
@@ -271,15 +271,15 @@ def _newest(path: str) -> int:
 
 
 def drop_partitions(env: Environment, statement: DropPartitions, parameters: Mapping[str, Any]) -> DataFrame:
-    """DROP PARTITION. Values for some of the keys mean all partitions that have them, as in Hive.
+    """DROP PARTITION. Values for some of the keys select all partitions that have them, as in Hive.
 
     1. Find the partitions.
-    2. Lock them EXCLUSIVE (the table, where they are many): whoever writes to them has ended. Find them again: where
-       they are others, or elsewhere, by then, start over with those.
-    3. Forget them in the metastore, which records their directories in the same step: from now on they are dropped.
-    4. Remove the directories (:mod:`acidsql.compactor.dropped`), and commit. A Hive Metastore has removed them itself.
+    2. Lock them EXCLUSIVE (the table, if they are many): current writers finish first. Find them again, and restart if
+       they or their locations have changed.
+    3. Remove them from the metastore, which records their directories in the same step: from now on they are dropped.
+    4. Remove the directories (:mod:`acidsql.compactor.dropped`), and commit. A Hive Metastore has already removed them.
 
-    As in Hive, the files are gone at once: a DataFrame over the table that was made before fails when it is read.
+    As in Hive, the files are removed at once: an older DataFrame over the table fails when it is read.
     """
     table = acid_table(env, statement.table)
     if table is None:
@@ -289,32 +289,32 @@ def drop_partitions(env: Environment, statement: DropPartitions, parameters: Map
     def find() -> dict[str, Partition]:
         return _matching(env, table, statement, wanted)
 
-    found = find()
-    if not found:
+    partitions = find()
+    if not partitions:
         return env.nothing()
 
-    def run(txn: WriteTransaction, found: dict[str, Partition]) -> None:
+    def run(txn: WriteTransaction, partitions: dict[str, Partition]) -> None:
         txn.revalidate(table)
-        if found:
+        if partitions:
             txn.invalidate_caches(table)
-            env.metastore.drop_partitions(table.database, table.name, list(found))
+            env.metastore.drop_partitions(table.database, table.name, list(partitions))
             remove_dropped(env.metastore)
 
-    run_locked(env, found, find, lambda names: _exclusive(env, table, list(names)), run)
+    run_locked(env, partitions, find, lambda names: _exclusive(env, table, list(names)), run)
     return env.nothing()
 
 
 def _matching(
     env: Environment, table: Table, statement: DropPartitions, wanted: Sequence[tuple[PartitionSpec, Values]]
 ) -> dict[str, Partition]:
-    """The partitions that are to go, by name."""
-    found: dict[str, Partition] = {}
+    """The partitions to be dropped, by name."""
+    partitions: dict[str, Partition] = {}
     for spec, values in wanted:
         matching = partitions_with(env, table, values)
         if not matching and not (statement.if_exists or env.settings.value(DROP_IGNORES)):
             raise no_partition(spec, values)
-        found.update(matching)
-    return found
+        partitions.update(matching)
+    return partitions
 
 
 def partitions_with(env: Environment, table: Table, values: Values) -> dict[str, Partition]:
@@ -328,5 +328,5 @@ def partitions_with(env: Environment, table: Table, values: Values) -> dict[str,
 
 def _exclusive(env: Environment, table: Table, names: Sequence[str]) -> list[LockComponent]:
     many = len(names) > env.settings.value(LOCK_PARTITIONS)
-    places = [None] if many else names
-    return [LockComponent(LockType.EXCLUSIVE, table.database, table.name, name) for name in places]
+    targets = [None] if many else names
+    return [LockComponent(LockType.EXCLUSIVE, table.database, table.name, name) for name in targets]

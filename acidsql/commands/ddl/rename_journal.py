@@ -1,20 +1,20 @@
-"""Directories that follow a name: from the old place of a table or partition to the new one, whatever is killed.
+"""Crash-safe renames of directories: from the old location of a table or partition to the new one.
 
-The embedded store knows names and places, the file system has the directories, and no step changes both. So the store
-goes first, and says in the same step that a directory is still on its way: its journal holds where it is and where it
-belongs (:attr:`~acidsql.metastore.model.Table.moves`). Then the directory is renamed, which is one step, and then the
-journal forgets it. Whoever finds such an entry when he looks for the table does the rest of the work himself: the move
-cannot be half done, and it makes no difference who does it, or how many do at once. No state loses rows:
+The embedded store has names and locations, the file system has the directories, and no single step changes both. So the
+store changes first, and records in the same step that a directory still has to be moved: its journal has the source and
+the target (:attr:`~acidsql.metastore.model.Table.moves`). Then the directory is renamed, in one step, and then the
+journal entry is deleted. Any session that finds such an entry when it looks up the table completes the move: the move
+cannot be half done, and any number of sessions may attempt it at once. No state loses rows:
 
-* before the first step: all is as it was;
-* after it: the table has its new name; the first one who looks for it moves the directory before he looks into it;
-* after the rename: the directory is where the store says; the entry has nothing left to say.
+* before the first step nothing has changed;
+* after it the table has its new name; the first session that looks it up moves the directory before listing it;
+* after the rename the directory is where the store says; the entry is obsolete.
 
-The directory is renamed while nobody else changes the store and the entry is there. So whoever was slow, and meets the
-old place again when the move has long been done, leaves alone what somebody else has made there meanwhile.
+The directory is renamed while the store is locked against changes and has the entry. So a slow session, for which the
+old location exists again long after the move, does not touch what another session created there.
 
 Only the store writes the journal: nothing that a user can set makes a session move a directory (rule 10). And an entry
-counts only while it leads to the place that the store has for the table, or for one of its partitions.
+is valid only while its target is the location that the store has for the table, or for one of its partitions.
 
 A Hive Metastore moves directories itself and has no such journal.
 """
@@ -38,8 +38,8 @@ def new_move(source: str, target: str) -> DirectoryMove:
 def carry_out(move: DirectoryMove) -> None:
     """Rename the directory, unless that is done already, and make it durable. Raises: StorageError.
 
-    The target was free when the move was announced: where it is there, it is the directory, and what is at the source
-    by now is another one.
+    The target did not exist when the move was recorded: if it exists, it is the moved directory, and whatever is now at
+    the source is a different one.
     """
     filesystem, source = fs.resolve(move.source)
     target = fs.resolve(move.target)[1]
@@ -50,36 +50,36 @@ def carry_out(move: DirectoryMove) -> None:
         try:
             filesystem.rename(source, target)
         except (AcidError, FileNotFoundError):
-            if not filesystem.exists(target):  # else another one was faster
+            if not filesystem.exists(target):  # else another session was faster
                 raise
-    # Before the journal forgets it, and also where another one has renamed it: he may not have come this far.
+    # Before the journal entry is deleted, also if another session renamed it: that one may not have synced yet.
     parents = [path.rpartition("/")[0] for path in (target, source)]
     filesystem.sync(directories=[parent for parent in parents if filesystem.exists(parent)])
 
 
 def take_back(move: DirectoryMove) -> None:
-    """Rename it back, where it was renamed. Raises: StorageError."""
+    """Undo the rename if it was done. Raises: StorageError."""
     carry_out(replace(move, source=move.target, target=move.source))
 
 
 def finish_moves(metastore: Metastore, table: Table) -> Table:
-    """Bring what is on its way to its place; the table without such entries."""
+    """Complete the pending moves of a table; the table without its journal entries."""
     if not table.moves:
         return table
     with metastore.alone():
         now = metastore.get_table(table.database, table.name)
-        places = {now.location}
+        locations = {now.location}
         if now.moves and now.partition_keys:
-            places |= {p.location for p in metastore.list_partitions(now.database, now.name)}
+            locations |= {p.location for p in metastore.list_partitions(now.database, now.name)}
         for move in now.moves:
-            if move.target in places:
+            if move.target in locations:
                 carry_out(move)
     metastore.forget_moves(now)
     return replace(now, moves=())
 
 
 def carry_out_announced(metastore: Metastore, table: Table, move: DirectoryMove, *, back: bool = False) -> None:
-    """Carry out a move, or take it back, where the journal still has it for a table. Raises: StorageError."""
+    """Carry out a move, or undo it, if the journal still has it for a table. Raises: StorageError."""
     with metastore.alone():
         if move in metastore.get_table(table.database, table.name).moves:
             if back:

@@ -1,4 +1,4 @@
-"""ALTER TABLE … RENAME TO, RENAME TO PARTITION, SET LOCATION: other names and other places."""
+"""ALTER TABLE … RENAME TO, RENAME TO PARTITION and SET LOCATION."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ logger = logging.getLogger(__name__)
 
 
 def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[str, Any]) -> DataFrame:
-    """RENAME TO, also into another database. A name without a database is one of the current database, as in Hive.
+    """RENAME TO, also into another database. An unqualified name is in the current database, as in Hive.
 
-    1. Look where the table is to be: the directory of one that is at its usual place follows its name, all others stay.
-    2. Lock the table EXCLUSIVE, as Hive does, look again, and take a write id.
-    3. Rename it in the metastore. A Hive Metastore moves the directory as well; on the embedded store that is announced
-       in the same step, and done here, or by whoever looks for the table next
+    1. Determine the new location: a directory at its default location follows the name, any other stays.
+    2. Lock the table EXCLUSIVE, as Hive does, look it up again, and allocate a write id.
+    3. Rename it in the metastore. A Hive Metastore moves the directory as well; on the embedded store the move is
+       recorded in the same step, and carried out here, or by the next session that looks up the table
        (:mod:`acidsql.commands.ddl.rename_journal`).
-    4. Commit. Whoever waited for the old name finds no table.
+    4. Commit. Statements that waited for the old name find no table.
 
-    A DataFrame over the old name fails when it is read: its files are elsewhere, and no later table of that name has
-    files that are called like them.
+    A DataFrame over the old name fails when it is read: its files have moved, and no later table of that name reuses
+    their names.
     """
     table = acid_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
     span = statement.new_name.span
     try:
-        _renamed(env, table, statement)  # a mistake in the statement opens no transaction
+        _renamed(env, table, statement)  # an invalid statement opens no transaction
     except AcidError as e:
         raise with_location(span, e) from e
     locks = [
@@ -70,11 +70,11 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
 
 
 def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
-    """The table under its new name and at its new place.
+    """The table with its new name and location.
 
     Raises:
-        DatabaseNotFound: When the new database is not there.
-        AlreadyExists: When the new name or place is taken.
+        DatabaseNotFound: When the new database does not exist.
+        AlreadyExists: When the new name or location is taken.
     """
     database, name = env.database_of(statement.new_name), statement.new_name.table.lower()
     home = env.metastore.get_database(database)
@@ -98,34 +98,34 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _rename(env: Environment, table: Table, target: Table, write_id: int, write_ids: ValidWriteIdList) -> None:
-    """Step 3. After an error the table has its old name and place again, unless it is known to be wholly renamed."""
+    """Step 3. An error restores the old name and location, unless the rename is known to be complete."""
     metastore = env.metastore
     now = with_ddl_time(finish_moves(metastore, metastore.get_table(table.database, table.name)))
     move = new_move(table.location, target.location) if target.location != table.location else None
-    made = replace(now, database=target.database, name=target.name, location=target.location)
+    renamed = replace(now, database=target.database, name=target.name, location=target.location)
     try:
-        metastore.rename_table(table.database, table.name, made, write_id=write_id, write_ids=write_ids, move=move)
+        metastore.rename_table(table.database, table.name, renamed, write_id=write_id, write_ids=write_ids, move=move)
         if move is not None:
-            carry_out_announced(metastore, made, move)
+            carry_out_announced(metastore, renamed, move)
     except BaseException:
         if move is not None:
-            _rename_back(env, now, made, move)
+            _rename_back(env, now, renamed, move)
         raise
     if move is not None:
-        _forget(env, made, move)
+        _forget(env, renamed, move)
 
 
 def _rename_back(env: Environment, old: Table, new: Table, move: DirectoryMove) -> None:
-    """Undo a rename whose directory did not follow. Where that fails too, the next one who looks goes on with it."""
+    """Undo a rename whose directory was not moved. If that fails too, the next session completes the move."""
     with suppress(AcidError):
-        there = env.metastore.find_table(new.database, new.name)
-        if there is not None and move in there.moves:
+        current = env.metastore.find_table(new.database, new.name)
+        if current is not None and move in current.moves:
             carry_out_announced(env.metastore, new, move, back=True)
             env.metastore.rename_table(new.database, new.name, old)
 
 
 def _forget(env: Environment, table: Table, move: DirectoryMove) -> None:
-    """The entry says where a directory was; that it stays for the next one who looks is no reason to fail."""
+    """Delete a completed journal entry. A failure is only logged: the next session deletes it."""
     try:
         env.metastore.forget_moves(replace(table, moves=(move,)))
     except AcidError as e:
@@ -136,9 +136,9 @@ def _forget(env: Environment, table: Table, move: DirectoryMove) -> None:
 
 
 def rename_partition(env: Environment, statement: RenamePartition, parameters: Mapping[str, Any]) -> DataFrame:
-    """PARTITION (…) RENAME TO PARTITION (…): the phases of :func:`rename_table` for one partition.
+    """PARTITION (…) RENAME TO PARTITION (…), in the phases of :func:`rename_table`.
 
-    The whole table is locked EXCLUSIVE: who waits to write to some of its partitions must not miss this one.
+    The whole table is locked EXCLUSIVE: writers waiting for some of its partitions must not miss this one.
     """
     table = acid_table(env, statement.table)
     if table is None:
@@ -146,7 +146,7 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
     span = statement.new_partition.span
     name, old = one_partition(env, table, statement.partition, parameters)
     new_name = whole_name(table, statement.new_partition, spec_values(env, table, statement.new_partition, parameters))
-    _renamed_partition(env, table, old, name, new_name, span)  # a mistake in the statement opens no transaction
+    _renamed_partition(env, table, old, name, new_name, span)  # an invalid statement opens no transaction
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
         txn.revalidate(table, [old])
         target = _renamed_partition(env, table, old, name, new_name, span)
@@ -162,7 +162,7 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
 def _renamed_partition(
     env: Environment, table: Table, old: Partition, old_name: str, new_name: str, span: Span
 ) -> Partition:
-    """The partition under its new name, and at its new place where the old one is the usual one."""
+    """The partition with its new name, and its new location if the old one is the default."""
     if env.metastore.list_partitions(table.database, table.name, [new_name]):
         raise with_location(span, AlreadyExists(f"Partition already exists: {new_name}"))
     target = new_partition(table, new_name)
@@ -182,7 +182,7 @@ def _renamed_partition(
 def _rename_partition(
     env: Environment, table: Table, name: str, partitions: tuple[Partition, Partition], write_ids: ValidWriteIdList
 ) -> None:
-    """After an error the partition has its old values and place again, unless it is known to be wholly renamed."""
+    """An error restores the old values and location, unless the rename is known to be complete."""
     metastore, (old, new) = env.metastore, partitions
     finish_moves(metastore, metastore.get_table(table.database, table.name))
     moved = metastore.version is None and new.location != old.location
@@ -215,17 +215,18 @@ def _rename_partition_back(
 
 
 def set_location(env: Environment, statement: SetLocation, parameters: Mapping[str, Any]) -> DataFrame:
-    """SET LOCATION of a table or of one partition. No file is moved: what is at the new place is what there is then.
+    """SET LOCATION of a table or of one partition. No file is moved: the contents of the new location become the rows.
 
-    1. Check the place: it holds nothing, or what this table wrote; no other part of the table is there.
-    2. Lock the table EXCLUSIVE, as Hive does; whoever writes has ended.
-    3. See that aborted writers have left nothing (the embedded store; a Hive Metastore does not tell): the cleaner
-       would look for it at the new place and forget it, and who came back to the old place would read it.
-    4. Take a write id, hand the table or partition to the metastore, and commit.
+    1. Check the location: it must be empty or written by this table, and not in use by another part of the table.
+    2. Lock the table EXCLUSIVE, as Hive does; current writers finish first.
+    3. Check that aborted writers have left no files (embedded store only; a Hive Metastore has no call for that): the
+       cleaner would look for them at the new location and drop its record, and they would be read again at the old
+       location.
+    4. Allocate a write id, store the table or partition in the metastore, and commit.
 
-    The place of a table with partitions is where new ones will be; those that are there stay where they are. A Hive
-    Metastore decides by its own rules which places it takes for a managed table; for a partition there is none but the
-    usual one (see :func:`acidsql.commands.partitions.add_partitions`).
+    The location of a table with partitions applies to new partitions; existing ones keep theirs. A Hive Metastore
+    decides by its own rules which locations it allows for a managed table; for a partition it is only the default one
+    (see :func:`acidsql.commands.partitions.add_partitions`).
     """
     table = acid_table(env, statement.table)
     if table is None:
@@ -259,14 +260,14 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
 
 
 def _check_nothing_aborted(env: Environment, table: Table, partition: str | None, span: Span) -> None:
-    """No aborted write or compaction may have left files of what moves. Of some it is not known in which partition."""
+    """Raise if aborted writes or compactions may have left files in what moves; for some the partition is unknown."""
     if env.metastore.version is not None:
         return
     name = table.full_name
     left = env.metastore.aborted_components(table=name) + env.metastore.aborted_compactions(table=name)
     if any(partition is None or one.partition in (None, partition) for one in left):
-        message = f"Aborted transactions have left files of {name}, which must go before it gets another place"
-        hint = f"VACUUM {name} removes them, once no transaction is open that is older; it may take more than one."
+        message = f"Aborted transactions have left files of {name}, which must be removed before its location changes"
+        hint = f"VACUUM {name} removes them once no older transaction is open; it may have to run more than once."
         raise with_location(span, AnalysisError(message, hint=hint, code=REFUSED_BY_HIVE))
 
 
@@ -278,14 +279,14 @@ def _check_place(
     write_ids: ValidWriteIdList,
     span: Span,
 ) -> None:
-    """Nobody else's files may become rows of this table, nor those of one part of it rows of another."""
+    """Foreign files must not become rows of this table, nor files of one part rows of another."""
     metastore = txn.env.metastore
     filesystem = fs.resolve(path)[0]
     usual = None if partition is None else new_partition(table, partition_names(table, partition)).location
     is_usual = usual is not None and _is_same(path, usual)
     if partition is not None and metastore.version is not None and not is_usual:
         raise with_location(
-            span, UnsupportedError("A partition of an ACID table is below the table in Hive: it has no other place")
+            span, UnsupportedError("Hive keeps partitions of an ACID table below the table: LOCATION is not supported")
         )
     if filesystem.root != fs.resolve(table.location)[0].root and partition is not None:
         raise with_location(span, UnsupportedError(f"{path} is on another file system than the table"))
@@ -294,15 +295,15 @@ def _check_place(
     if partition is not None:
         others += [] if is_usual else [fs.resolve(table.location)[1]]
         taken = any(fs.overlap(path, other) for other in others)
-    elif table.partition_keys:  # that partitions are below their table is as it should be
+    elif table.partition_keys:  # partitions below their table are expected
         taken = any(f"{path.rstrip('/')}/".startswith(f"{other.rstrip('/')}/") for other in others)
     else:
         taken = not _is_same(path, table.location) and fs.overlap(path, fs.resolve(table.location)[1])
     if taken:
-        message = f"Location {path} is not free: another part of {table.full_name} has its files there"
+        message = f"Location {path} is not free: it is used by another part of {table.full_name}"
         raise with_location(span, AlreadyExists(message))
     if directory_summary(filesystem, path).max_write_id > write_ids.high_watermark:
-        message = f"{path} holds write ids that {table.full_name} never gave out: the files are of another table"
+        message = f"{path} has write ids that {table.full_name} never allocated: the files belong to another table"
         raise with_location(
-            span, AnalysisError(message, hint="CREATE TABLE … LOCATION takes in a directory with its files.")
+            span, AnalysisError(message, hint="CREATE TABLE … LOCATION registers a directory with its files.")
         )

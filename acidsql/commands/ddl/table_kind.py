@@ -1,4 +1,4 @@
-"""What kind of table CREATE TABLE asks for: the rules of Hive for transactional tables, buckets, and LIKE."""
+"""The kind of table that CREATE TABLE declares: Hive's rules for transactional tables, buckets, and LIKE."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from acidsql.sql.statements import CreateTable
 from acidsql.types import parse_type
 
 VALID_WRITE_IDS = "acidsql.valid.write.ids"
-"""Table property of CREATE TABLE … LOCATION: Hive's ``ValidReaderWriteIdList`` text for a directory that holds aborted
-or open write ids; without it every directory there counts as committed."""
+"""Table property of CREATE TABLE … LOCATION: Hive's ``ValidReaderWriteIdList`` text for a directory with aborted or
+open write ids; without it all its directories count as committed."""
 
 MAX_BUCKETS = 4096
 """``BucketCodec`` has twelve bits for the number of a bucket."""
 
 _VALUES = {TRANSACTIONAL_PROPERTIES: ("default", INSERT_ONLY), BUCKETING_VERSION: ("2", "1")}
-"""Properties of which each table has one of a few values; the first is the usual one."""
+"""Properties with a fixed set of values; the first is the default."""
 _OWN = (TRANSACTIONAL, "external", VALID_WRITE_IDS, *_VALUES)
-"""Properties that are set here, or not kept."""
+"""Properties that are set here or not stored."""
 _OF_ONE_TABLE = frozenset({*STATISTICS, LAST_DDL})
-"""Properties that a table made LIKE another does not have from it."""
+"""Properties that LIKE does not copy."""
 
 
 def is_ours(env: Environment, statement: CreateTable) -> bool:
-    """Whether CREATE TABLE makes an ACID table; every other one is Spark's.
+    """Whether CREATE TABLE creates an ACID table; Spark runs any other.
 
     Raises:
         AnalysisError: When ``transactional`` is neither true nor false.
@@ -56,16 +56,16 @@ def is_ours(env: Environment, statement: CreateTable) -> bool:
 
 
 def property_of(properties: Mapping[str, str], name: str) -> str | None:
-    """A table property, whose name is in lower case, in whatever letter case the user wrote it."""
+    """A table property by its lower-case name, in any letter case."""
     return next((v for k, v in properties.items() if k.lower() == name), None)
 
 
 def check_kind(statement: CreateTable, full_name: str) -> None:
-    """The clauses and properties of a transactional table (Hive's ``TransactionalValidationListener``).
+    """Check the clauses and properties of a transactional table (Hive's ``TransactionalValidationListener``).
 
     Raises:
-        AnalysisError: When Hive has no such table.
-        UnsupportedError: When it has, but this version does not write it.
+        AnalysisError: When Hive does not support such a table.
+        UnsupportedError: When only Hive supports it.
     """
     problem = _format_problem(statement, full_name) or _properties_problem(statement, full_name)
     if problem is None and statement.like is not None and (statement.columns or statement.partition_keys):
@@ -93,21 +93,21 @@ def _format_problem(s: CreateTable, full_name: str) -> AcidError | None:
 
 def _properties_problem(s: CreateTable, full_name: str) -> AcidError | None:
     if (property_of(s.properties, TRANSACTIONAL) or "").lower() == "false":
-        return AnalysisError(f"Table {full_name} is declared TRANSACTIONAL and transactional=false at once")
+        return AnalysisError(f"Table {full_name} is declared both TRANSACTIONAL and transactional=false")
     for name, values in _VALUES.items():
         given = property_of(s.properties, name)
         if given is not None and given.lower() not in values:
-            hint = f"One of {', '.join(sorted(values))}."
+            hint = f"Use one of {', '.join(sorted(values))}."
             return InvalidValue(f"Unknown value for {name}: {given}", sqlstate="08S01", hint=hint)
     return None
 
 
 def table_parameters(given: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a new table: those of the statement before those that it has from another table."""
-    made = {k: v for k, v in {**inherited, **given}.items() if k.lower() not in _OWN}
+    """The properties of a new table: those of the statement override inherited ones."""
+    properties = {k: v for k, v in {**inherited, **given}.items() if k.lower() not in _OWN}
     for name, values in _VALUES.items():
-        made[name] = (property_of(given, name) or property_of(inherited, name) or values[0]).lower()
-    return {**made, TRANSACTIONAL: "true", LAST_DDL: str(int(time.time()))}
+        properties[name] = (property_of(given, name) or property_of(inherited, name) or values[0]).lower()
+    return {**properties, TRANSACTIONAL: "true", LAST_DDL: str(int(time.time()))}
 
 
 def bucket_columns(statement: CreateTable, columns: Sequence[Column]) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def bucket_columns(statement: CreateTable, columns: Sequence[Column]) -> tuple[s
     Raises:
         ColumnNotFound: When one is not a data column (Hive 10002).
         AnalysisError: When one is named twice, or there are not between 1 and 4096 buckets (Hive 10037).
-        UnsupportedError: When the bucket of a column's type is not known.
+        UnsupportedError: When a column's type has no bucket hash.
     """
     types = {c.name: parse_type(c.type) for c in columns}
     names: list[str] = []
@@ -127,7 +127,7 @@ def bucket_columns(statement: CreateTable, columns: Sequence[Column]) -> tuple[s
             problem = ColumnNotFound(
                 f"Invalid column reference {column.text}: a table is bucketed by its data columns",
                 code=10002,
-                hint=f"They are {', '.join(types)}.",
+                hint=f"The columns are {', '.join(types)}.",
             )
         elif name in names:
             problem = AnalysisError(f"Column {name} is named twice in CLUSTERED BY")
@@ -143,43 +143,43 @@ def bucket_columns(statement: CreateTable, columns: Sequence[Column]) -> tuple[s
 
 
 def made_like(env: Environment, statement: CreateTable) -> Table:
-    """The table or view behind LIKE, with all that a table made like it has from it.
+    """The table or view of LIKE, with only what LIKE copies.
 
-    Columns, keys, buckets, constraints, comment and properties; not the statistics. Of a table that only Spark knows,
+    Columns, keys, buckets, constraints, comment and properties, but not statistics. Of a table that only Spark has,
     columns and keys.
 
     Raises:
-        TableNotFound: When there is none of that name.
+        TableNotFound: When it does not exist.
     """
     name = statement.like
     assert name is not None
-    found = env.registered(name)
-    if found is None and not env.known_to_spark(name):
+    source = env.registered(name)
+    if source is None and not env.known_to_spark(name):
         message = f"Table not found {env.database_of(name)}.{name.table.lower()}"
         raise with_location(name.span, TableNotFound(message))
-    if found is None:
+    if source is None:
         try:
             return _like_table_of_spark(env, ".".join(quote(p) for p in (name.database, name.table) if p))
         except AcidError as e:
             raise with_location(name.span, e) from e
-    kept = {k: v for k, v in found.parameters.items() if k not in _OF_ONE_TABLE}
-    is_acid = found.is_transactional
+    kept = {k: v for k, v in source.parameters.items() if k not in _OF_ONE_TABLE}
+    is_acid = source.is_transactional
     return Table(
         "",
         "",
         "",
-        tuple(replace(c, default_name=None, not_null_name=None) for c in found.columns),
-        found.partition_keys,
+        tuple(replace(c, default_name=None, not_null_name=None) for c in source.columns),
+        source.partition_keys,
         kept if is_acid else {},
-        found.comment,
-        found.bucket_columns if is_acid else (),
-        found.num_buckets if is_acid else -1,
-        checks=found.checks,
+        source.comment,
+        source.bucket_columns if is_acid else (),
+        source.num_buckets if is_acid else -1,
+        checks=source.checks,
     )
 
 
 def _like_table_of_spark(env: Environment, name: str) -> Table:
-    """Spark's buckets and properties are its own: other hashes, and options of its readers."""
+    """Columns and keys only: Spark's buckets use another hash, and its properties are options of its readers."""
     frame = env.spark.table(name)
     keys = {c.name.lower() for c in env.spark.catalog.listColumns(name) if c.isPartition}
     columns = columns_of(frame.schema)

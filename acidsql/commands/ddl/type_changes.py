@@ -1,11 +1,11 @@
-"""Which type a column may change to, and what becomes of the values in old files, which keep their own types.
+"""Allowed type changes of a column, and their effect on values in old files, which keep their types.
 
-Hive's metastore compares the kinds of types alone (``ColumnType.areColTypesCompatible``): it lets a ``decimal(10,2)``
-become a ``decimal(4,0)``, and any struct any other. What does not fit is then read as NULL, or cut off, as orc-core
-converts it (``ConvertTreeReaderFactory``) — in Hive and in Spark alike, as both read by it.
+Hive's metastore compares only the kinds of types (``ColumnType.areColTypesCompatible``): it lets a ``decimal(10,2)``
+become a ``decimal(4,0)``, and any struct any other. Values that do not fit are then read as NULL or truncated, as
+orc-core converts them (``ConvertTreeReaderFactory``), in Hive and in Spark alike, since both use it.
 
-The fields of a struct are found by their names, in any letter case (``SchemaEvolution``), other than the columns of a
-table. What a file does not have is NULL: so is a field that is called otherwise now.
+Struct fields are matched by name, in any letter case (``SchemaEvolution``), unlike the columns of a table. A field that
+a file lacks is NULL, and so is a renamed field.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct
 
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _ORDER = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
-"""Hive's order of numeric types: each may become a later one."""
+"""Hive's order of numeric types: each may change to a later one."""
 _TEXTS = ("string", "char", "varchar")
 _TIMES = ("date", "timestamp")
 _WIDTHS = {**{name: digits + 1 for name, digits in _DIGITS.items()}, "date": 10, "timestamp": 29}
@@ -24,17 +24,17 @@ _WIDTHS = {**{name: digits + 1 for name, digits in _DIGITS.items()}, "date": 10,
 
 
 class Verdict(IntEnum):
-    """What becomes of the values in old files; the greater, the worse."""
+    """The effect on values in old files, from best to worst."""
 
     FINE = 0
     LOSSY = 1
-    """Some may be read as NULL, or cut off, or not be shown any longer."""
+    """Some may be read as NULL, truncated, or no longer shown."""
     UNREADABLE = 2
-    """They cannot be read, or not as Hive reads them."""
+    """They cannot be read, or read differently than in Hive."""
 
 
 def kinds_fit(old: HiveType, new: HiveType) -> bool:
-    """Hive's own rule, where ``hive.metastore.disallow.incompatible.col.type.changes`` is on, as it is by default."""
+    """Hive's rule when ``hive.metastore.disallow.incompatible.col.type.changes`` is true, the default."""
     before, after = _kind(old), _kind(new)
     if before == after or (before in _TEXTS and after in _TEXTS):
         return True
@@ -44,7 +44,7 @@ def kinds_fit(old: HiveType, new: HiveType) -> bool:
 
 
 def judge(old: HiveType, new: HiveType) -> Verdict:
-    """What becomes of the values of a column that changes from one type to another."""
+    """The effect of a type change on a column's values in old files."""
     return _judge(old, new, is_nested=False)
 
 
@@ -54,21 +54,21 @@ def _judge(old: HiveType, new: HiveType, *, is_nested: bool = True) -> Verdict:
     if isinstance(old, Array) and isinstance(new, Array):
         return _judge(old.element, new.element)
     if isinstance(old, Map) and isinstance(new, Map):
-        if _judge(old.key, new.key) is not Verdict.FINE:  # two keys might become one
+        if _judge(old.key, new.key) is not Verdict.FINE:  # two keys might become equal
             return Verdict.UNREADABLE
         return _judge(old.value, new.value)
     if isinstance(old, Struct) and isinstance(new, Struct):
         return _fields(old, new)
     if is_nested and isinstance(new, Varchar) and _text(old, new) is not Verdict.FINE:
-        return Verdict.UNREADABLE  # nobody cuts it off inside of a value
+        return Verdict.UNREADABLE  # nested values are not truncated
     return _leaf(old, new)
 
 
 def _fields(old: Struct, new: Struct) -> Verdict:
     before = {name.lower(): type for name, type in old.fields}
     kept = [(before[name.lower()], type) for name, type in new.fields if name.lower() in before]
-    gone = Verdict.LOSSY if len(kept) < len(before) else Verdict.FINE
-    return max([gone, *(_judge(was, now) for was, now in kept)])
+    worst = Verdict.LOSSY if len(kept) < len(before) else Verdict.FINE
+    return max([worst, *(_judge(was, now) for was, now in kept)])
 
 
 def _leaf(old: HiveType, new: HiveType) -> Verdict:
@@ -85,7 +85,7 @@ def _leaf(old: HiveType, new: HiveType) -> Verdict:
 
 
 def _decimal(old: HiveType, new: Decimal) -> Verdict:
-    """Whether every value of a decimal or integer type has its place before and behind the point."""
+    """Whether all values of a decimal or integer type fit before and after the decimal point."""
     before, behind = (old.precision - old.scale, old.scale) if isinstance(old, Decimal) else (_DIGITS[_kind(old)], 0)
     fits = new.scale >= behind and new.precision - new.scale >= before
     return Verdict.FINE if fits else Verdict.LOSSY

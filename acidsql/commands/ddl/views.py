@@ -1,4 +1,4 @@
-"""CREATE VIEW and DROP VIEW of views that the metastore keeps: Spark itself cannot read ACID tables below a view."""
+"""CREATE VIEW and DROP VIEW for views in the metastore: Spark itself cannot read ACID tables below a view."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from acidsql.types import parse_type, to_hive
 class CreateViewCommand:
     """CREATE VIEW.
 
-    1. Find the ACID tables that the query reads; without any, the view is Spark's.
-    2. Have Spark analyse the query over a snapshot: its names and types are the view's columns. Nothing is registered
-       where that fails.
-    3. Complete the names of tables in the text with their databases. As in Hive the view's columns are taken by name
-       from the query in parentheses, so that a ``*`` in it does not grow with its table.
-    4. Register the view, or put it in the place of an older one, under a SHARED_READ lock of its database.
+    1. Find the ACID tables that the query reads; without any, Spark creates the view.
+    2. Let Spark analyse the query over a snapshot: its names and types become the view's columns. If that fails,
+       nothing is registered.
+    3. Qualify table names in the text with their databases. As in Hive the view's columns are selected by name from the
+       query in parentheses, so that a ``*`` in it does not grow with its table.
+    4. Register the view, or replace an older one, under a SHARED_READ lock of its database.
     """
 
     def __init__(self, env: Environment, statement: CreateView, parameters: Mapping[str, Any]) -> None:
@@ -55,23 +55,23 @@ class CreateViewCommand:
         self.parameters = parameters
 
     def run(self) -> bool:
-        """All phases; False where the view is Spark's to make."""
+        """All phases; False if Spark has to create the view."""
         env, statement = self.env, self.statement
-        there = env.metastore.find_table(self.database, self.name)
-        if there is not None and statement.if_not_exists:
+        existing = env.metastore.find_table(self.database, self.name)
+        if existing is not None and statement.if_not_exists:
             return True
         is_ours = reads_acid_tables(env, statement.query, self.parameters)
-        if there is None and not is_ours and env.spark.catalog.databaseExists(self.database):
+        if existing is None and not is_ours and env.spark.catalog.databaseExists(self.database):
             return False
-        self._check_name(there)
+        self._check_name(existing)
         self._refuse_temporary()
         view = self._view(self._analysed())
         with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
             try:
-                there = env.metastore.find_table(self.database, self.name)
-                self._check_name(there)
-                if there is not None:
-                    env.metastore.alter_table(replace(view, created_at=there.created_at))
+                existing = env.metastore.find_table(self.database, self.name)
+                self._check_name(existing)
+                if existing is not None:
+                    env.metastore.alter_table(replace(view, created_at=existing.created_at))
                 else:
                     env.metastore.create_table(view)
             except AcidError as e:
@@ -80,20 +80,20 @@ class CreateViewCommand:
 
     # --- resolve -----------------------------------------------------------------------------------------------------
 
-    def _check_name(self, there: Table | None) -> None:
+    def _check_name(self, existing: Table | None) -> None:
         env, name = self.env, self.statement.view
         try:
             env.metastore.get_database(self.database)
         except AcidError as e:
             raise self._at_name(e) from e
-        if there is not None and not there.is_view:
+        if existing is not None and not existing.is_view:
             raise self._at_name(AlreadyExists(f"Existing table is not a view: {self.full_name}", code=10218))
-        if there is not None and not self.statement.or_replace:
+        if existing is not None and not self.statement.or_replace:
             raise self._at_name(AlreadyExists(f"Table already exists: {self.full_name}"))
-        if there is None and env.spark.catalog.tableExists(f"{quote(self.database)}.{quote(self.name)}"):
-            raise self._at_name(AlreadyExists(f"Spark has a table or view {self.full_name} already"))
+        if existing is None and env.spark.catalog.tableExists(f"{quote(self.database)}.{quote(self.name)}"):
+            raise self._at_name(AlreadyExists(f"Spark already has a table or view {self.full_name}"))
         if any(k.lower() in (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES) for k in self.statement.properties):
-            raise with_location(name.span, AnalysisError(f"A view is not transactional: {self.full_name}"))
+            raise with_location(name.span, AnalysisError(f"A view cannot be transactional: {self.full_name}"))
 
     def _refuse_cycle(self, binding: Binding) -> None:
         for path in binding.view_paths:
@@ -104,11 +104,11 @@ class CreateViewCommand:
     def _refuse_temporary(self) -> None:
         for name, place in _unqualified(self.env, self.statement.query):
             if self.env.is_temporary_view(name):
-                problem = f"View {self.full_name} cannot read {name}: it is a view of this session only"
+                problem = f"View {self.full_name} cannot read {name}: it is a temporary view of this session"
                 raise with_location(place, AnalysisError(problem))
 
     def _analysed(self) -> list[StructField]:
-        """Names and types of the query's columns. Spark's own error passes through."""
+        """Names and types of the query's columns. Spark's errors pass through."""
         query = self.statement.query
         with pinned(self.env) as pin:
             binding = Binding(pin.context, self.parameters, query.text)
@@ -151,24 +151,24 @@ class CreateViewCommand:
             if given is not None
             else [(None, f.name.lower(), f.metadata.get("comment")) for f in fields]
         )
-        made: list[Column] = []
+        columns: list[Column] = []
         for (name, text, comment), field in zip(names, fields, strict=True):
             place = name.span if name is not None else self.statement.query
-            if any(c.name == text for c in made):
+            if any(c.name == text for c in columns):
                 raise with_location(place, AnalysisError(f"Duplicate column name: {text}", code=10036))
             if text.upper() in VIRTUAL_COLUMNS:
                 raise with_location(
                     place, AnalysisError(f"{text} is a reserved column name", hint="Give it another name: AS …")
                 )
-            made.append(Column(text, self._type(field, text, place), comment))
-        return tuple(made)
+            columns.append(Column(text, self._type(field, text, place), comment))
+        return tuple(columns)
 
     @staticmethod
     def _type(field: StructField, name: str, place: Span) -> str:
         try:
             return to_hive(parse_type(field.metadata.get(CHAR_TYPE) or field.dataType.simpleString()))
         except AcidError as e:
-            message = f"Column {name} is of a type that views of the metastore cannot have: {e.message}"
+            message = f"The type of column {name} is not supported in views of the metastore: {e.message}"
             raise with_location(place, UnsupportedError(message, hint="CAST it to another type.")) from e
 
     def _at_name(self, error: AcidError) -> AcidError:
@@ -176,9 +176,9 @@ class CreateViewCommand:
 
 
 def _unqualified(env: Environment, query: Span) -> list[tuple[str, Span]]:
-    """The tables that a query names without a database, each with its place, in their order."""
+    """The unqualified table names of a query with their spans, in order."""
     catalyst = env.catalyst
-    found: dict[int, tuple[str, Span]] = {}
+    names: dict[int, tuple[str, Span]] = {}
     for node in catalyst.nodes(catalyst.parse(padded(query))):
         relation = node.relation() if node.nodeName() == "RelationTimeTravel" else node
         if relation.nodeName() != "UnresolvedRelation":
@@ -186,31 +186,31 @@ def _unqualified(env: Environment, query: Span) -> list[tuple[str, Span]]:
         parts = list(catalyst.items(relation.multipartIdentifier()))
         place = place_of(relation, query)
         if len(parts) == 1:
-            found[place.start] = (parts[0], place)
-    return [found[start] for start in sorted(found)]
+            names[place.start] = (parts[0], place)
+    return [names[start] for start in sorted(names)]
 
 
 def _with_databases(env: Environment, query: Span) -> str:
-    """The query with a database before every table's name, so that it means the same in every current database."""
-    made, end = [], query.start
+    """The query with all table names qualified, so that it does not depend on the current database."""
+    pieces, end = [], query.start
     for name, place in _unqualified(env, query):
-        made += [query.source[end : place.start], f"{quote(_database(env, name, place))}.{quote(name)}"]
+        pieces += [query.source[end : place.start], f"{quote(_database(env, name, place))}.{quote(name)}"]
         end = place.end
-    return "".join([*made, query.source[end : query.end]])
+    return "".join([*pieces, query.source[end : query.end]])
 
 
 def _database(env: Environment, name: str, place: Span) -> str:
-    """The database that an unqualified name means today."""
+    """The database to which an unqualified name currently resolves."""
     if env.registered(TableName(name, None, place)) is not None:
         return env.database
     return str(env.spark.catalog.currentDatabase())
 
 
 def _named_columns(query: str, names: Sequence[str], columns: Sequence[Column], view: str) -> str:
-    """The query's columns by name, under the names of the view (as ``CreateViewAnalyzer`` of Hive writes it)."""
+    """The query's columns by name, aliased to those of the view (as Hive's ``CreateViewAnalyzer`` does)."""
     lowered = [n.lower() for n in names]
     if len(set(lowered)) < len(lowered):
-        return query  # they have names in the view only, by their positions
+        return query  # duplicate names: the view names columns by position
     listed = ", ".join(
         quote(n) if n == c.name else f"{quote(n)} AS {quote(c.name)}" for n, c in zip(names, columns, strict=True)
     )
@@ -218,14 +218,14 @@ def _named_columns(query: str, names: Sequence[str], columns: Sequence[Column], 
 
 
 def create_view(env: Environment, statement: CreateView, parameters: Mapping[str, Any]) -> DataFrame:
-    """CREATE VIEW: ours where it reads ACID tables, Spark's otherwise."""
+    """CREATE VIEW; Spark runs it if the view reads no ACID table."""
     if CreateViewCommand(env, statement, parameters).run():
         return env.nothing()
     return env.sql(statement.span.text, parameters)
 
 
 def drop_view(env: Environment, statement: DropView, parameters: Mapping[str, Any]) -> DataFrame:
-    """DROP VIEW: lock it EXCLUSIVE, forget it. A view of Spark's is Spark's to drop."""
+    """DROP VIEW: lock it EXCLUSIVE and remove it from the metastore. Spark drops its own views."""
     name = statement.view
     view = env.registered(name)
     if view is None:
@@ -238,7 +238,7 @@ def drop_view(env: Environment, statement: DropView, parameters: Mapping[str, An
         raise with_location(name.span, AnalysisError("Cannot drop a base table with DROP VIEW", sqlstate="08S01"))
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, view.database, view.name)]):
         if not env.metastore.get_table(view.database, view.name).is_view:
-            message = f"{view.full_name} was made a table while this statement waited for its lock"
+            message = f"{view.full_name} was replaced by a table while this statement waited for its lock"
             raise with_location(name.span, TransactionError(message, hint="Run it again."))
         env.metastore.drop_table(view.database, view.name)
     return env.nothing()

@@ -43,7 +43,7 @@ def shop(warehouse: Path) -> Iterator[Session]:
 )
 def test_no_statement_puts_files_where_anothers_are(shop: Session, warehouse: Path, text: str, place: str) -> None:
     before = tree(warehouse)
-    with pytest.raises(AcidError, match=r"is not free|holds write ids|acidsql.db is not an ORC file"):
+    with pytest.raises(AcidError, match=r"is not free|has write ids|acidsql.db is not an ORC file"):
         shop.sql(text.format(place=f"{warehouse}/{place}"))
     assert tree(warehouse) == before
     assert shop.metastore.list_databases() == ["default"]
@@ -99,7 +99,7 @@ def test_repair_refuses_a_directory_of_another_table_by_its_name(shop: Session, 
         shop.insert("q", number, part=2)
     shutil.copytree(warehouse / "q" / "k=2", warehouse / "p" / "k=2")
     (warehouse / "p" / "k=3").mkdir()
-    with pytest.raises(AnalysisError, match=r"p/k=2 is not of default.p: it holds write id 4, .* is 1"):
+    with pytest.raises(AnalysisError, match=r"p/k=2 does not belong to default.p: it has write id 4, .* is 1"):
         shop.sql("MSCK REPAIR TABLE p")
     assert shop.partitions("p") == ["1"]
     shutil.rmtree(warehouse / "p" / "k=2")
