@@ -1,8 +1,8 @@
-"""The compactor: tables stay fast for years because somebody puts their small files together.
+"""The compactor: merges the small files that statements write.
 
-``plan`` says which files of a directory become which, ``run`` has them written, ``compaction`` is one compaction inside
-its transaction. The services around it: ``initiator`` asks for compactions, ``worker`` carries them out, ``cleaner``
-removes what they replace, ``housekeeper`` ends what is dead; ``service`` runs them.
+``plan`` decides which files of a directory are merged, ``run`` writes the new ones, ``compaction`` is one compaction
+inside its transaction. The services: ``initiator`` requests compactions, ``worker`` runs them, ``cleaner`` removes the
+files that they replace, ``housekeeper`` aborts timed-out transactions; ``service`` runs them all.
 """
 
 from acidsql.compactor.compaction import WorkerContext

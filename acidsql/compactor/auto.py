@@ -1,4 +1,4 @@
-"""Compaction after commits: a session looks after what it writes, in a thread of its own."""
+"""Automatic compaction after commits: a session compacts what it writes, in a background thread."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Place = tuple[str, str, "str | None"]
 
 
 class AutoCompaction:
-    """Told of each commit, looks at what was written now and then, and has compacted what is due.
+    """Notified of each commit; checks from time to time whether a compaction is due, and runs it.
 
-    A statement only counts: it lists nothing and waits for nothing. A place is looked at in the thread, after the first
-    commit to it (others may have written before), and then each time when as many commits have followed as half of the
-    deltas that make a compaction due.
+    A statement only counts its commits: it lists no directory and does not wait. The thread checks a table or partition
+    after the first commit to it (others may have written before), and again after as many commits as half the number
+    of deltas that makes a compaction due.
     """
 
     def __init__(
@@ -29,9 +29,9 @@ class AutoCompaction:
     ) -> None:
         """
         Args:
-            ask: Asks for the compaction that is due of a place, if one is.
-            work: Carries out what waits in the queue.
-            threshold: How many deltas are still fine.
+            ask: Requests a compaction of a table or partition if one is due.
+            work: Processes the queue.
+            threshold: The number of deltas above which a compaction is due.
         """
         self._ask = ask
         self._work = work
@@ -41,7 +41,7 @@ class AutoCompaction:
         self._written: queue.SimpleQueue[Place | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self.stopping = threading.Event()
-        """Whether no further compaction is to be begun."""
+        """Whether no further compaction may start."""
 
     def wrote(self, database: str, table: str, partitions: Iterable[str | None]) -> None:
         """Count a commit to a table (partition None) or to some of its partitions."""
@@ -59,7 +59,7 @@ class AutoCompaction:
             self._written.put(place)
 
     def stop(self, timeout: float | None) -> None:
-        """End the thread; a compaction that is under way is finished first."""
+        """Stop the thread; a compaction in progress is finished first."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._left.clear()
@@ -76,6 +76,6 @@ class AutoCompaction:
             try:
                 if not self.stopping.is_set() and self._ask(CompactionCandidate(*place)):
                     self._work()
-            except Exception as e:  # the next commit, or another compactor, comes back to it
-                message = "%s could not be looked after: %s"
+            except Exception as e:  # retried after the next commit, or by another compactor
+                message = "%s could not be compacted automatically: %s"
                 logger.warning(message, ".".join(filter(None, place)), e, exc_info=not isinstance(e, AcidError))

@@ -1,4 +1,4 @@
-"""The cleaner: removes what compactions and aborted transactions left, once nobody can need it (Hive's ``Cleaner``)."""
+"""The cleaner: removes obsolete files of compactions and aborted transactions (Hive's ``Cleaner``)."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 logger = logging.getLogger(__name__)
 
 NO_CLEANUP = "no_cleanup"
-"""A table's property, in any letter case: its obsolete files stay (Hive: ``MetaStoreUtils.isNoCleanUpSet``)."""
+"""Table property, in any letter case, that keeps obsolete files (Hive: ``MetaStoreUtils.isNoCleanUpSet``)."""
 
 
 class Cleaner:
-    """Removes files that are obsolete or were aborted, once nobody can need them.
+    """Removes obsolete and aborted files once no transaction can need them.
 
-    VACUUM is one for a single table. Besides, DROP removes a table or partition, LOAD DATA the files that it has taken
-    in, and a statement or compaction that fails what it has written itself; nothing else removes files.
+    VACUUM does this for a single table. Otherwise only DROP removes a table or partition, LOAD DATA the files that it
+    has loaded, and a failed statement or compaction what it has written itself; nothing else removes files.
 
     After a compaction:
 
-    1. Wait until every transaction is gone that began before the compaction was committed: readers, too.
-    2. Look at the directory as nobody older than that can see it, up to the compaction's highest write id.
-    3. Remove what is obsolete there, and what only aborted transactions wrote.
-    4. Look again; then, and only then, forget in the store what those write ids were.
+    1. Wait until every transaction that began before the commit of the compaction has ended, readers included.
+    2. List the directory as seen by all later transactions, up to the compaction's highest write id.
+    3. Remove what is obsolete, and what only aborted transactions wrote.
+    4. List it again; only then delete the records of those write ids in the store.
 
-    After an aborted transaction 2 to 4 for its write ids alone.
+    After an aborted transaction steps 2 to 4 apply to its write ids only.
 
-    From 2 on the table or partition is locked as by a reader (:class:`CleanerLock`), and looked up anew: who drops or
-    renames it waits. Where it is locked by others it is left for the next round.
+    From step 2 on the table or partition is locked as by a reader (:class:`CleanerLock`), and looked up again: DROP and
+    RENAME wait. If others hold conflicting locks, it is left for the next round.
     """
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
 
     def run(self) -> int:
-        """One round; how many compactions and aborted components are cleaned."""
+        """Run one round; returns how many compactions and aborted components were cleaned."""
         metastore, settings = self._context.metastore, self._context.settings
         min_open = metastore.min_open_txn()
         retention = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
@@ -56,9 +56,9 @@ class Cleaner:
             try:
                 with CleanerLock(self._context, entry.database, entry.table, entry.partition) as lock:
                     done += lock.is_free() and self._clean_entry(entry, min_open, lock)
-            except Exception as e:  # one that cannot be cleaned must not keep the others waiting
+            except Exception as e:  # a failure must not block the other entries
                 if not isinstance(e, AcidError):
-                    logger.exception("compaction %s of %s is not cleaned", entry.id, place_of(entry))
+                    logger.exception("compaction %s of %s could not be cleaned", entry.id, place_of(entry))
                 self._retry_later(entry, e.message if isinstance(e, AcidError) else repr(e))
         for component in metastore.aborted_components():
             done += self._clean_component(component, min_open, self._clean_aborted)
@@ -74,15 +74,15 @@ class Cleaner:
         clean: Callable[[AbortedComponent, int, CleanerLock], bool],
     ) -> bool:
         place = (component.database, component.table, component.partition)
-        if component.min_txn >= min_open:  # all of it is younger than somebody who may not know that it is aborted
+        if component.min_txn >= min_open:  # an older open transaction may not know that it is aborted
             return False
         try:
             with CleanerLock(self._context, *place) as lock:
                 return lock.is_free() and clean(component, min_open, lock)
-        except SnapshotTooOld:  # a later compaction has made the first base, but not for who reads since before it
-            logger.info("what was aborted in %s.%s waits for readers", component.database, component.table)
+        except SnapshotTooOld:  # a later base is the first one, and older readers cannot use it
+            logger.info("cleaning of aborts in %s.%s waits for readers", component.database, component.table)
         except Exception as e:
-            message = "what was aborted in %s.%s stays for now: %s"
+            message = "aborted transactions in %s.%s could not be cleaned yet: %s"
             logger.warning(message, component.database, component.table, e, exc_info=not isinstance(e, AcidError))
         return False
 
@@ -94,25 +94,25 @@ class Cleaner:
             return False
         try:
             return self._clean_compacted(entry, min_open, lock)
-        except SnapshotTooOld:  # a later compaction has made the first base: all is for its cleaning to remove
-            logger.info("what compaction %s of %s left goes with that of a later one", entry.id, place_of(entry))
+        except SnapshotTooOld:  # a later compaction wrote the first base: its cleaning removes everything
+            logger.info("obsolete files of compaction %s of %s are left to a later one", entry.id, place_of(entry))
             self._context.metastore.mark_cleaned(entry.id, keep_aborted=True)
             return True
 
     def _clean_compacted(self, entry: CompactionInfo, min_open: int, lock: CleanerLock) -> bool:
         metastore = self._context.metastore
-        table = self._found(entry.database, entry.table)
+        table = self._current_table(entry.database, entry.table)
         locations = [] if table is None else list(self._locations(table, entry.partition))
         if table is None or not locations:
-            metastore.mark_cleaned(entry.id, keep_aborted=True)  # of a partition its directory may still be there
+            metastore.mark_cleaned(entry.id, keep_aborted=True)  # the directory of a partition may still exist
             return True
         if keeps_all(table):
-            metastore.mark_refused(entry.id, f"Table {table.full_name} is marked {NO_CLEANUP}: its files stay")
+            metastore.mark_refused(entry.id, f"Table {table.full_name} is marked {NO_CLEANUP}: its files are kept")
             return False
         txns, write_ids = self._seen(table, min_open)
         if entry.highest_write_id is not None:
             write_ids = write_ids.for_cleaning(entry.highest_write_id)
-        partial = self._places_of(table, entry.partition) > set(locations)  # what was aborted is forgotten for all
+        partial = self._places_of(table, entry.partition) > set(locations)  # aborts are purged for all
         for location in locations:
             state = self._state(table, location, write_ids, txns)
             self._remove(location, [*state.obsolete, *state.aborted], lock)
@@ -121,13 +121,13 @@ class Cleaner:
                 self._retry_later(entry, f"some files of {place_of(entry)} could not be removed")
                 return False
             partial |= left.has_partial_aborts
-        lock.confirm()
+        lock.revalidate()
         metastore.mark_cleaned(entry.id, keep_aborted=partial)
         logger.info("compaction %s of %s is cleaned", entry.id, place_of(entry))
         return True
 
     def _retry_later(self, entry: CompactionInfo, message: str) -> None:
-        """Try again after a pause that doubles; give up after some tries."""
+        """Retry after a pause that doubles; give up after some attempts."""
         metastore, settings = self._context.metastore, self._context.settings
         tries = entry.retries
         try:
@@ -136,17 +136,17 @@ class Cleaner:
                 metastore.mark_failed(entry.id, message)
                 return
             pause = settings.value(CLEANER_RETRY) * 2**tries
-            logger.warning("cleaning after compaction %s of %s comes later: %s", entry.id, place_of(entry), message)
+            logger.warning("cleaning after compaction %s of %s will be retried: %s", entry.id, place_of(entry), message)
             metastore.set_cleaner_retry(entry.id, retry_at_ms=int((time.time() + pause) * 1000), message=message)
         except CompactionError as e:
-            logger.info("compaction %s of %s was cleaned meanwhile: %s", entry.id, place_of(entry), e.message)
+            logger.info("compaction %s of %s was cleaned in the meantime: %s", entry.id, place_of(entry), e.message)
 
     # --- after an aborted transaction --------------------------------------------------------------------------------
 
     def _clean_aborted(self, component: AbortedComponent, min_open: int, lock: CleanerLock) -> bool:
         metastore = self._context.metastore
         place = (component.database, component.table, component.partition)
-        table = self._found(component.database, component.table)
+        table = self._current_table(component.database, component.table)
         if table is None:
             metastore.forget_aborted(*place, component.write_ids)
             return True
@@ -161,35 +161,35 @@ class Cleaner:
             left = self._state(table, location, write_ids, txns)
             kept |= left.has_partial_aborts or any(write_ids_of(path) & component.write_ids for path in left.aborted)
         if not kept and known == component.write_ids:
-            lock.confirm()
+            lock.revalidate()
             metastore.forget_aborted(*place, component.write_ids)
         return not kept
 
     def _clean_aborted_compaction(self, component: AbortedComponent, min_open: int, lock: CleanerLock) -> bool:
-        """Its directories carry the id of its transaction, which nobody sees."""
+        """Its directories carry its transaction's id, which is visible to no one."""
         metastore = self._context.metastore
         gone = [txn for txn in component.txn_ids if txn < min_open]
-        table = self._found(component.database, component.table)
+        table = self._current_table(component.database, component.table)
         for location in self._places_of(table, component.partition) if table is not None else ():
             filesystem, path = fs.resolve(location)
             for entry in filesystem.list(path):
                 name = parse_directory(entry.name) if entry.is_dir else None
                 if name is not None and name.visibility_txn in gone:
                     self._remove(location, [entry.path], lock)
-        lock.confirm()
+        lock.revalidate()
         for txn in gone:
             metastore.forget_txn_components(txn)
         return bool(gone)
 
     # --- files -------------------------------------------------------------------------------------------------------
 
-    def _found(self, database: str, name: str) -> Table | None:
-        """The table that has this name now."""
+    def _current_table(self, database: str, name: str) -> Table | None:
+        """The table that currently has this name."""
         table = self._context.metastore.find_table(database, name)
         return table if table is not None and table.is_transactional else None
 
     def _seen(self, table: Table, min_open: int) -> tuple[ValidTxnList, ValidWriteIdList]:
-        """What every reader sees from now on: all but the transactions that are not older than every open one."""
+        """The snapshot of all future readers: only transactions older than every open one."""
         now = self._context.metastore.get_valid_txns()
         top = min(now.high_watermark, min_open - 1)
         txns = ValidTxnList(top, (), tuple(txn for txn in now.aborted_ids if txn <= top))
@@ -204,15 +204,15 @@ class Cleaner:
         yield from (p.location for p in self._context.metastore.list_partitions(table.database, table.name, names))
 
     def _places_of(self, table: Table, partition: str | None) -> set[str]:
-        """Wherever something of a table or partition may be, registered or not: an INSERT or DROP PARTITION that was
-        killed leaves a directory, which may be registered (again) at any time."""
-        places = set(self._locations(table, partition))
+        """All locations of a table or partition, registered or not: a killed INSERT or DROP PARTITION leaves a
+        directory that may be registered (again) at any time."""
+        locations = set(self._locations(table, partition))
         if not table.partition_keys:
-            return places
-        return places.union(self._below(table) if partition is None else [new_partition(table, partition).location])
+            return locations
+        return locations.union(self._below(table) if partition is None else [new_partition(table, partition).location])
 
     def _below(self, table: Table) -> Iterator[str]:
-        """The directories below a table that are called like partitions."""
+        """The directories below a table with partition names."""
         filesystem, path = fs.resolve(table.location)
         level = [path]
         for key in table.partition_keys:
@@ -227,12 +227,12 @@ class Cleaner:
     def _remove(self, location: str, paths: list[str], lock: CleanerLock) -> None:
         filesystem, _ = fs.resolve(location)
         for path in paths:
-            lock.confirm()
+            lock.revalidate()
             logger.debug("removing %s", path)
             filesystem.delete(path)
 
     def sweep_staging(self) -> int:
-        """Remove staging directories of writers that died long ago; how many."""
+        """Remove staging directories of dead writers; returns how many."""
         metastore, removed = self._context.metastore, 0
         oldest = time.time() - self._context.settings.value(STAGING_RETENTION)
         for database in metastore.list_databases():
@@ -240,17 +240,17 @@ class Cleaner:
                 try:
                     removed += self._sweep_table(database, name, oldest)
                 except Exception as e:
-                    message = "staging directories of %s.%s stay for now: %s"
+                    message = "staging directories of %s.%s could not be removed yet: %s"
                     logger.warning(message, database, name, e, exc_info=not isinstance(e, AcidError))
         return removed
 
     def _sweep_table(self, database: str, name: str, oldest: float) -> int:
-        """The table is locked only where there is something to remove: few have any."""
-        table = self._found(database, name)
+        """Locks the table only if there is something to remove, which is rare."""
+        table = self._current_table(database, name)
         if table is None or not any(self._stale_staging(place, oldest) for place in self._all_locations(table)):
             return 0
         with CleanerLock(self._context, database, name) as lock:
-            table = self._found(database, name) if lock.is_free() else None
+            table = self._current_table(database, name) if lock.is_free() else None
             if table is None:
                 return 0
             return sum(self._sweep(place, oldest, lock) for place in self._all_locations(table))
@@ -264,7 +264,7 @@ class Cleaner:
         return len(stale)
 
     def _stale_staging(self, location: str, oldest: float) -> list[str]:
-        """Staging directories in which nothing was written since, in seconds since 1970."""
+        """Staging directories without a write since ``oldest``, in seconds since 1970."""
         filesystem, path = fs.resolve(location)
         return [
             entry.path
@@ -279,14 +279,14 @@ def keeps_all(table: Table) -> bool:
 
 
 def newest_below(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
-    """When something below was last written."""
+    """The time of the last write below a directory."""
     if not entry.is_dir:
         return entry.modified_ns
     return max([entry.modified_ns, *(newest_below(filesystem, below) for below in filesystem.list(entry.path))])
 
 
 def write_ids_of(path: str) -> frozenset[int]:
-    """The write ids in a directory's name; none for one of a compactor whose transaction was aborted."""
+    """The write ids in a directory's name; none for one of an aborted compactor."""
     name = parse_directory(path.rstrip("/").rpartition("/")[2])
     if name is None or name.visibility_txn:
         return frozenset()

@@ -1,4 +1,4 @@
-"""One compaction inside its transaction: from the snapshot to the new directories at their places."""
+"""One compaction inside its transaction: from the snapshot to publishing the new directories."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 logger = logging.getLogger(__name__)
 
 NOTHING_TO_DO = "None of the compaction thresholds met, compaction request is refused!"
-"""Hive's word."""
+"""Hive's message."""
 _COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
 
 
 @dataclass
 class WorkerContext:
-    """What workers share.
+    """The shared context of the services.
 
     Attributes:
         metastore: The store with the queue.
         heartbeats: Keeps the compactor's transactions alive.
         settings: The settings of the session.
-        host: The machine, as SHOW COMPACTIONS names it.
-        user: Whom SHOW TRANSACTIONS names.
-        spark: For large compactions; None to do all in this process.
-        start_spark: Starts it when it is needed first, where there is none yet.
+        host: The host name shown by SHOW COMPACTIONS.
+        user: The user shown by SHOW TRANSACTIONS.
+        spark: For large compactions; None to run everything in this process.
+        start_spark: Starts Spark on first use if there is no session yet.
     """
 
     metastore: Metastore
@@ -71,7 +71,7 @@ class WorkerContext:
     _starting: threading.Lock = field(default_factory=threading.Lock)
 
     def needed_spark(self) -> SparkSession | None:
-        """Spark, started now where that was put off; None where all is to be done in this process."""
+        """The Spark session, started now if necessary; None if everything runs in this process."""
         with self._starting:
             if self.spark is None and self.start_spark is not None:
                 self.spark = self.start_spark()
@@ -79,24 +79,24 @@ class WorkerContext:
 
 
 class RefusedError(AcidError):
-    """There is nothing to compact, or it must not be."""
+    """Nothing to compact, or compaction is not allowed."""
 
 
 def place_of(entry: CompactionInfo) -> str:
-    """What is compacted: ``hr.emp`` or ``hr.emp.p=1``."""
+    """The compacted table or partition: ``hr.emp`` or ``hr.emp.p=1``."""
     return ".".join(part for part in (entry.database, entry.table, entry.partition) if part)
 
 
 class Compaction:
-    """Writes what takes the place of a directory's deltas.
+    """Writes the directories that replace a table's or partition's deltas.
 
-    Everything is written into a hidden directory beside its place, and moved to it as the last step before the commit:
-    in the layout of Hive 4 it is seen from the commit on, in that of Hive 3 from the move on, which changes nothing
-    for any reader, as all that is in it was committed before.
+    Everything is written into a hidden staging directory and moved into place as the last step before the commit: in
+    the layout of Hive 4 it is visible from the commit on, in that of Hive 3 from the move on, which changes nothing for
+    any reader, since all its rows were committed before.
     """
 
     _marks_bases = True
-    """Whether bases say of themselves that they are compacted, where their names do not."""
+    """Whether bases are marked as compacted if their names do not say so."""
 
     def __init__(
         self,
@@ -117,22 +117,22 @@ class Compaction:
         self._fs, self._path = fs.resolve(self._location)
         self._layout = Layout(self._settings.value(COMPACTION_LAYOUT))
         if context.metastore.version is not None or not fs.renames_in_one_step(self._location):
-            self._layout = Layout.HIVE4  # in that of Hive 3 a reader would see a directory that is half there
+            self._layout = Layout.HIVE4  # with Hive 3's a reader could see a partial directory
         self._footers: dict[str, OrcFooter] = {}
         self.leaves_nothing = True
-        """Whether all that was written is gone again after an error."""
+        """Whether an error has left no files."""
         self._job = f"{context.host}-compactor-{place_of(entry)}"
 
     def run(self) -> Rewritten:
-        """All of it.
+        """Run the compaction.
 
         Raises:
-            RefusedError: When there is nothing to put together, and nothing to clean.
-            CompactionError: When another worker has done it already.
+            RefusedError: When there is nothing to compact, and nothing to clean.
+            CompactionError: When another worker has already compacted it.
         """
         metastore = self._context.metastore
-        txns, found = self._snapshot()
-        write_ids = to_compact(self._fs, self._path, found)
+        txns, committed = self._snapshot()
+        write_ids = to_compact(self._fs, self._path, committed)
         top = self._highest(write_ids)
         metastore.update_compactor_state(self._entry.id, self._txn_id, top, worker=self._worker)
         state = acid_state(self._fs, self._path, write_ids, txns, any_file_name=self._table.is_insert_only)
@@ -146,11 +146,11 @@ class Compaction:
 
     @property
     def layout(self) -> Layout:
-        """How the new directories are called."""
+        """The naming of the new directories."""
         return self._layout
 
-    def foretell(self, state: AcidState, write_ids: ValidWriteIdList) -> list[NewDirectory]:
-        """What :meth:`run` would write for a directory in this state; nothing where it would only have it cleaned.
+    def preview(self, state: AcidState, write_ids: ValidWriteIdList) -> list[NewDirectory]:
+        """What :meth:`run` would write for a directory in this state; nothing if it would only be cleaned.
 
         Raises:
             RefusedError: As :meth:`run` does.
@@ -162,10 +162,10 @@ class Compaction:
         return []
 
     def _snapshot(self) -> tuple[ValidTxnList, ValidWriteIdList]:
-        """What is committed now."""
+        """The current snapshot."""
         txns = self._context.metastore.get_valid_txns(self._txn_id)
-        [found] = self._context.metastore.get_valid_write_ids([self._table.full_name], txns)
-        return txns, found
+        [write_ids] = self._context.metastore.get_valid_write_ids([self._table.full_name], txns)
+        return txns, write_ids
 
     def _subject(self, state: AcidState, write_ids: ValidWriteIdList) -> Subject:
         table = self._table
@@ -173,7 +173,7 @@ class Compaction:
         return Subject(state, write_ids, types, compression, table.is_full_acid, self._footer)
 
     def _highest(self, write_ids: ValidWriteIdList) -> int:
-        """The write id up to which the new directory replaces what is there."""
+        """The write id up to which the new directory replaces existing ones."""
         return write_ids.high_watermark
 
     def _is_enough(self, state: AcidState) -> bool:
@@ -195,25 +195,25 @@ class Compaction:
         published: list[str] = []
         try:
             done = measured(self._fs, self._fill(subject, directories, staging), subject.state, directories, staging)
-            # Always, whatever acidsql.sync says: the cleaner removes rows that were durable before.
+            # Always, regardless of acidsql.sync: the cleaner removes rows that were durable before.
             self._fs.sync(trees=[fs.join(staging, str(directory.name)) for directory in directories])
-            self._context.metastore.heartbeat(txn_id=self._txn_id)  # who was taken for dead must not publish
+            self._context.metastore.heartbeat(txn_id=self._txn_id)  # a timed-out transaction must not publish
             for directory in directories:
                 self._publish(staging, str(directory.name), published)
             self._fs.sync(directories=[self._path])
-            # nor have published, if it slept in between: the cleaner looked before there was anything to see
+            # nor have published after a suspension: the cleaner ran before the files existed
             self._context.metastore.heartbeat(txn_id=self._txn_id)
         except BaseException:
-            # What is seen from the rename on may have been chosen by a reader, or be another worker's: it is whole.
+            # A directory visible from its rename on may be in use by a reader, or be another worker's: it is complete.
             self._remove(*([] if self._is_seen_at_once else published), staging)
             raise
-        self.leaves_nothing = self._layout is Layout.HIVE3  # whose names do not hang on the transaction
+        self.leaves_nothing = self._layout is Layout.HIVE3  # names do not depend on the transaction
         self._remove(staging)
         return done
 
     @property
     def _is_seen_at_once(self) -> bool:
-        """Whether readers see a directory from its rename on, before the commit."""
+        """Whether a directory is visible from its rename on, before the commit."""
         return self._layout is Layout.HIVE3 and self._marks_bases
 
     def _planned(self, subject: Subject) -> list[NewDirectory]:
@@ -223,19 +223,19 @@ class Compaction:
         return directories
 
     def _remove(self, *paths: str) -> None:
-        """What stays is invisible, or of an aborted transaction: the cleaner's."""
+        """Remove paths. What cannot be removed is invisible or aborted, and left to the cleaner."""
         for path in paths:
             try:
                 self._fs.delete(path)
             except AcidError as e:
                 self.leaves_nothing = False
-                logger.warning("%s stays for the cleaner: %s", path, e)
+                logger.warning("%s is left to the cleaner: %s", path, e)
 
     def _publish(self, staging: str, name: str, published: list[str]) -> None:
         target = fs.join(self._path, name)
         if self._fs.exists(target):
-            raise CompactionError(f"{target} is there already: another worker has done it")
-        published.append(target)  # before the rename: an error of it does not tell whether it was done
+            raise CompactionError(f"{target} already exists: another worker has compacted it")
+        published.append(target)  # before the rename, whose error leaves unknown whether it was done
         self._fs.rename(fs.join(staging, name), target)
 
     def _fill(self, subject: Subject, directories: list[NewDirectory], staging: str) -> Rewritten:
@@ -246,16 +246,16 @@ class Compaction:
         for directory in directories:
             path = self._new_directory(subject, directory, staging)
             tasks += tasks_of(self._prepared(subject, directory, staging, spark), path)
-        made = run_tasks(tasks, spark, self._job)
-        for task, result in zip(tasks, made, strict=True):
+        results = run_tasks(tasks, spark, self._job)
+        for task, result in zip(tasks, results, strict=True):
             if not result.rows:
                 self._fs.delete(task.work.target)
         for directory in directories:
             self._keep_one_file(subject, directory, fs.join(staging, str(directory.name)))
-        return sum(made, Rewritten())
+        return sum(results, Rewritten())
 
     def _new_directory(self, subject: Subject, directory: NewDirectory, staging: str) -> str:
-        """A directory below the staging directory, with all but its data files."""
+        """Create a directory below the staging directory, without its data files."""
         path = fs.join(staging, str(directory.name))
         self._fs.mkdirs(path, durable=False)
         if subject.is_full_acid:
@@ -267,14 +267,14 @@ class Compaction:
     def _prepared(
         self, subject: Subject, directory: NewDirectory, staging: str, spark: SparkSession | None
     ) -> NewDirectory:
-        """The directory made of files that one task each can put together."""
+        """The directory with inputs reduced so that one task can merge each file."""
         directory = self._converted(subject, directory, staging)
         run = partial(run_tasks, spark=spark, job_name=self._job)
         passes = Passes(self._settings.value(MAX_NUM_DELTA), fs.join(staging, "passes"), run)
         return replace(directory, rewrites=tuple(passes.of(work) for work in directory.rewrites))
 
     def _converted(self, subject: Subject, directory: NewDirectory, staging: str) -> NewDirectory:
-        """The directory made of files with the table's present types: those with others are copied first."""
+        """The directory with inputs of the table's current types: files with other types are converted first."""
         rewrites = []
         for work in directory.rewrites:
             inputs = []
@@ -289,7 +289,7 @@ class Compaction:
         return replace(directory, rewrites=tuple(rewrites))
 
     def _keep_one_file(self, subject: Subject, directory: NewDirectory, path: str) -> None:
-        """A directory without any file would hide nothing from some readers."""
+        """Write an empty file: for some readers a directory without files hides nothing."""
         names = [one.target for one in directory.rewrites]
         if not any(self._fs.exists(fs.join(path, name)) for name in names):
             name = bucket_file(0) if subject.is_full_acid else original_file(0)
@@ -297,7 +297,7 @@ class Compaction:
             write_empty(self._fs, fs.join(path, name), subject.row_type, events=events, compression=subject.compression)
 
     def _spark_for(self, state: AcidState) -> SparkSession | None:
-        """Spark, where there is much to read and its workers can reach the files: they have no Hadoop of ours."""
+        """Spark, for large inputs that its workers can access: they do not have our Hadoop client."""
         if not fs.is_local(self._location):
             return None
         files = [f for directory in (*state.data_directories, *state.delete_deltas) for f in directory.files]

@@ -1,8 +1,8 @@
-"""Files of an old schema as the table is now: copied by orc-core itself, as Hive and Spark would read them.
+"""Conversion of files with an old schema to the current one: copied by orc-core, as Hive and Spark would read them.
 
-What becomes of a value whose column has changed its type is orc-core's business (``ConvertTreeReaderFactory``). So a
-file with such a column is copied once by Java's own reader and writer, in batches that never come to Python; Spark's
-readers, which know microseconds only, have no part in it.
+orc-core (``ConvertTreeReaderFactory``) defines the conversion of values of a retyped column. So a file with such a
+column is copied once by the Java reader and writer, in batches that never reach Python; Spark's readers, which are
+limited to microseconds, are not involved.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPTIONS = {"orc.force.positional.evolution": "true", "orc.proleptic.gregorian":
 
 
 def needs_conversion(footer: OrcFooter, row_type: Struct) -> bool:
-    """Whether a file has columns of other types than the table has now; columns that came later do not count."""
+    """Whether a file has columns of other types than the table has now; columns added later do not count."""
     present = Struct(row_type.fields[: len(footer.row_type.fields)])
     return len(footer.row_type.fields) > len(row_type.fields) or not same_shape(footer.row_type, present)
 
@@ -31,24 +31,24 @@ def needs_conversion(footer: OrcFooter, row_type: Struct) -> bool:
 def convert(
     spark: SparkSession | None, path: str, footer: OrcFooter, row_type: Struct, target: str, length: int | None = None
 ) -> None:
-    """Copy a file into one with the table's types; rows and their order stay.
+    """Copy a file to one with the table's types, keeping rows and their order.
 
     Args:
-        spark: Its JVM does the work.
+        spark: Its JVM converts the file.
         path: The file.
         footer: Its footer.
         row_type: The table's data columns.
         target: The new file.
-        length: Where the file ends, None for its physical end.
+        length: The logical end of the file; None for its physical end.
 
     Raises:
         UnsupportedError: When there is no JVM.
-        CorruptFile: When orc-core cannot read the file so.
+        CorruptFile: When orc-core cannot convert the file.
     """
     jvm: Any = None if spark is None else spark._jvm
     if spark is None or jvm is None:
         raise UnsupportedError(
-            f"{path} has columns of other types than the table has now: only a compactor with Spark can convert it",
+            f"{path} has columns of other types than the table: only a compactor with Spark can convert it",
             hint="Run the compactor in a session: acid.compactor.run_once().",
         )
     configuration = jvm.org.apache.hadoop.conf.Configuration(spark.sparkContext._jsc.hadoopConfiguration())

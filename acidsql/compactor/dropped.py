@@ -1,15 +1,15 @@
-"""Removal of the directories of dropped tables and partitions, whatever is killed.
+"""Crash-safe removal of the directories of dropped tables and partitions.
 
-A store that does not touch files forgets a table or partition and records its directory in one step
-(:meth:`~acidsql.metastore.protocol.Catalog.dropped_directories`). From then on it is dropped, and what is left to do is
-done by whoever comes first: the statement that dropped it, one that needs the place, or the housekeeper.
+A store that does not manage files removes a table or partition and records its directory in one step
+(:meth:`~acidsql.metastore.protocol.Catalog.dropped_directories`). From then on it is dropped, and the rest is done by
+whichever comes first: the statement that dropped it, one that needs the location, or the housekeeper.
 
-1. Put the directory aside: rename it to a hidden name that nothing else has, while nobody else changes the store and
-   the record says that it still stands there. So that happens once, and what others make there later is not touched.
-2. Make that durable and record it; the place is free from now on. The store gives it to nobody before.
-3. Remove what was put aside, and forget the record.
+1. Rename the directory to a unique hidden name, while the store is locked against changes and the record says that the
+   directory is still in place. So this happens once, and directories created there later are not touched.
+2. Sync the rename and record it; from now on the location is free. The store does not reuse it before.
+3. Remove the renamed directory, and delete the record.
 
-Where a rename is not one step (an object store), the files are removed in step 1 already.
+Where a rename is not atomic (an object store), step 1 already removes the files.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from acidsql.metastore.protocol import Metastore
 logger = logging.getLogger(__name__)
 
 TRIES = 10
-"""Two that remove the same files get in each other's way, and each may end early."""
+"""Concurrent removals of the same files interfere, and each may fail early."""
 AT_ONCE = 100
-"""The most directories that are put aside while nobody else changes the store."""
+"""Maximum number of directories renamed under one lock of the store."""
 
 
 def free_place(metastore: Metastore, location: str) -> None:
@@ -37,7 +37,7 @@ def free_place(metastore: Metastore, location: str) -> None:
 
 
 def free_places(metastore: Metastore, locations: Iterable[str]) -> None:
-    """Have no directory of what was dropped stand at some places, above or below them.
+    """Remove directories of dropped tables and partitions at, above or below some locations.
 
     Raises:
         StorageError: When one cannot be moved.
@@ -48,7 +48,7 @@ def free_places(metastore: Metastore, locations: Iterable[str]) -> None:
 
 
 def remove_dropped(metastore: Metastore) -> None:
-    """Remove the directories of all that was dropped. What cannot be removed is invisible, and waits for the next."""
+    """Remove the directories of everything dropped. What cannot be removed is invisible, and retried later."""
     _remove_all(metastore, metastore.dropped_directories(), is_needed=False)
 
 
@@ -57,24 +57,24 @@ def _place(dropped: DroppedDirectory) -> str:
 
 
 def _aside(dropped: DroppedDirectory) -> str:
-    """The hidden name beside its place."""
+    """The hidden name next to its location."""
     return fs.join(_place(dropped).rpartition("/")[0], f"{STAGING_PREFIX}{dropped.token}")
 
 
 def _remove_all(metastore: Metastore, dropped: Sequence[DroppedDirectory], *, is_needed: bool) -> None:
-    """All steps. ``is_needed``: one that stays where it is is an error."""
+    """All steps. ``is_needed``: a directory that stays in place is an error."""
     for start in range(0, len(dropped), AT_ONCE):
         some = dropped[start : start + AT_ONCE]
         problems = _free(metastore, some)
-        gone = [d for d in some if d not in problems and _is_removed(d)]
-        if gone:
-            metastore.forget_dropped(gone)
+        removed = [d for d in some if d not in problems and _is_removed(d)]
+        if removed:
+            metastore.forget_dropped(removed)
         if problems and is_needed:
             raise next(iter(problems.values()))
 
 
 def _free(metastore: Metastore, dropped: Sequence[DroppedDirectory]) -> dict[DroppedDirectory, AcidError]:
-    """Steps 1 and 2; what stays where it is, and why."""
+    """Steps 1 and 2; returns the directories that stay in place, with the errors."""
     problems = {}
     if all(d.is_aside for d in dropped):
         return {}
@@ -84,7 +84,7 @@ def _free(metastore: Metastore, dropped: Sequence[DroppedDirectory]) -> dict[Dro
             try:
                 _put_aside(_place(one), _aside(one))
             except AcidError as e:
-                logger.warning("the files of what was dropped stay in %s for now: %s", one.location, e)
+                logger.warning("dropped files could not be removed yet from %s: %s", one.location, e)
                 problems[one] = e
     _sync([d for d in dropped if d not in problems])
     metastore.set_aside([d for d in dropped if d not in problems])
@@ -92,24 +92,24 @@ def _free(metastore: Metastore, dropped: Sequence[DroppedDirectory]) -> dict[Dro
 
 
 def _put_aside(path: str, aside: str) -> None:
-    """Where something has the hidden name already, somebody was killed right after the rename."""
+    """If the hidden name already exists, a session was killed right after the rename."""
     filesystem = fs.resolve(path)[0]
     if filesystem.exists(aside) or not filesystem.exists(path):
         return
     if fs.renames_in_one_step(path):
         try:
             filesystem.rename(path, aside)
-        except AcidError as e:  # its parent is read-only, or it is where another disk begins
-            logger.info("%s is removed where it is: %s", path, e)
+        except AcidError as e:  # its parent is read-only, or it is a mount point
+            logger.info("%s is removed in place: %s", path, e)
         else:
             return
     filesystem.delete(path)
 
 
 def _sync(dropped: Iterable[DroppedDirectory]) -> None:
-    """Make durable that directories have left their places, before the store says so. Raises: StorageError.
+    """Sync the renames before the store records them. Raises: StorageError.
 
-    After a power cut they would stand there again otherwise, in a place that may be somebody else's by then.
+    Otherwise the directories could reappear after a power failure, at a location that may be reused by then.
     """
     parents = dict.fromkeys(_place(d).rpartition("/")[0] for d in dropped)
     for parent in parents:
@@ -119,7 +119,7 @@ def _sync(dropped: Iterable[DroppedDirectory]) -> None:
 
 
 def _is_removed(dropped: DroppedDirectory) -> bool:
-    """Step 3, but for the record."""
+    """Step 3, except for the record."""
     aside = _aside(dropped)
     filesystem = fs.resolve(aside)[0]
     try:
@@ -128,5 +128,5 @@ def _is_removed(dropped: DroppedDirectory) -> bool:
             if not filesystem.exists(aside):
                 return True
     except AcidError as e:
-        logger.warning("the files of what was dropped stay in %s for now: %s", aside, e)
+        logger.warning("dropped files could not be removed yet from %s: %s", aside, e)
     return False

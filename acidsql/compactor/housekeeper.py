@@ -1,4 +1,4 @@
-"""The housekeeper: ends what nobody is alive behind, and forgets what nobody will ask for again."""
+"""The housekeeper: aborts timed-out transactions and purges obsolete records."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 class Housekeeper:
     """Hive's ``AcidHouseKeeperService``, ``AcidTxnCleanerService``, ``CompactionHouseKeeperService`` in one.
 
-    1. Abort transactions whose heartbeats stopped, and release their locks.
-    2. Give compactions back to the queue whose workers on this host are dead, or did not finish in time.
-    3. Forget old entries of the history, ended transactions that left nothing, and write ids that nobody can ask for.
+    1. Abort transactions without heartbeats, and release their locks.
+    2. Requeue compactions whose workers on this host are dead, or did not finish in time.
+    3. Purge old history entries, records of ended transactions without effects, and write ids no longer needed.
     4. Remove the directories of dropped tables and partitions whose statements were killed.
-    5. Now and then remove staging directories of writers that died.
+    5. From time to time remove staging directories of dead writers.
     """
 
     def __init__(self, context: WorkerContext, cleaner: Cleaner) -> None:
@@ -30,7 +30,7 @@ class Housekeeper:
         self._next_sweep = 0.0
 
     def run(self) -> None:
-        """One round: all steps, whichever of them fails; the first error is raised at the end."""
+        """Run one round: all steps, even if some fail; the first error is raised at the end."""
         metastore = self._context.metastore
         errors = []
         for step in (
@@ -45,7 +45,7 @@ class Housekeeper:
         ):
             try:
                 step()
-            except Exception as e:  # what comes after it is no less needed
+            except Exception as e:  # the later steps must still run
                 errors.append(e)
         for error in errors[1:]:
             logger.error("housekeeper: %s", error)
@@ -61,7 +61,7 @@ class Housekeeper:
         timeout = int(self._context.settings.value(WORKER_TIMEOUT) * 1000)
         given_back = self._context.metastore.revoke_timed_out_workers(timeout)
         if given_back:
-            logger.warning("%s compactions were not finished in time, and are in the queue again", given_back)
+            logger.warning("%s compactions were not finished in time and are queued again", given_back)
 
     def _sweep(self) -> None:
         settings = self._context.settings

@@ -1,4 +1,4 @@
-"""The initiator: looks at what was written lately, and asks for the compactions that are due (Hive's ``Initiator``)."""
+"""The initiator: checks recently written tables, and requests the compactions that are due (Hive's ``Initiator``)."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Thresholds:
 
     Attributes:
         deltas: More deltas than this: minor.
-        share: Deltas of more bytes than this part of the base: major.
+        ratio: Deltas of more bytes than this fraction of the base: major.
     """
 
     deltas: int
-    share: float
+    ratio: float
 
     @classmethod
     def of(cls, table: Table, settings: Settings) -> Thresholds:
-        """Those of a table: its own properties go before the settings.
+        """The thresholds of a table: its properties override the settings.
 
         Raises:
-            InvalidValue: When one of its properties is none of the setting.
+            InvalidValue: When one of its properties has an invalid value.
         """
         return cls(
             threshold_of(DELTA_NUM_THRESHOLD, table, settings), threshold_of(DELTA_PCT_THRESHOLD, table, settings)
@@ -53,13 +53,13 @@ class Thresholds:
 
 
 def type_due(state: AcidState, thresholds: Thresholds) -> CompactionType | None:
-    """Which compaction a directory needs, None for none (``Initiator.determineCompactionType``)."""
+    """The compaction that a directory needs, or None (``Initiator.determineCompactionType``)."""
     base = _size([state.base]) if state.base is not None else sum(f.length for f in state.originals)
     deltas = _size(state.deltas)
     has_no_base = base == 0 and deltas > 0
     if not has_no_base:
         is_replaced = deltas == 0 and any("base_" in path.rpartition("/")[2] for path in state.obsolete)
-        if is_replaced or (base > 0 and deltas / base > thresholds.share):
+        if is_replaced or (base > 0 and deltas / base > thresholds.ratio):
             return CompactionType.MAJOR
     if len(state.deltas) > thresholds.deltas:
         return CompactionType.MAJOR if has_no_base else CompactionType.MINOR
@@ -76,20 +76,20 @@ def opts_out(parameters: Mapping[str, str]) -> bool:
 
 
 class Initiator:
-    """Asks for what is due.
+    """Requests due compactions.
 
-    1. Take the tables and partitions that committed transactions have written to, or that too many aborted ones have.
-    2. Leave out those that opt out, are waited for already, or failed several times in a row.
-    3. Look at the directory, and choose by Hive's thresholds.
+    1. Get the tables and partitions that committed transactions, or too many aborted ones, have written to.
+    2. Skip those that opt out, are already queued, or failed several times in a row.
+    3. List the directory, and decide by Hive's thresholds.
     """
 
     def __init__(self, context: WorkerContext, name: str) -> None:
-        """``name`` is the initiator's own, ``host-…``."""
+        """``name`` is that of the initiator, ``host-…``."""
         self._context = context
         self._name = name
 
     def run(self) -> int:
-        """One round; how many compactions it asked for."""
+        """Run one round; returns how many compactions it requested."""
         settings, asked = self._context.settings, 0
         age = settings.value(ABORTED_TXN_AGE)
         candidates = self._context.metastore.find_potential_compactions(
@@ -98,14 +98,14 @@ class Initiator:
         for candidate in candidates:
             try:
                 asked += self.ask(candidate)
-            except Exception as e:  # one table that cannot be read must not keep the others waiting
+            except Exception as e:  # a table that cannot be read must not block the others
                 ours = isinstance(e, AcidError)
-                logger.warning("%s could not be looked at for compaction: %s", _name(candidate), e, exc_info=not ours)
+                logger.warning("%s could not be checked for compaction: %s", _name(candidate), e, exc_info=not ours)
                 self._did_not_initiate(candidate, e.message if isinstance(e, AcidError) else repr(e))
         return asked
 
     def ask(self, candidate: CompactionCandidate) -> bool:
-        """Ask for the compaction that is due of one table or partition, if one is; whether it did."""
+        """Request a compaction of one table or partition if one is due; returns whether it did."""
         context, metastore = self._context, self._context.metastore
         table = metastore.find_table(candidate.database, candidate.table)
         if table is None or not table.is_transactional or opts_out(table.parameters):
@@ -113,7 +113,7 @@ class Initiator:
         database = metastore.get_database(candidate.database)
         if opts_out(database.parameters):
             return False
-        if table.partition_keys and candidate.partition is None:  # a write whose partitions have other entries
+        if table.partition_keys and candidate.partition is None:  # the partitions of this write have their own entries
             return False
         threshold = context.settings.value(FAILED_COMPACTS_THRESHOLD)
         retry = context.settings.value(FAILED_COMPACTS_RETRY)
@@ -133,10 +133,10 @@ class Initiator:
         metastore = self._context.metastore
         location = table.location
         if candidate.partition is not None:
-            found = metastore.list_partitions(table.database, table.name, [candidate.partition])
-            if not found:
+            partitions = metastore.list_partitions(table.database, table.name, [candidate.partition])
+            if not partitions:
                 return None
-            location = found[0].location
+            location = partitions[0].location
         if candidate.too_many_aborts:
             return CompactionType.MAJOR
         txns = metastore.get_valid_txns()

@@ -1,4 +1,4 @@
-"""What a compaction replaces, and by what: files and bytes."""
+"""Files and bytes before and after a compaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from acidsql.metastore.model import CompactionMetrics
 
 
 def replaced_files(state: AcidState, *, by_base: bool) -> Iterator[AcidFile]:
-    """The files that are not read any more once there is a new base, or (a minor compaction) new deltas."""
+    """The files that are obsolete after a new base, or (minor compaction) new deltas."""
     for directory in state.deltas:
         yield from directory.files
     if by_base:
@@ -26,13 +26,13 @@ def replaced_files(state: AcidState, *, by_base: bool) -> Iterator[AcidFile]:
 def measured(
     filesystem: fs.FileSystem, done: Rewritten, state: AcidState, directories: Sequence[NewDirectory], staging: str
 ) -> Rewritten:
-    """What was done, with the files and bytes of the compaction as a whole.
+    """The result of the tasks, with the files and bytes of the whole compaction.
 
     Args:
         filesystem: The file system of the table.
-        done: What the tasks have done.
-        state: What there was.
-        directories: What there is now.
+        done: The result of the tasks.
+        state: The state before.
+        directories: The new directories.
         staging: The directory that the new ones are in.
     """
     before = list(replaced_files(state, by_base=any(isinstance(one.name, BaseName) for one in directories)))
@@ -47,5 +47,5 @@ def measured(
 
 
 def metrics_of(done: Rewritten) -> CompactionMetrics:
-    """As the queue keeps it."""
+    """The metrics as stored in the queue."""
     return CompactionMetrics(done.files_read, done.bytes_read, done.files_written, done.bytes_written, done.rows)

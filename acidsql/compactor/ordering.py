@@ -1,7 +1,7 @@
-"""The ORDER BY of a rebalance compaction: rows of files in the order of their values.
+"""The ORDER BY of a rebalance compaction: sorts the rows of files by value.
 
-Only the keys are in memory. They are compared as they are stored, to the nanosecond, and in Hive's order: NULL comes
-last (``hive.default.nulls.last``; DESC: first), NaN is greater than all numbers, text is compared byte by byte.
+Only the keys are in memory. They are compared as stored, to the nanosecond, and in Hive's order: NULL comes last
+(``hive.default.nulls.last``; DESC: first), NaN is greater than all numbers, text is compared byte by byte.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from acidsql.fs import FileSystem
 from acidsql.sql.tokens import Token, tokenize
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, to_hive
 
-_HINT = "ORDER BY of a rebalance compaction takes columns, each with ASC or DESC and NULLS FIRST or NULLS LAST."
+_HINT = "ORDER BY of a rebalance compaction allows columns, each with ASC or DESC and NULLS FIRST or NULLS LAST."
 _TIMESTAMPS = (Primitive("timestamp"), Primitive(LOCAL_TIMESTAMP))
 _FLOATS = (Primitive("float"), Primitive("double"))
 _NS = 10**9
@@ -35,10 +35,10 @@ class SortItem:
     """One key.
 
     Attributes:
-        column: Number of the column among the data columns.
+        column: Index of the column among the data columns.
         type: Its type.
         descending: DESC.
-        nulls_first: Where NULL goes.
+        nulls_first: Whether NULL comes first.
     """
 
     column: int
@@ -48,16 +48,16 @@ class SortItem:
 
 
 def sort_items(clause: str, row_type: Struct, partition_keys: Sequence[str]) -> tuple[SortItem, ...]:
-    """Read a clause; partition columns are left out, as all rows have one value.
+    """Parse a clause; partition columns are omitted, as all rows have the same value.
 
     Args:
-        clause: The whole of it, ``ORDER BY a DESC, b``.
+        clause: The whole clause, ``ORDER BY a DESC, b``.
         row_type: The table's data columns.
         partition_keys: Names of the partition columns.
 
     Raises:
-        ParseError: When it is not text in Spark's or Hive's manner.
-        AnalysisError: When something else than a column that can be ordered stands in it.
+        ParseError: When it cannot be tokenised.
+        AnalysisError: When it has anything but columns that can be ordered.
     """
     tokens = tokenize(clause)[:-1]
     if [t.word for t in tokens[:2]] != ["ORDER", "BY"]:
@@ -70,16 +70,16 @@ def sort_items(clause: str, row_type: Struct, partition_keys: Sequence[str]) -> 
             items[-1].append(token)
     columns = {name.lower(): number for number, (name, _) in enumerate(row_type.fields)}
     constant = {name.lower() for name in partition_keys}
-    found = []
+    keys: list[SortItem] = []
     for one in items:
         if not one or not one[0].is_name:
             raise _not_understood(clause)
         name, (descending, nulls_first) = one[0].name.lower(), _direction(one[1:], clause)
         if name in columns:
-            found.append(SortItem(columns[name], _ordered(row_type, columns[name]), descending, nulls_first))
+            keys.append(SortItem(columns[name], _ordered(row_type, columns[name]), descending, nulls_first))
         elif name not in constant:
-            raise AnalysisError(f"There is no column {one[0].name} to order by", code=10004, hint=_HINT)
-    return tuple(found)
+            raise AnalysisError(f"Unknown column {one[0].name} in ORDER BY", code=10004, hint=_HINT)
+    return tuple(keys)
 
 
 def _direction(tokens: Sequence[Token], clause: str) -> tuple[bool, bool]:
@@ -103,15 +103,15 @@ def _not_understood(clause: str) -> AnalysisError:
 
 
 def in_order(fs: FileSystem, paths: Sequence[str], runs: Pieces, items: Sequence[SortItem]) -> Pieces:
-    """The rows of files in the order of their values, all under the largest of their write ids, as Hive has it.
+    """The rows of files in the order of their values, all with the largest of their write ids, as in Hive.
 
-    Their own write ids cannot be kept: a file is sorted by them first. The largest is one that every reader of the new
-    base sees, for it was committed before.
+    Their own write ids cannot be kept: a file is sorted by write id first. All readers of the new base see the largest
+    one, since it was committed before.
 
     Args:
-        fs: Where the files are.
+        fs: The file system.
         paths: The files.
-        runs: All their rows; what is equal stays in this order.
+        runs: All their rows; equal rows keep this order.
         items: The keys.
     """
     rows = runs.each()
@@ -126,13 +126,13 @@ def in_order(fs: FileSystem, paths: Sequence[str], runs: Pieces, items: Sequence
         columns[name] = column
         directions.insert(0, (name, direction))
     order = np.asarray(pc.sort_indices(pa.table(columns), sort_keys=directions))
-    by_file = place[order]  # where each row stands among the rows of the runs
+    by_file = place[order]  # position of each row in the runs
     largest = np.full(len(order), rows.write_ids.max(initial=0), np.int64)
     return Pieces(rows.files[by_file], rows.firsts[by_file], rows.counts[by_file], largest)
 
 
 def _keys(fs: FileSystem, paths: Sequence[str], items: Sequence[SortItem]) -> dict[str, tuple[pa.ChunkedArray, str]]:
-    """Columns to sort by, file after file, and the direction of each, by names that tell them apart."""
+    """The columns to sort by, file after file, with their directions, by unique names."""
     parts: dict[str, tuple[list[pa.Array], str]] = {}
     for path in paths if items else ():
         for batch in row_batches(fs, path):
@@ -147,14 +147,14 @@ def _keys(fs: FileSystem, paths: Sequence[str], items: Sequence[SortItem]) -> di
 
 
 def _parts(values: _Values, item: SortItem) -> list[tuple[pa.Array, str]]:
-    """What stands for one key: whether it is null comes first, and what is compared is never null."""
+    """The sort columns of one key: first whether it is null, then values without nulls."""
     direction = "descending" if item.descending else "ascending"
     numbers = _comparable(values, item.type)
     nulls = pc.is_null(numbers[0]).cast(pa.int8())
-    found = [(nulls, "descending" if item.nulls_first else "ascending")]
+    columns = [(nulls, "descending" if item.nulls_first else "ascending")]
     if item.type in _FLOATS:
-        found.append((pc.fill_null(pc.is_nan(numbers[0]), False).cast(pa.int8()), direction))
-    return found + [(column, direction) for column in numbers]
+        columns.append((pc.fill_null(pc.is_nan(numbers[0]), False).cast(pa.int8()), direction))
+    return columns + [(column, direction) for column in numbers]
 
 
 def _comparable(values: _Values, t: HiveType) -> list[pa.Array]:
@@ -167,7 +167,7 @@ def _comparable(values: _Values, t: HiveType) -> list[pa.Array]:
 
 
 def _seconds(values: _Values) -> list[pa.Array]:
-    """Timestamps as seconds and nanoseconds: what is stored may be beyond one number of 64 bits."""
+    """Timestamps as seconds and nanoseconds: stored values may exceed one 64-bit number."""
     if isinstance(values, list):
         pairs = [(None, None) if v is None else v for v in values]
         return [pa.array([pair[i] for pair in pairs], pa.int64()) for i in (0, 1)]

@@ -1,4 +1,4 @@
-"""More files than one task may read: put together in several passes (``hive.compactor.max.num.delta``)."""
+"""Merging more files than one task may read, in several passes (``hive.compactor.max.num.delta``)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Run = Callable[[Sequence[Task]], Sequence[Rewritten]]
 
 @dataclass(frozen=True)
 class Passes:
-    """Makes of many files a few that mean the same, as a minor compaction of the same deltas would.
+    """Reduces many files to a few equivalent ones, as a minor compaction of the same deltas would.
 
     Attributes:
         limit: How many files with rows, and how many with deletes, are read at once.
-        scratch: Where the new files go: a directory that is removed afterwards.
+        scratch: The directory of the new files, which is removed afterwards.
         run: Runs tasks.
     """
 
@@ -29,7 +29,7 @@ class Passes:
     run: Run
 
     def of(self, work: Rewrite) -> Rewrite:
-        """The same file to be written, of no more files than the limit."""
+        """The same output file from at most ``limit`` input files."""
         return replace(work, inputs=self._few(work, work.inputs), deletes=self._few(work, work.deletes, deletes=True))
 
     def _few(self, work: Rewrite, files: Sequence[InputFile], *, deletes: bool = False) -> tuple[InputFile, ...]:
@@ -39,8 +39,8 @@ class Passes:
             many = [group for group in groups if len(group) > 1]
             tasks = [self._task(work, group, deletes) for group in many]
             done = self.run(tasks)
-            made = [self._made(*of) for of in zip(many, tasks, done, strict=True)]
-            files = [*(one for one in made if one is not None), *(group[0] for group in groups if len(group) == 1)]
+            merged = [self._merged(*of) for of in zip(many, tasks, done, strict=True)]
+            files = [*(one for one in merged if one is not None), *(group[0] for group in groups if len(group) == 1)]
         return tuple(files)
 
     def _task(self, work: Rewrite, group: Sequence[InputFile], deletes: bool) -> Task:
@@ -48,9 +48,9 @@ class Passes:
         inputs, events = ((), tuple(group)) if deletes else (tuple(group), ())
         return Task(replace(work, target=target, inputs=inputs, deletes=events, is_major=False), deletes)
 
-    def _made(self, group: Sequence[InputFile], task: Task, done: Rewritten) -> InputFile | None:
-        """What stands for a group. As for a compacted delta, deletes reach as far as the last of them, rows begin at
-        the first."""
+    def _merged(self, group: Sequence[InputFile], task: Task, done: Rewritten) -> InputFile | None:
+        """The file that replaces a group. As for a compacted delta, deletes extend to the last write id of the group,
+        and rows begin at the first."""
         if not done.rows:
             return None
         reaches = [file.reach for file in group]

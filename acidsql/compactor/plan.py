@@ -1,6 +1,6 @@
-"""What a compaction makes of a directory: which files become which.
+"""The plan of a compaction: which files of a directory are merged into which.
 
-The rules are those of Hive's ``Worker`` and ``CompactorUtil``; names and layouts those of ``AcidUtils``.
+The rules are those of Hive's ``Worker`` and ``CompactorUtil``, names and layouts those of ``AcidUtils``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from acidsql.valid_ids import ValidWriteIdList
 
 
 class Layout(Enum):
-    """How compacted directories are called."""
+    """The naming of compacted directories."""
 
     HIVE3 = "hive3"
     """``base_N``, ``delta_min_max``: visible with the rename. Every engine reads them."""
@@ -49,14 +49,14 @@ class NewDirectory:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is compacted.
+    """The input of a compaction.
 
     Attributes:
         state: The directory, as :attr:`write_ids` see it.
-        write_ids: What the compaction sees (:meth:`~acidsql.valid_ids.ValidWriteIdList.for_compaction`).
+        write_ids: The write ids of the compaction (:meth:`~acidsql.valid_ids.ValidWriteIdList.for_compaction`).
         row_type: The table's data columns.
         compression: ``none``, ``zlib``, ``snappy``, ``lz4`` or ``zstd``.
-        is_full_acid: Whether the files hold events; those of an insert-only table hold bare rows.
+        is_full_acid: Whether the files have events; those of an insert-only table have plain rows.
         footer_of: Reads the footer of a file.
     """
 
@@ -69,10 +69,10 @@ class Subject:
 
 
 def to_compact(fs: FileSystem, path: str, write_ids: ValidWriteIdList) -> ValidWriteIdList:
-    """What a compaction of a directory sees: nothing at or above the smallest open write id, and no part of a delta.
+    """The write ids of a compaction of a directory: all below the smallest open one, excluding partial deltas.
 
-    A delta that is still streamed to may begin below that id. What the compaction is called by must end before such a
-    delta, or readers would take it for a part of what was compacted.
+    A delta with an open streaming writer may begin below that id. The range of the compacted directory must end before
+    such a delta, or readers would consider it compacted.
     """
     names = [parse_directory(entry.name) for entry in fs.list(path) if entry.is_dir]
     deltas = [name for name in names if isinstance(name, DeltaName) and not name.visibility_txn]
@@ -83,7 +83,7 @@ def to_compact(fs: FileSystem, path: str, write_ids: ValidWriteIdList) -> ValidW
 
 
 def is_enough(state: AcidState, type: CompactionType) -> bool:
-    """Whether there is anything to put together (``QueryCompactor.Util.isEnoughToCompact``)."""
+    """Whether there is anything to compact (``QueryCompactor.Util.isEnoughToCompact``)."""
     count = len(state.deltas)
     if type is CompactionType.MAJOR:
         return bool(state.originals) or count + (state.base is not None) > 1
@@ -91,12 +91,12 @@ def is_enough(state: AcidState, type: CompactionType) -> bool:
 
 
 def plan(subject: Subject, type: CompactionType, layout: Layout, txn_id: int) -> list[NewDirectory]:
-    """The directories that a compaction writes, for a state of which :func:`is_enough` says yes.
+    """The directories that a compaction writes, for a state that passes :func:`is_enough`.
 
     Args:
-        subject: What is compacted.
+        subject: The input.
         type: MAJOR or MINOR.
-        layout: How the directories are called.
+        layout: The naming of the directories.
         txn_id: The compactor's transaction.
 
     Raises:
@@ -109,10 +109,10 @@ def plan(subject: Subject, type: CompactionType, layout: Layout, txn_id: int) ->
 
 
 def needs_one_rename(directories: Sequence[NewDirectory], layout: Layout) -> bool:
-    """Whether there are several directories that must become visible at once, and nothing that makes them so.
+    """Whether several directories must become visible together, which the layout cannot ensure.
 
-    A compacted delta hides all deltas of its range, of inserts and of deletes. Between the renames of two directories
-    without a transaction in their names, a reader would see rows that are deleted, or miss rows that are not.
+    A compacted delta hides all deltas of its range, with inserts and with deletes. Between the renames of two
+    directories without a transaction in their names, a reader would see deleted rows or miss existing ones.
     """
     return layout is Layout.HIVE3 and len(directories) > 1
 
@@ -130,26 +130,26 @@ def _major(subject: Subject, visibility: int) -> NewDirectory:
 
 
 def _minor(subject: Subject, visibility: int) -> list[NewDirectory]:
-    """One directory for inserts and one for deletes, of the same range, so that each hides what it replaces."""
+    """One directory for inserts and one for deletes, with the same range, so that each hides what it replaces."""
     state = subject.state
     first = min(d.name.min_write_id for d in state.deltas if isinstance(d.name, DeltaName))
     last = subject.write_ids.high_watermark
-    made = []
+    directories = []
     if state.insert_deltas:
         inputs = _by_bucket(_inputs(subject, [(d, d.files) for d in state.insert_deltas]))
         name = DeltaName(first, last, visibility_txn=visibility)
-        made.append(NewDirectory(name, _rewrites(subject, inputs, {}, is_major=False)))
+        directories.append(NewDirectory(name, _rewrites(subject, inputs, {}, is_major=False)))
     if state.delete_deltas:
         deletes = _by_bucket(_deletes(state.delete_deltas))
         name = DeltaName(first, last, visibility_txn=visibility, is_delete=True)
-        made.append(NewDirectory(name, _rewrites(subject, {}, deletes, is_major=False), holds_deletes=True))
-    return made
+        directories.append(NewDirectory(name, _rewrites(subject, {}, deletes, is_major=False), holds_deletes=True))
+    return directories
 
 
 def _rewrites(
     subject: Subject, inputs: dict[int, list[InputFile]], deletes: dict[int, list[InputFile]], *, is_major: bool
 ) -> tuple[Rewrite, ...]:
-    """One file a bucket that has any row or, in a minor compaction, any event."""
+    """One file per bucket that has any row or, in a minor compaction, any event."""
     return tuple(
         Rewrite(
             target=f"bucket_{bucket:05d}" if subject.is_full_acid else original_file(bucket),
@@ -166,10 +166,10 @@ def _rewrites(
 
 
 def _by_bucket(files: Iterable[tuple[int, InputFile]]) -> dict[int, list[InputFile]]:
-    found: dict[int, list[InputFile]] = defaultdict(list)
+    buckets: dict[int, list[InputFile]] = defaultdict(list)
     for bucket, file in files:
-        found[bucket].append(file)
-    return found
+        buckets[bucket].append(file)
+    return buckets
 
 
 def _deletes(directories: Iterable[AcidDirectory]) -> Iterator[tuple[int, InputFile]]:
@@ -193,13 +193,13 @@ def _inputs(
         bare = [f for f in files if directory is None or _is_bare(subject, f)]
         originals = {o.file.path: o for o in number_originals(bare, name, lambda f: subject.footer_of(f).stripes)}
         for file in files:
-            found = originals.get(file.path)
-            original = None if found is None else Original(found.write_id, found.bucket, found.first_row_id)
+            source = originals.get(file.path)
+            original = None if source is None else Original(source.write_id, source.bucket, source.first_row_id)
             yield file.bucket_id, _input(file, reach(name), original)
 
 
 def _is_bare(subject: Subject, file: AcidFile) -> bool:
-    """Whether a file in a base or delta has no event columns: LOAD DATA leaves it its own name (``isRawFormat``)."""
+    """Whether a file in a base or delta has no event columns, as after LOAD DATA (``isRawFormat``)."""
     return parse_bucket_file(file.name) is None and not subject.footer_of(file).is_acid
 
 

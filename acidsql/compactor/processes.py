@@ -1,7 +1,7 @@
-"""Names of compactors, and which of them are dead.
+"""Names of compactors, and detection of dead ones.
 
-A worker is called ``<host>-<process>.<start>.<number>``: what stands behind the last dash of the host is its own id in
-SHOW COMPACTIONS. The start of the process tells two processes of one number apart.
+A worker is named ``<host>-<process>.<start>.<number>``: the part after the last dash is its id in SHOW COMPACTIONS. The
+start time distinguishes processes with the same pid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from acidsql.metastore.protocol import Metastore
 logger = logging.getLogger(__name__)
 
 _START = 19
-"""Where ``/proc/<pid>/stat`` tells the start, counted from what follows the name of the program."""
+"""Index of the start time in ``/proc/<pid>/stat``, counted after the program name."""
 
 
 def process_name(host: str) -> str:
@@ -28,28 +28,28 @@ def process_name(host: str) -> str:
 
 
 def is_dead(worker: str, host: str) -> bool:
-    """Whether a worker is of a process of this host that is not there any more.
+    """Whether a worker belongs to a process of this host that no longer exists.
 
     Args:
-        worker: The worker's name. One that is of another host, or is called otherwise, may be alive.
+        worker: The worker's name. Workers of other hosts, or with other names, may be alive.
         host: This host.
     """
-    found = re.fullmatch(rf"{re.escape(host)}-(\d+)\.(\d+)(?:\.\d+)?", worker)
-    if found is None:
+    match = re.fullmatch(rf"{re.escape(host)}-(\d+)\.(\d+)(?:\.\d+)?", worker)
+    if match is None:
         return False
-    pid, start = int(found[1]), int(found[2])
-    if pid == os.getpid() or _is_there(pid):
+    pid, start = int(match[1]), int(match[2])
+    if pid == os.getpid() or _exists(pid):
         now = _started(pid)
         return bool(start and now is not None and now != start)
     return True
 
 
 def give_back_of_the_dead(metastore: Metastore, host: str) -> int:
-    """Put what dead workers of this host were working on back into the queue, and abort their transactions.
+    """Requeue compactions of dead workers on this host, and abort their transactions.
 
-    Any number of compactors may run on the host: only those whose process has ended are meant. Where machines share a
-    name and not their processes (containers, say), one that lives may be taken for dead. It then does its work in vain,
-    as after ``hive.compactor.worker.timeout``: what the queue has given to another worker it cannot finish.
+    Any number of compactors may run on the host: only those whose process has ended are affected. If machines share a
+    host name but not their processes (such as containers), a live worker may be considered dead. Its work is then lost,
+    as after ``hive.compactor.worker.timeout``: it cannot finish an entry that the queue has given to another worker.
 
     Returns:
         How many entries.
@@ -59,7 +59,7 @@ def give_back_of_the_dead(metastore: Metastore, host: str) -> int:
         if entry.worker is None or not is_dead(entry.worker, host):
             continue
         given_back += metastore.revoke_from_local_workers(entry.worker)
-        logger.warning("compaction %s is in the queue again: its worker %s is dead", entry.id, entry.worker)
+        logger.warning("compaction %s is queued again: its worker %s is dead", entry.id, entry.worker)
         if entry.txn_id is not None:
             try:
                 metastore.abort_txns([entry.txn_id], reason=f"worker {entry.worker} is dead")
@@ -68,18 +68,18 @@ def give_back_of_the_dead(metastore: Metastore, host: str) -> int:
     return given_back
 
 
-def _is_there(pid: int) -> bool:
+def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's
+    except PermissionError:  # another user's process
         return True
     return True
 
 
 def _started(pid: int) -> int | None:
-    """When a process began, in the kernel's ticks; None where that is not told."""
+    """Start time of a process, in kernel ticks; None if unknown."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The rebalance compaction: live rows spread evenly over new files (Hive's ``RebalanceQueryCompactor``)."""
+"""The rebalance compaction: distributes live rows evenly over new files (Hive's ``RebalanceQueryCompactor``)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from acidsql.plan.snapshot import row_type_of
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 ON_BUCKETED = "Cannot execute rebalancing compaction on bucketed tables."
-"""Hive's word."""
+"""Hive's message."""
 PATIENCE = 10.0
-"""Seconds to wait for the transactions that have begun to write rows."""
+"""Seconds to wait for open transactions that have allocated write ids."""
 _PAUSE = 0.1
 
 
 def compaction_of(
     context: WorkerContext, entry: CompactionInfo, worker: str, table: Table, partition: Partition | None, txn_id: int
 ) -> Compaction:
-    """What an entry asks for. In an insert-only table, whose rows have no ids, a rebalance is a major compaction.
+    """The compaction of an entry. For an insert-only table, whose rows have no ids, a rebalance is a major compaction.
 
     Hive's ``CompactorFactory``.
     """
@@ -40,24 +40,24 @@ def compaction_of(
 
 
 def check_rebalance(entry: CompactionInfo, table: Table) -> None:
-    """Raises: RefusedError when the table says itself which row goes into which file (``AcidCompactionService``)."""
+    """Raises: RefusedError when the table is bucketed (``AcidCompactionService``)."""
     if entry.type is CompactionType.REBALANCE and table.num_buckets > 0:
         raise RefusedError(ON_BUCKETED)
 
 
 class Rebalance(Compaction):
-    """Gives the rows new ids, so nobody may hold an old one who still means to delete by it.
+    """Gives the rows new ids, so no statement may still hold old ids to delete by.
 
-    1. The worker holds the lock of those who change rows: none of them is under way, and whoever waits for it will take
-       a new snapshot, as the commit counts as a change of rows.
-    2. See what is there. In the layout of Hive 3 the new base has a write id of its own, as one of INSERT OVERWRITE
-       has: the commit makes it visible at once, and an abort makes it rubbish. For this, those that have begun to
-       insert rows before must have ended. In the layout of Hive 4 it is ``base_N_v<txn>``, as Hive's own; then no
-       delete above N may be there, for it would name the old ids.
-    3. Make one file of live rows of each old bucket, as a major compaction does.
-    4. Put the rows in order: by write id, bucket and row id, or by the request's ORDER BY. Row n gets row id n, and
-       goes into file n div ceil(rows / files). It keeps its write id; with ORDER BY all get the largest of them.
-    5. Write the new files, each on its own.
+    1. The worker holds the lock of UPDATE and DELETE: none is running, and those waiting for it will take a new
+       snapshot, as the commit counts as a change of rows.
+    2. Take the snapshot. In the layout of Hive 3 the new base has its own write id, as that of INSERT OVERWRITE: the
+       commit makes it visible at once, and an abort makes it obsolete. For this, earlier writers that insert rows must
+       have ended. In the layout of Hive 4 it is ``base_N_v<txn>``, as in Hive; then no delete above N may exist, since
+       it would refer to old ids.
+    3. Write one file of live rows for each old bucket, as a major compaction does.
+    4. Sort the rows by write id, bucket and row id, or by the request's ORDER BY. Row n gets row id n, and
+       goes into file n div ceil(rows / files). It keeps its write id; with ORDER BY all get the largest one.
+    5. Write the new files independently.
     6. Publish and commit as any compaction does.
     """
 
@@ -65,13 +65,13 @@ class Rebalance(Compaction):
     _write_id: int | None = None
 
     def _now(self) -> tuple[ValidTxnList, ValidWriteIdList]:
-        """All that is committed: what began after this transaction, too, and changed rows while it waited for its lock.
+        """The committed state, including transactions that began later and changed rows while this one waited.
 
-        A transaction's own snapshot ends at its id, and its deletes would be left out, and name the old ids.
+        A transaction's own snapshot ends at its id and would miss their deletes, which refer to old ids.
         """
         txns = self._context.metastore.get_valid_txns()
-        [found] = self._context.metastore.get_valid_write_ids([self._table.full_name], txns)
-        return txns, found
+        [write_ids] = self._context.metastore.get_valid_write_ids([self._table.full_name], txns)
+        return txns, write_ids
 
     def _snapshot(self) -> tuple[ValidTxnList, ValidWriteIdList]:
         if self._layout is Layout.HIVE4:
@@ -90,7 +90,7 @@ class Rebalance(Compaction):
             time.sleep(_PAUSE)
 
     def _is_enough(self, state: AcidState) -> bool:
-        """Always, but where there is nothing at all: what is even or not, the user decides."""
+        """Always, unless there are no rows: the user decides whether to rebalance."""
         return state.base is not None or bool(state.deltas) or bool(state.originals)
 
     def _highest(self, write_ids: ValidWriteIdList) -> int:
@@ -104,7 +104,7 @@ class Rebalance(Compaction):
         return [major if self._write_id is None else replace(major, name=BaseName(self._write_id))]
 
     def _check_deletes(self, subject: Subject) -> None:
-        """Those above the watermark are none of a compaction's business, but name rows by the ids of now."""
+        """Deletes above the watermark are not compacted, but refer to rows by their current ids."""
         txns, seen = self._now()
         top = subject.write_ids.high_watermark
         if self._write_id is not None or seen.high_watermark <= top:
@@ -119,7 +119,7 @@ class Rebalance(Compaction):
 
     def _write(self, subject: Subject) -> Rewritten:
         done = super()._write(subject)
-        self.leaves_nothing = False  # in either layout the name hangs on the transaction
+        self.leaves_nothing = False  # in both layouts the name depends on the transaction
         return done
 
     def _fill(self, subject: Subject, directories: list[NewDirectory], staging: str) -> Rewritten:
@@ -131,17 +131,17 @@ class Rebalance(Compaction):
         path = self._new_directory(subject, directory, staging)
         files = [task.work.target for task in live]
         shares = self._shares(subject, files, path, len([one for one in directory.rewrites if one.inputs]))
-        made = sum(run_tasks(shares, spark, self._job), Rewritten())
+        result = sum(run_tasks(shares, spark, self._job), Rewritten())
         if not shares:
             self._keep_one_file(subject, replace(directory, rewrites=()), path)
-        return replace(made, dropped=rows.dropped, copied=rows.copied, bytes_read=rows.bytes_read)
+        return replace(result, dropped=rows.dropped, copied=rows.copied, bytes_read=rows.bytes_read)
 
     def _items(self) -> tuple[SortItem, ...]:
         keys = [key.name for key in self._table.partition_keys]
         return sort_items(self._entry.order_by or "", row_type_of(self._table), keys)
 
     def _shares(self, subject: Subject, files: list[str], path: str, buckets_now: int) -> list[ShareTask]:
-        """The new files: as many as are asked for, or as there are now."""
+        """The new files: as many as requested, or as there are now."""
         pieces = runs_of(self._fs, files)
         total = pieces.rows
         wanted = self._entry.buckets or max(1, buckets_now)

@@ -1,4 +1,4 @@
-"""The files of a compaction written: by threads of this process, or by Spark tasks where there is much to do."""
+"""Writing the files of a compaction, in threads of this process, or in Spark tasks for large ones."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from acidsql.format.spread import Share, write_share
 logger = logging.getLogger(__name__)
 
 _THREADS = 4
-"""Files that one process writes at the same time: most of the work is done outside of Python's lock."""
+"""Files that one process writes concurrently: most of the work is done without the GIL."""
 _DESCRIPTION = "spark.job.description"
 
 
 @dataclass(frozen=True)
 class Task:
-    """One file that is to be written; it can be sent to another process.
+    """One file to be written; can be pickled for another process.
 
     Attributes:
         work: Its content; the target is a full path.
-        holds_deletes: Whether it is a file of delete events.
+        holds_deletes: Whether the file has delete events.
     """
 
     work: Rewrite
     holds_deletes: bool
 
     def run(self) -> Rewritten:
-        """Write it."""
+        """Write the file."""
         filesystem, _ = fs.resolve(self.work.target)
         return (rewrite_deletes if self.holds_deletes else rewrite_rows)(filesystem, self.work)
 
@@ -50,21 +50,21 @@ class ShareTask:
     share: Share
 
     def run(self) -> Rewritten:
-        """Write it."""
+        """Write the file."""
         filesystem, _ = fs.resolve(self.share.target)
         return write_share(filesystem, self.share)
 
 
 class FileTask(Protocol):
-    """What writes one file."""
+    """A task that writes one file."""
 
     def run(self) -> Rewritten:
-        """Write it."""
+        """Write the file."""
         ...
 
 
 def tasks_of(directory: NewDirectory, path: str) -> list[Task]:
-    """The files of a new directory that is written at a path."""
+    """The tasks for the files of a new directory at a path."""
     return [
         Task(replace(work, target=fs.join(path, work.target)), directory.holds_deletes) for work in directory.rewrites
     ]
@@ -75,8 +75,8 @@ def run_tasks(tasks: Sequence[FileTask], spark: SparkSession | None, job_name: s
 
     Args:
         tasks: The tasks.
-        spark: Where they run as the tasks of one job, if every worker can reach the files; None for this process.
-        job_name: What the job is called in Spark's own lists, and in the log, which tells how far it is.
+        spark: Runs them as tasks of one job, if every worker can access the files; None for this process.
+        job_name: The job's name in Spark's UI, and in the log, which shows the progress.
     """
     if spark is not None and len(tasks) > 1:
         with _described(spark, job_name), _this_python(spark):
@@ -97,7 +97,7 @@ def _run(task: FileTask) -> Rewritten:
 
 @contextmanager
 def _this_python(spark: SparkSession) -> Iterator[None]:
-    """Workers on this machine run this interpreter, which has acidsql; Spark would take the ``python3`` of the path."""
+    """Let local workers run this interpreter, which has acidsql, instead of ``python3`` from the path."""
     context = spark.sparkContext
     before = context.pythonExec
     if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:

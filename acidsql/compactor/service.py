@@ -1,4 +1,4 @@
-"""The four services together: in threads of a session, or one round on demand."""
+"""The four services: in threads of a session, or one round on demand."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from acidsql.settings import (
 logger = logging.getLogger(__name__)
 
 _FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.1, 60.0
-"""Seconds after a round that failed, doubled for each that follows, where the usual pause is shorter."""
+"""Seconds to wait after a failed round, doubled each time, if the usual pause is shorter."""
 _STOP_SECONDS = 60.0
-"""How long :meth:`Compactor.stop` waits for a compaction that is under way."""
+"""How long :meth:`Compactor.stop` waits for a compaction in progress."""
 
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What one round did.
+    """The result of one round.
 
     Attributes:
-        initiated: Compactions that were asked for.
-        outcomes: What became of those that waited.
-        cleaned: Compactions, and aborted transactions' parts, whose files were removed.
+        initiated: Number of requested compactions.
+        outcomes: Results of the queued compactions.
+        cleaned: Number of compactions and aborted components whose files were removed.
     """
 
     initiated: int = 0
@@ -61,17 +61,17 @@ class RoundResult:
 
 @dataclass(frozen=True)
 class CompactorStatus:
-    """How the compactor is doing.
+    """The status of the compactor.
 
     Attributes:
         running: Whether its threads run in this session.
-        queued: Requests that wait.
-        working: Those that are worked on.
-        cleaning: Those whose files wait to be removed.
-        failed: Failures that the history remembers.
-        oldest_queued_ms: When the oldest waiting request was made, milliseconds since 1970; None where none waits.
-        compacted: Compactions that the workers of this session have carried out.
-        done: Files, bytes and rows of those: what they have replaced, and by what.
+        queued: Number of queued requests.
+        working: Number of running compactions.
+        cleaning: Number of compactions with files still to be removed.
+        failed: Number of failures in the history.
+        oldest_queued_ms: Time of the oldest queued request, milliseconds since 1970; None if the queue is empty.
+        compacted: Number of compactions by the workers of this session.
+        done: Total files, bytes and rows of those, before and after.
     """
 
     running: bool
@@ -94,15 +94,15 @@ class CompactorStatus:
 class Compactor:
     """``acid.compactor``: initiator, workers, cleaner and housekeeper of one session.
 
-    On a Hive Metastore the initiator, the cleaner and the housekeeper are the metastore's own; only workers run here,
-    and serve its queue beside Hive's.
+    On a Hive Metastore the initiator, the cleaner and the housekeeper are the metastore's; only workers run here, and
+    serve its queue alongside Hive's.
     """
 
     context: WorkerContext
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _asked: list[threading.Thread] = field(default_factory=list)
-    """Those that work on what a statement waits for."""
+    """Threads that run compactions which a statement waits for."""
     _numbers: Iterator[int] = field(default_factory=itertools.count)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _compacted: int = 0
@@ -118,24 +118,24 @@ class Compactor:
 
     @property
     def name(self) -> str:
-        """``<host>-<process>.<start>``: what the names of its workers begin with."""
+        """``<host>-<process>.<start>``: the prefix of its workers' names."""
         return self._id
 
     @property
     def is_own_store(self) -> bool:
-        """Whether the store is ours, and so nobody else initiates and cleans."""
+        """Whether it is the embedded store, for which only acidsql initiates and cleans."""
         return self.context.metastore.version is None
 
     # --- on demand ---------------------------------------------------------------------------------------------------
 
     def run_once(self, stop: threading.Event | None = None) -> RoundResult:
-        """One round of all services, here and now: what is due is initiated, compacted, and cleaned where possible.
+        """Run one round of all services: initiate due compactions, run them, and clean where possible.
 
         Args:
-            stop: When it is set, no further compaction is begun.
+            stop: When set, no further compaction starts.
         """
         settings = self.context.settings
-        self.context.heartbeats.end_released(collect=True)  # readers that are gone must not hold the cleaner up
+        self.context.heartbeats.end_released(collect=True)  # readers that no longer exist must not delay the cleaner
         initiated = cleaned = 0
         if self.is_own_store:
             self._housekeeper.run()
@@ -150,13 +150,13 @@ class Compactor:
         return RoundResult(initiated, tuple(outcomes), cleaned)
 
     def work_on(self, id: int) -> threading.Event:
-        """Work off the queue until a request is done, where the store is ours and no worker of this session runs.
+        """Process the queue until a request is done, on the embedded store if no worker of this session runs.
 
-        That goes on in a thread, whatever becomes of the caller. Another process may have taken the request: then
-        there is nothing to do but to wait.
+        This continues in a thread, regardless of the caller. If another process has taken the request, only waiting
+        is left.
 
         Returns:
-            Set when there is nothing more to do here. It is never set where others do the work.
+            An event that is set when there is nothing more to do here; never if others do the work.
         """
         done = threading.Event()
         if not self.is_own_store or self._threads:
@@ -169,7 +169,7 @@ class Compactor:
                     outcome = self._work(worker)
                     if outcome is None or outcome.entry.id == id:
                         return
-            except Exception as e:  # who waits for the request is told by its state
+            except Exception as e:  # the state of the request shows the failure to whoever waits
                 logger.error("compaction %s: %s", id, e, exc_info=not isinstance(e, AcidError))
             finally:
                 done.set()
@@ -181,24 +181,24 @@ class Compactor:
         return done
 
     def wrote(self, database: str, table: str, partitions: Iterable[str | None]) -> None:
-        """Be told of a commit of this session: with ``acidsql.compactor.auto`` it is looked after, in a thread.
+        """Report a commit of this session; with ``acidsql.compactor.auto`` it may start a compaction, in a thread.
 
         Args:
             database, table: What was written.
-            partitions: Names of the partitions; one None for a table without any.
+            partitions: Names of the partitions; a single None for a table without partition keys.
         """
         if self.context.settings.value(AUTO_COMPACTION) and self.is_own_store:
             self._auto.wrote(database, table, partitions)
 
     def _work_alone(self) -> None:
-        """Work off the queue, where no worker of this session does so anyway."""
+        """Process the queue if no worker of this session does."""
         if not self._threads:
             worker = self._worker()
             while not self._auto.stopping.is_set() and self._work(worker) is not None:
                 pass
 
     def _worker(self, pool: str | None = None) -> Worker:
-        """A worker of a pool, or of the session's own."""
+        """A worker of the given pool, or of the session's."""
         number = next(self._numbers)
         return Worker(self.context, f"{self._id}.{number}", pool or self.context.settings.value(JOB_QUEUE) or None)
 
@@ -213,7 +213,7 @@ class Compactor:
     # --- in threads --------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the services in threads of this process; nothing happens where they run already."""
+        """Start the services in threads of this process; no effect if they already run."""
         if self._threads:
             return
         settings = self.context.settings
@@ -244,7 +244,7 @@ class Compactor:
                 try:
                     run()
                     failures = 0
-                except Exception as e:  # the store may be away for a while; the next round comes, whatever it was
+                except Exception as e:  # the store may be unavailable for a while; continue with the next round
                     failures += 1
                     logger.error("%s: %s", name, e, exc_info=not isinstance(e, AcidError))
                 back_off = min(_FIRST_BACK_OFF * 2 ** min(failures - 1, 20), _LONGEST_BACK_OFF) if failures else 0.0
@@ -255,10 +255,10 @@ class Compactor:
         thread.start()
 
     def stop(self, timeout: float | None = _STOP_SECONDS) -> None:
-        """Stop the threads. A compaction that is under way is finished first; the queue stays.
+        """Stop the threads. A compaction in progress is finished first; the queue is kept.
 
         Args:
-            timeout: How many seconds to wait for that; None for as long as it takes.
+            timeout: Seconds to wait for that; None to wait without limit.
         """
         self._stop.set()
         self._auto.stop(timeout)
@@ -271,7 +271,7 @@ class Compactor:
             logger.warning("%s has not stopped yet", thread.name)
 
     def status(self) -> CompactorStatus:
-        """How the queue is, and what the workers of this session have done."""
+        """The state of the queue, and the work of this session's workers."""
         entries = self.context.metastore.show_compactions(CompactionFilter())
         states = Counter(entry.state for entry in entries)
         waiting = [e.enqueued_ms for e in entries if e.state == "initiated" and e.enqueued_ms is not None]

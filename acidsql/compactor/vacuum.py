@@ -28,7 +28,7 @@ class _Place:
         partition: Name of the partition.
         location: Its directory.
         files: Its file system, which keeps the listing.
-        state: What everybody sees of it, from now on.
+        state: Its state as seen by all future readers.
     """
 
     partition: str | None
@@ -45,26 +45,25 @@ class _Place:
 
 
 class TableCleaner(Cleaner):
-    """What the cleaner does, for one table: by the same rules, but whoever asks need not wait for its next round; and
-    what no entry of the queue tells of.
+    """The cleaner for one table: by the same rules, but at once, and also for files without a queue entry.
 
-    1. What compactions have replaced that wait to be cleaned.
-    2. What aborted transactions, aborted compactions and writers that died have left.
-    3. What an INSERT OVERWRITE or TRUNCATE has replaced, once everybody sees it: it had ended when the oldest
-       transaction began that is open.
-    4. Where nothing at all is open: whatever else is obsolete. It may be of a compaction that is not in the queue any
-       more, as its cleaning was given up or was not wanted then, or that was made elsewhere.
+    1. Files replaced by compactions that wait for cleaning.
+    2. Files left by aborted transactions, aborted compactions and dead writers.
+    3. Files replaced by an INSERT OVERWRITE or TRUNCATE, once it is visible to everyone: it had ended when the oldest
+       open transaction began.
+    4. If no transaction is open, everything else that is obsolete. It may be from a compaction that is no longer in the
+       queue, because its cleaning was given up or disabled, or from elsewhere.
 
-    A longer retention than that of the settings may be asked for, never a shorter one. Of a table that is marked
-    ``NO_CLEANUP`` nothing is removed.
+    The retention may be longer than that of the settings, never shorter. Nothing is removed from a table marked
+    ``NO_CLEANUP``.
     """
 
     def __init__(self, context: WorkerContext, table: Table, retain_ms: int = 0) -> None:
         """
         Args:
-            context: What the services share.
+            context: The shared context of the services.
             table: The table.
-            retain_ms: How long what was replaced stays after that, at least.
+            retain_ms: Minimum time that replaced files are kept.
         """
         super().__init__(context)
         settings = context.settings
@@ -75,16 +74,16 @@ class TableCleaner(Cleaner):
         self._removed: list[str] = []
 
     def remove(self) -> list[str]:
-        """Remove what nobody can need any more; the paths that are gone.
+        """Remove obsolete files; returns the removed paths.
 
         Raises:
-            LockTimeout: When others have the table for too long.
+            LockTimeout: When the lock was not granted in time.
             TableNotFound: When it was dropped or renamed.
-            NoSuchLock: When its lock was lost: the rest stays.
+            NoSuchLock: When its lock timed out: the rest is kept.
         """
         with CleanerLock(self._context, self._table.database, self._table.name, owner="vacuum") as lock:
             lock.wait()
-            found = self._found(self._table.database, self._table.name)
+            found = self._current_table(self._table.database, self._table.name)
             if found is None:
                 raise TableNotFound(f"Table not found {self._table.full_name}")
             self._table = found
@@ -133,20 +132,20 @@ class TableCleaner(Cleaner):
         return sorted(found)
 
     def kept(self) -> list[str]:
-        """What stays that was replaced, and why, in a sentence each."""
+        """Replaced files that are kept, with the reason, one sentence each."""
         if keeps_all(self._table):
             return [f"everything: the table is marked {NO_CLEANUP}"]
         min_open = self._context.metastore.min_open_txn()
         ready = self._ready(min_open)
         held = [entry for entry in self._queued() if entry not in ready]
-        return [f"what compaction {entry.id} has replaced: {self._why(entry, min_open)}" for entry in held]
+        return [f"files replaced by compaction {entry.id}: {self._why(entry, min_open)}" for entry in held]
 
     def _why(self, entry: CompactionInfo, min_open: int) -> str:
         if entry.next_txn_id is None:
             return f"its transaction {entry.txn_id} is not committed"
         if entry.next_txn_id >= min_open:
-            return f"transaction {min_open} is open, which began before it was committed"
-        return "the time for which it is to be kept has not passed"
+            return f"transaction {min_open}, which began before its commit, is open"
+        return "the retention time has not passed"
 
     def _remove(self, location: str, paths: list[str], lock: CleanerLock) -> None:
         super()._remove(location, paths, lock)
@@ -155,9 +154,9 @@ class TableCleaner(Cleaner):
     # --- what there is -----------------------------------------------------------------------------------------------
 
     def _ready(self, min_open: int) -> list[CompactionInfo]:
-        """This table's entries that can be cleaned, in the order in which they have to be.
+        """This table's entries that can be cleaned, in the required order.
 
-        An error of an earlier round puts the cleaner off, not the user who asks.
+        An earlier failure delays the cleaner, but not an explicit VACUUM.
         """
         latest = time.time() * 1000 - self._retain_ms
         ready = [
@@ -169,31 +168,31 @@ class TableCleaner(Cleaner):
         return sorted(ready, key=lambda entry: (entry.highest_write_id or 0, entry.id))
 
     def _queued(self) -> list[CompactionInfo]:
-        """Those that wait to be cleaned, whether they can be or not."""
+        """All entries that wait for cleaning, whether they can be cleaned or not."""
         wanted = CompactionFilter(database=self._table.database, table=self._table.name, state="ready for cleaning")
         found = self._context.metastore.show_compactions(wanted)
         return [entry for entry in found if entry.type is not CompactionType.ABORT_TXN_CLEANUP]
 
     def _unlisted(self, ready: Collection[CompactionInfo]) -> Iterator[tuple[str, list[str]]]:
-        """By location, what is obsolete and no entry of the queue tells of: 3 and 4 of the class.
+        """Obsolete paths without a queue entry, by location: steps 3 and 4 of the class.
 
-        A base in the layout of Hive 3 is seen by some before others need not have what it replaces any more. So it is
-        judged by what INSERT OVERWRITE has made, whose transaction is known; or when all have ended who may have
-        looked before the directory was listed: therefore first the listing, then the question who is open.
+        A base in the layout of Hive 3 is visible to some while others still need what it replaces. So only bases of
+        INSERT OVERWRITE, whose transaction is known, are considered; or all, once every transaction has ended that may
+        have listed the directory before: therefore list first, and then check for open transactions.
 
         Args:
-            ready: Those entries of the queue that are cleaned now. What the others wait for is left to them.
+            ready: The queue entries that are cleaned now. Files of other entries are left to those.
         """
         metastore = self._context.metastore
         txns, write_ids = self._seen(self._table, metastore.min_unseen_txn())
-        places = [place for place in self._places(txns, write_ids) if place.state.obsolete]
+        listed = [place for place in self._places(txns, write_ids) if place.state.obsolete]
         newest = metastore.get_valid_txns().high_watermark
         is_anybody_there = metastore.min_open_txn() <= newest
         waiting: dict[str | None, set[int | None]] = defaultdict(set)
         for entry in self._queued():
             if entry not in ready:
                 waiting[entry.partition].add(entry.highest_write_id)
-        for place in places:
+        for place in listed:
             left_to = waiting[place.partition]
             if is_anybody_there or left_to or not all(self._is_old(place, path) for path in place.chosen):
                 obsolete = self._overwritten(place, txns, write_ids, left_to)
@@ -212,14 +211,14 @@ class TableCleaner(Cleaner):
             files = fs.ListedOnce(filesystem)
             try:
                 state = acid_state(files, path, seen, txns, any_file_name=table.is_insert_only)
-            except SnapshotTooOld:  # somebody who is open may not see all that is in its only base
+            except SnapshotTooOld:  # an open transaction may not see everything in its only base
                 continue
             yield _Place(partition, location, files, state)
 
     def _overwritten(
         self, place: _Place, txns: ValidTxnList, write_ids: ValidWriteIdList, waiting: Collection[int | None]
     ) -> Sequence[str]:
-        """What the latest base has replaced that everybody sees and no compaction made."""
+        """The paths replaced by the latest base that is visible to everyone and not from a compaction."""
         ids = [
             name.write_id
             for entry in place.files.list(place.state.path)
@@ -227,7 +226,7 @@ class TableCleaner(Cleaner):
             and isinstance(name := parse_directory(entry.name), BaseName)
             and not name.visibility_txn
             and write_ids.is_valid(name.write_id)
-            and name.write_id not in waiting  # a rebalance has made it
+            and name.write_id not in waiting  # it is from a rebalance
             and self._is_old(place, entry.path)
             and data_format(place.files, entry.path) != "compacted"
         ]
@@ -237,7 +236,7 @@ class TableCleaner(Cleaner):
         return acid_state(place.files, place.state.path, seen, txns, any_file_name=any_name).obsolete
 
     def _is_old(self, place: _Place, path: str) -> bool:
-        """Whether what a directory has replaced need not be kept longer."""
+        """Whether the retention time of what a directory has replaced is over."""
         if not self._retain_ms:
             return True
         written = [newest_below(place.files, entry) for entry in place.files.list(path)]
@@ -250,7 +249,7 @@ class TableCleaner(Cleaner):
         for location in self._locations(self._table, entry.partition):
             try:
                 state = self._state(self._table, location, write_ids, txns)
-            except SnapshotTooOld:  # all of it goes with what a later compaction has left
+            except SnapshotTooOld:  # left to the cleaning of a later compaction
                 continue
             yield from (*state.obsolete, *state.aborted)
 

@@ -1,8 +1,8 @@
-"""Who compacts, as the queue remembers it."""
+"""The version of the compactor, as recorded in the queue."""
 
 from __future__ import annotations
 
 from acidsql import __version__
 
 VERSION = f"acidsql {__version__}"
-"""What Hive calls the version of a worker or an initiator. With the name: Hive's own may serve the same queue."""
+"""Hive's version of a worker or initiator; with a name, because Hive's workers may serve the same queue."""

@@ -1,4 +1,4 @@
-"""The worker: takes a request from the queue and compacts what it names (Hive's ``Worker``)."""
+"""The worker: takes requests from the queue and runs the compactions (Hive's ``Worker``)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a request.
+    """The result of a request.
 
     Attributes:
         entry: The request.
@@ -49,7 +49,7 @@ class Outcome:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        """In a line: ``compaction 7 of hr.emp: MAJOR, ready for cleaning, 3 rows, 5 -> 1 files, 9 -> 4 bytes, 1 s``."""
+        """One line: ``compaction 7 of hr.emp: MAJOR, ready for cleaning, 3 rows, 5 -> 1 files, 9 -> 4 bytes, 1 s``."""
         head = f"compaction {self.entry.id} of {place_of(self.entry)}: {self.entry.type.name}, {self.state}"
         if self.message is not None:
             return f"{head}, {self.seconds:.1f} s: {self.message}"
@@ -63,29 +63,29 @@ class Worker:
 
     A compaction:
 
-    1. Take the oldest request that nobody works on.
-    2. Open a transaction of the compactor's kind, lock the table or partition SHARED_READ (a rebalance: EXCL_WRITE, as
-       those do who change rows), send heartbeats.
-    3. See what may be compacted: nothing at or above the smallest write id that is still open.
+    1. Take the oldest queued request.
+    2. Open a compactor transaction, lock the table or partition SHARED_READ (a rebalance: EXCL_WRITE, like UPDATE and
+       DELETE), send heartbeats.
+    3. Determine what may be compacted: nothing at or above the smallest open write id.
     4. Write the new directories into a hidden staging directory, file by file.
-    5. Move them to their places, say so in the queue, commit. The cleaner removes what they replace.
+    5. Move them into place, update the queue entry, commit. The cleaner removes what they replace.
 
-    An error leaves nothing behind but the entry in SHOW COMPACTIONS that names it.
+    An error leaves nothing behind but the entry in SHOW COMPACTIONS with its message.
     """
 
     def __init__(self, context: WorkerContext, name: str, pool: str | None = None) -> None:
         """
         Args:
-            context: What workers share.
-            name: The worker's own name, ``host-…``.
-            pool: The pool whose requests it takes; None for requests of no pool.
+            context: The shared context of the services.
+            name: The worker's name, ``host-…``.
+            pool: The pool that it serves; None for requests without a pool.
         """
         self._context = context
         self._name = name
         self._pool = pool
 
     def run_one(self) -> Outcome | None:
-        """Carry out one request; None where none waits."""
+        """Run one request; None if the queue is empty."""
         metastore = self._context.metastore
         entry = metastore.find_next_compact(self._name, pool=self._pool, worker_version=VERSION)
         if entry is None:
@@ -96,7 +96,7 @@ class Worker:
         except RefusedError as e:
             metastore.mark_refused(entry.id, e.message, worker=self._name)
             outcome = Outcome(entry, "refused", message=e.message, seconds=time.monotonic() - begin)
-        except Exception as e:  # whatever it is: the next request must be served, and an operator see what happened
+        except Exception as e:  # any error: log it and continue with the next request
             message = e.message if isinstance(e, AcidError) else f"{type(e).__name__}: {e}"
             self._mark_failed(entry, message)
             outcome = Outcome(entry, "failed", message=message, seconds=time.monotonic() - begin)
@@ -113,8 +113,8 @@ class Worker:
     def _mark_failed(self, entry: CompactionInfo, message: str) -> None:
         try:
             self._context.metastore.mark_failed(entry.id, message, worker=self._name)
-        except CompactionError as e:  # it was given to another worker meanwhile
-            logger.warning("compaction %s is not this worker's any more: %s", entry.id, e.message)
+        except CompactionError as e:  # it was reassigned to another worker
+            logger.warning("compaction %s was reassigned to another worker: %s", entry.id, e.message)
 
     def _compact(self, entry: CompactionInfo) -> Rewritten:
         self._resolved(entry)
@@ -131,28 +131,28 @@ class Worker:
                 raise
 
     def _confirmed(self, entry: CompactionInfo) -> tuple[Table, Partition | None]:
-        """What is compacted, as it is now that it is locked: while the worker waited it may have been changed.
+        """The table or partition as it is under the lock: it may have changed while the worker waited.
 
         Raises:
-            RefusedError: When it is not there any more, or has another name.
+            RefusedError: When it was dropped or renamed.
         """
-        found = self._context.metastore.show_compactions(CompactionFilter(id=entry.id))
-        if [place_of(one) for one in found] != [place_of(entry)]:
-            raise RefusedError(f"{place_of(entry)} was renamed or dropped while the worker waited for it")
+        current = self._context.metastore.show_compactions(CompactionFilter(id=entry.id))
+        if [place_of(one) for one in current] != [place_of(entry)]:
+            raise RefusedError(f"{place_of(entry)} was renamed or dropped while the worker waited for its lock")
         return self._resolved(entry)
 
     def _resolved(self, entry: CompactionInfo) -> tuple[Table, Partition | None]:
         metastore = self._context.metastore
         table = metastore.find_table(entry.database, entry.table)
         if table is None or not table.is_transactional:
-            raise RefusedError(f"Table {entry.database}.{entry.table} is not there, or not transactional any more")
+            raise RefusedError(f"Table {entry.database}.{entry.table} does not exist, or is not transactional any more")
         check_rebalance(entry, table)
         if entry.partition is None:
             return table, None
-        found = metastore.list_partitions(entry.database, entry.table, [entry.partition])
-        if not found:
-            raise RefusedError(f"Partition {entry.partition} of {table.full_name} is not there any more")
-        return table, found[0]
+        partitions = metastore.list_partitions(entry.database, entry.table, [entry.partition])
+        if not partitions:
+            raise RefusedError(f"Partition {entry.partition} of {table.full_name} does not exist any more")
+        return table, partitions[0]
 
     @contextmanager
     def _transaction(self, entry: CompactionInfo) -> Iterator[int]:

@@ -97,7 +97,7 @@ def test_an_insert_into_a_partition_that_is_there_may_do_nothing(acid: AcidSessi
 
 def test_an_insert_of_values_has_a_plan_without_a_scan(acid: AcidSession) -> None:
     found = plan(acid, "EXPLAIN INSERT INTO emp PARTITION (p) VALUES (1, 2, 3)")
-    assert "  SHARED_READ default.emp (INSERT, partitions as they come)" in found
+    assert "  SHARED_READ default.emp (INSERT, dynamic partitions)" in found
     assert any("LocalTableScan" in line for line in found)
 
 
@@ -123,7 +123,7 @@ def test_a_truncate_tells_what_it_hides(acid: AcidSession) -> None:
     assert "    p=3: delta_0000001_0000001_0000, delete_delta_0000002_0000002_0000" in found
     assert found[-1] == "(none: no row is read)"
     found = plan(acid, "EXPLAIN TRUNCATE emp")
-    assert section(found, "Locks:") == ["EXCL_WRITE default.emp (UPDATE, partitions as they come)"]
+    assert section(found, "Locks:") == ["EXCL_WRITE default.emp (UPDATE, dynamic partitions)"]
     assert section(found, "Writes:") == [f"base without rows in p={p}" for p in (1, 2, 3)]
     acid.sql("CREATE TABLE mm (a int) TBLPROPERTIES ('transactional'='true','transactional_properties'='insert_only')")
     assert plan(acid, "EXPLAIN DELETE FROM mm")[0] == "== TRUNCATE ==", "which is what it is to an insert-only table"
@@ -155,7 +155,7 @@ def test_a_load_tells_what_becomes_of_the_files(acid: AcidSession, tmp_path: Pat
     assert found[0].startswith("== LOAD DATA")
     assert section(found, "Locks:") == ["EXCLUSIVE default.dept (UPDATE)"]
     assert section(found, "Writes:") == ["base"]
-    [file] = section(found, "Takes in:")
+    [file] = section(found, "Loads:")
     assert file.endswith(".orc as 000000_0, 1 rows")
     assert list((tmp_path / "in").glob("*.orc"))
 
@@ -167,7 +167,7 @@ def test_a_compaction_is_a_request(acid: AcidSession) -> None:
     assert section(found, "Writes:") == ["a request for a MINOR compaction of p=3"]
     nothing = "None of the compaction thresholds met, compaction request is refused!"
     assert section(found, "Compacts:") == [f"p=3: MINOR would be refused: {nothing}"]
-    assert found[-1] == "(none: the compactor works by itself)"
+    assert found[-1] == "(none: compactions do not run as part of the statement)"
     assert acid.sql("SHOW COMPACTIONS").collect() == []
 
 
@@ -233,7 +233,7 @@ def test_analyze_has_the_plan_of_its_aggregate(acid: AcidSession) -> None:
     assert section(found, "Locks:") == ["SHARED_READ default.emp (NO_TXN)"]
     assert section(found, "Writes:") == ["statistics, in the metastore"]
     assert any("HashAggregate" in line for line in found)
-    assert plan(acid, "EXPLAIN ANALYZE TABLE emp COMPUTE STATISTICS NOSCAN")[-1] == "(none: NOSCAN looks at no row)"
+    assert plan(acid, "EXPLAIN ANALYZE TABLE emp COMPUTE STATISTICS NOSCAN")[-1] == "(none: NOSCAN reads no rows)"
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ INSTEAD = [
         "Spark has no EXCHANGE PARTITION",
         "",
     ),
-    ("testConcatenate of another table", "ALTER TABLE nonacid CONCATENATE", "for ACID tables only", "INSERT OVERWRITE"),
+    ("testConcatenate of another table", "ALTER TABLE nonacid CONCATENATE", "only for ACID tables", "INSERT OVERWRITE"),
     ("mm_truncate_cols", "TRUNCATE TABLE mm COLUMNS (a)", "TRUNCATE TABLE … COLUMNS", "mm is an ACID table"),
 ]
 

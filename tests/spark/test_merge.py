@@ -543,7 +543,7 @@ def test_a_builder_that_is_not_whole(shop: AcidSession, spark: SparkSession) -> 
         shop.merge("emp", "emp").when_matched_delete().execute()
     with pytest.raises(InvalidValue, match="clause"):
         shop.merge("emp", "emp").on("true").execute()
-    with pytest.raises(InvalidValue, match="no value of a statement"):
+    with pytest.raises(InvalidValue, match="cannot be used as a SQL value"):
         shop.update("emp", {"salary": F.lit(1)})  # type: ignore[dict-item]
     with pytest.raises(InvalidValue, match="no column"):
         shop.update("emp", {})

@@ -77,7 +77,7 @@ def test_where_there_is_nothing_to_put_together_a_row_says_so_and_nothing_is_ask
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
     for _ in range(2):  # without any row, and with one delta
         [row] = acid.sql("OPTIMIZE t").collect()
-        assert (row.compaction_id, row.state, row.message) == (None, None, "There is nothing to put together")
+        assert (row.compaction_id, row.state, row.message) == (None, None, "Nothing to compact")
         assert (row.metrics.numFilesAdded, row.metrics.numFilesRemoved) == (0, 0)
         acid.sql("INSERT INTO t VALUES (1)")
     acid.sql("OPTIMIZE t")
@@ -137,7 +137,7 @@ def test_what_cannot_be_done_is_an_error_at_its_place_and_nothing_is_asked_for(
 
 
 def test_an_unpartitioned_table_takes_no_condition(busy: AcidSession) -> None:
-    with pytest.raises(AnalysisError, match="is not partitioned: OPTIMIZE takes all of it"):
+    with pytest.raises(AnalysisError, match="is not partitioned: OPTIMIZE applies to all of it"):
         busy.sql("OPTIMIZE t WHERE id = 1")
 
 

@@ -1,1 +1,1 @@
-"""Statements that only look: SHOW, DESCRIBE, EXPLAIN."""
+"""Read-only statements about metadata: SHOW, DESCRIBE, EXPLAIN."""

@@ -53,7 +53,7 @@ _BLANK: Line = ("", None, None)
 
 
 def describe(env: Environment, statement: Describe, parameters: Mapping[str, Any]) -> DataFrame:
-    """Columns and partition keys; FORMATTED or EXTENDED, all that the metastore knows of the table or partition."""
+    """Columns and partition keys; with FORMATTED or EXTENDED also all metadata of the table or partition."""
     table = known_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
@@ -79,7 +79,7 @@ def _columns(columns: Iterable[Column]) -> Iterator[Line]:
 
 
 def java_date(seconds: int) -> str:
-    """A time as Java's ``Date.toString`` has it, in UTC: ``Sat Nov 21 04:25:53 UTC 2026``; UNKNOWN for 0."""
+    """A time as printed by Java's ``Date.toString``, in UTC: ``Sat Nov 21 04:25:53 UTC 2026``; UNKNOWN for 0."""
     if not seconds:
         return "UNKNOWN"
     t = time.gmtime(seconds)
@@ -99,14 +99,14 @@ def _table_details(env: Environment, table: Table) -> Iterator[Line]:
     if not table.is_view:
         yield "Location:", table.location, None
     yield "Table Type:", table.table_type, None
-    found = table.all_parameters
+    properties = table.all_parameters
     if table.partition_keys and not table.is_view:
-        found |= _sums(env.metastore.partition_parameters(table.database, table.name))
-    yield from _parameters("Table Parameters:", found)
+        properties |= _sums(env.metastore.partition_parameters(table.database, table.name))
+    yield from _parameters("Table Parameters:", properties)
 
 
 def _sums(partitions: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """What is known of all partitions is known of the table, as Hive adds it up (``DescTableOperation``)."""
+    """The sums of the partitions' statistics, as Hive shows them for the table (``DescTableOperation``)."""
     sums = {NUM_PARTITIONS: str(len(partitions))}
     for name in _SUMMED:
         values = [parameters.get(name, "") for parameters in partitions.values()]
@@ -124,8 +124,8 @@ def _partition_details(env: Environment, table: Table, name: str, partition: Par
     yield "CreateTime:", "UNKNOWN", None
     yield "LastAccessTime:", "UNKNOWN", None
     yield "Location:", partition.location, None
-    found = env.metastore.partition_parameters(table.database, table.name, [name])
-    yield from _parameters("Partition Parameters:", found.get(name, {}))
+    properties = env.metastore.partition_parameters(table.database, table.name, [name])
+    yield from _parameters("Partition Parameters:", properties.get(name, {}))
 
 
 def _parameters(title: str, parameters: Mapping[str, str]) -> Iterator[Line]:
@@ -169,30 +169,30 @@ def _describe_column(
     if not statement.formatted:
         return env.strings(COLUMNS, _columns([column]))
     place = partition[0] if partition is not None else None
-    found = [] if table.is_view else env.metastore.column_statistics(table, place)
+    known = [] if table.is_view else env.metastore.column_statistics(table, place)
     parameters = table.parameters
     if place is not None:
         parameters = env.metastore.partition_parameters(table.database, table.name, [place]).get(place, {})
-    statistics = next((s for s in found if s.column == name), None)
+    statistics = next((s for s in known if s.column == name), None)
     return env.strings(["column_property", "value"], _column_lines(column, statistics, parameters))
 
 
 def _column_lines(
-    column: Column, found: ColumnStatistics | None, parameters: Mapping[str, str]
+    column: Column, statistics: ColumnStatistics | None, parameters: Mapping[str, str]
 ) -> Iterator[tuple[str, str | None]]:
     def shown(value: object | None) -> str:
         return "" if value is None else str(value)
 
     yield "col_name", column.name
     yield "data_type", column.type
-    yield "min", shown(found and found.low)
-    yield "max", shown(found and found.high)
-    yield "num_nulls", shown(found and found.nulls)
-    yield "distinct_count", shown(found and found.distinct)
-    yield "avg_col_len", shown(found and found.average_length)
-    yield "max_col_len", shown(found and found.max_length)
-    yield "num_trues", shown(found and found.trues)
-    yield "num_falses", shown(found and found.falses)
+    yield "min", shown(statistics and statistics.low)
+    yield "max", shown(statistics and statistics.high)
+    yield "num_nulls", shown(statistics and statistics.nulls)
+    yield "distinct_count", shown(statistics and statistics.distinct)
+    yield "avg_col_len", shown(statistics and statistics.average_length)
+    yield "max_col_len", shown(statistics and statistics.max_length)
+    yield "num_trues", shown(statistics and statistics.trues)
+    yield "num_falses", shown(statistics and statistics.falses)
     yield "bit_vector", ""
     yield "comment", shown(column.comment)
     if STATS_ACCURATE in parameters:
@@ -203,7 +203,7 @@ def _column_lines(
 
 
 def describe_database(env: Environment, statement: DescribeDatabase, parameters: Mapping[str, Any]) -> DataFrame:
-    """DESCRIBE DATABASE [EXTENDED]: one row with Hive's columns. What only Spark knows is Spark's to tell."""
+    """DESCRIBE DATABASE [EXTENDED]: one row with Hive's columns. Spark describes databases that only it has."""
     name = statement.name.text.lower()
     if name not in env.metastore.list_databases():
         if env.spark.catalog.databaseExists(name):

@@ -1,4 +1,4 @@
-"""DESCRIBE DETAIL: in which shape a table's files are, and what the compactor has done and would do about it."""
+"""DESCRIBE DETAIL: the state of a table's files, past compactions, and which compaction is due."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ COLUMNS: Mapping[str, pa.DataType] = {
     "lastCompaction": _COMPACTION,
     "compactionsByState": pa.map_(pa.string(), pa.int64()),
 }
-"""Up to ``properties`` the names are Delta's."""
+"""The names up to ``properties`` are Delta's."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,15 @@ def describe_detail(env: Environment, statement: DescribeDetail, parameters: Map
     """DESCRIBE DETAIL t: one row.
 
     1. Take a snapshot; list each directory once.
-    2. Count what a reader of this snapshot reads, and name what it does not need any more, or never saw.
-    3. Judge each directory by the initiator's thresholds, over what a compactor would see.
-    4. Look at the queue and its history.
+    2. Count the files that a reader of this snapshot reads, and list those that are obsolete or invisible.
+    3. Apply the initiator's thresholds to each directory, as a compactor would see it.
+    4. Read the queue and its history.
 
-    ``compactionDue`` is by partition (the empty name for a table without partition keys), and also tells what the
-    initiator leaves alone because of ``NO_AUTO_COMPACTION``: ``autoCompaction`` is false then.
+    ``compactionDue`` is by partition (the empty name for a table without partition keys), and includes what the
+    initiator skips because of ``NO_AUTO_COMPACTION``: ``autoCompaction`` is false then.
 
     Raises:
-        TableNotFound: When there is no such table.
+        TableNotFound: When the table does not exist.
         AnalysisError: When it is a view (Hive 10286).
     """
     table = own_table(env, statement.table)
@@ -111,11 +111,11 @@ def describe_detail(env: Environment, statement: DescribeDetail, parameters: Map
 def _looks(env: Environment, context: StatementContext, table: Table) -> Iterator[_Look]:
     write_ids, txns = context.write_ids(table), context.txns
     thresholds = Thresholds.of(table, env.settings)
-    places = [("", table.location)]
+    directories = [("", table.location)]
     if table.partition_keys:
-        found = env.metastore.list_partitions(table.database, table.name)
-        places = [(partition_names(table, p), p.location) for p in found]
-    for partition, location in places:
+        partitions = env.metastore.list_partitions(table.database, table.name)
+        directories = [(partition_names(table, p), p.location) for p in partitions]
+    for partition, location in directories:
         filesystem, path = fs.resolve(location)
         listed, any_name = fs.ListedOnce(filesystem), table.is_insert_only
         state = acid_state(listed, path, write_ids, txns, any_file_name=any_name)

@@ -52,16 +52,16 @@ from acidsql.sql.statements import (
 )
 
 SHOWN_PARTITIONS = 20
-"""Of more partitions than this only so many are listed; their sums are there in any case."""
+"""At most this many partitions are listed; the totals include all of them."""
 
 MODES = {"": "simple", "EXTENDED": "extended", "FORMATTED": "formatted", "COST": "cost", "CODEGEN": "codegen"}
-"""Spark's words for the modes of EXPLAIN."""
+"""Spark's names for the modes of EXPLAIN."""
 
 Make = Callable[[Environment, Any, Mapping[str, Any]], "Explainable | None"]
 
 
 def _insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> Explainable | None:
-    """None for INSERT into a table of Spark's own."""
+    """None for INSERT into a Spark table."""
     env.refuse_view(statement.table)
     table = env.find_table(statement.table)
     if table is None and env.known_to_spark(statement.table) and env.registered(statement.table) is None:
@@ -81,12 +81,14 @@ def _create_table(env: Environment, statement: CreateTable, parameters: Mapping[
     if not is_ours(env, statement):
         return None
     if statement.query is None:
-        raise with_location(statement.span, UnsupportedError("EXPLAIN of CREATE TABLE is there for one AS a query"))
+        raise with_location(
+            statement.span, UnsupportedError("EXPLAIN of CREATE TABLE is only supported with AS a query")
+        )
     return CreateTableAsCommand(env, statement, parameters)
 
 
 def _vacuum(env: Environment, statement: Vacuum, parameters: Mapping[str, Any]) -> Explainable | None:
-    """It looks now: EXPLAIN's own transaction, which comes next, would be in its way."""
+    """Collects the files now: the transaction that EXPLAIN opens next would keep them from being removable."""
     command = vacuum_command(env, statement)
     if command is not None:
         command.look()
@@ -107,16 +109,16 @@ COMMANDS: dict[type[Statement], Make] = {
     Vacuum: _vacuum,
     Analyze: analyze_command,
 }
-"""The statements whose plan can be told; their commands are made, which resolves all names, and not run. None is for a
-statement about a table of Spark's own."""
+"""The statements that can be explained; their commands are created, which resolves all names, but not run. None is for
+a statement about a Spark table."""
 
 
 def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any]) -> DataFrame:
     """EXPLAIN: one column ``plan``, as Spark's.
 
-    1. Make the statement's command: names, columns and types are resolved, and errors are those of the statement.
+    1. Create the statement's command: names, columns and types are resolved, with the errors of the statement.
     2. Open a read-only transaction for a snapshot; it ends with EXPLAIN.
-    3. Have the command plan over that snapshot, and tell what it found. No lock, no write id, no file.
+    3. Let the command plan over that snapshot and describe the plan. It takes no lock or write id and writes no file.
 
     A query is explained by Spark, over the snapshots of its tables.
     """
@@ -127,14 +129,16 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
     if make is None and isinstance(inner, Passthrough) and not any(env.find_table(name) for name in inner.names):
         return env.sql(f"{head}{inner.span.text}", parameters)
     if make is None:
-        message = "EXPLAIN is there for queries, and for statements that read or change the rows or files of tables"
+        message = (
+            "EXPLAIN is only supported for queries, and for statements that read or change rows or files of tables"
+        )
         raise with_location(inner.span, UnsupportedError(message))
     command = make(env, inner, parameters)
     if command is None:
         return _by_spark(env, inner, parameters, head)
     with query.pinned(env) as pin:
-        found = command.explain(pin.context)
-        lines = [*_phases(command), *(line for one in found for line in _part(env, one, statement.mode))]
+        parts = command.explain(pin.context)
+        lines = [*_phases(command), *(line for part in parts for line in _part(env, part, statement.mode))]
         pin.end()
     return env.strings(["plan"], [["\n".join(lines)]])
 
@@ -151,7 +155,7 @@ def _query(env: Environment, inner: Query, parameters: Mapping[str, Any], mode: 
 
 
 def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any], head: str) -> DataFrame:
-    """A statement about a table of Spark's own is explained by Spark, over snapshots of the ACID tables in it."""
+    """A statement about a Spark table is explained by Spark, over snapshots of the ACID tables in it."""
     span = inner.query if isinstance(inner, Insert | CreateTable) else None
     if span is None or not query.reads_acid_tables(env, span, parameters):
         return env.sql(f"{head}{inner.span.text}", parameters)
@@ -173,25 +177,25 @@ def _phases(command: Explainable) -> Iterator[str]:
         yield re.sub(r"\s+", " ", phase).replace("``", "")
 
 
-def _part(env: Environment, found: Explained, mode: str) -> Iterator[str]:
+def _part(env: Environment, part: Explained, mode: str) -> Iterator[str]:
     yield ""
-    yield f"== {found.table.full_name} =="
+    yield f"== {part.table.full_name} =="
     yield "Locks:"
-    yield from (f"  {lock}" for lock in _locks(found.locks))
-    if found.files:
-        yield "Takes in:"
-        yield from (f"  {file}" for file in _some(found.files))
+    yield from (f"  {lock}" for lock in _locks(part.locks))
+    if part.files:
+        yield "Loads:"
+        yield from (f"  {file}" for file in _some(part.files))
     yield "Writes:"
-    yield from (f"  {place}" for place in _some(found.writes))
-    for title, told in found.more:
+    yield from (f"  {place}" for place in _some(part.writes))
+    for title, lines in part.more:
         yield f"{title}:"
-        yield from (f"  {line}" for line in _some(told))
-    for read in found.reads:
+        yield from (f"  {line}" for line in _some(lines))
+    for read in part.reads:
         yield f"{'Target' if read.is_target else 'Reads'}: {read.table.full_name}"
         yield from _table(env, read)
     yield ""
     yield "== Spark's plan of the changes =="
-    yield f"(none: {found.no_plan})" if found.changes is None else _spark_plan(env, found.changes, mode)
+    yield f"(none: {part.no_plan})" if part.changes is None else _spark_plan(env, part.changes, mode)
 
 
 def _some(lines: Sequence[str]) -> Iterator[str]:
@@ -205,10 +209,10 @@ def _locks(locks: Sequence[LockComponent]) -> Iterator[str]:
 
 
 def _lock(lock: LockComponent) -> str:
-    """As SHOW LOCKS words it: the type and the object; and what the lock is for."""
+    """The lock type and object as in SHOW LOCKS, and its operation."""
     place = f"{lock.database}.{lock.table}" if lock.table else lock.database
     partition = f" partition {lock.partition}" if lock.partition else ""
-    dynamic = ", partitions as they come" if lock.is_dynamic_partition_write else ""
+    dynamic = ", dynamic partitions" if lock.is_dynamic_partition_write else ""
     return f"{lock.type.name} {place}{partition} ({lock.operation.name}{dynamic})"
 
 
@@ -217,9 +221,9 @@ def _table(env: Environment, read: Read) -> Iterator[str]:
     table, partitions, seen = read.table, read.partitions, read.snapshot
     ids = seen.write_ids
     hidden = "".join(
-        f", {word}: {', '.join(map(str, found))}"
-        for word, found in (("open", ids.open_ids), ("aborted", ids.aborted_ids))
-        if found
+        f", {word}: {', '.join(map(str, hidden_ids))}"
+        for word, hidden_ids in (("open", ids.open_ids), ("aborted", ids.aborted_ids))
+        if hidden_ids
     )
     yield f"  snapshot: write ids up to {ids.high_watermark}{hidden}"
     if partitions is not None:

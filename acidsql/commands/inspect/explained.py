@@ -1,4 +1,4 @@
-"""What EXPLAIN needs to know of a statement that changes a table."""
+"""What EXPLAIN shows of a statement that changes a table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Explained:
 
     Attributes:
         table: The table that it changes.
-        locks: What it would ask for.
-        reads: What it reads of ACID tables, also of the one that it changes.
-        changes: The rows that it would write; None where there is nothing to change, or Spark has no part in it.
-        writes: What it would write, each with its place: ``delta``, ``base in p=1``.
-        files: Files of the user's that it would take in, with what becomes of them.
-        no_plan: Why there is no plan of Spark's, where ``changes`` is None.
-        more: What else there is to tell: titles, each with its lines.
+        locks: The locks that it would request.
+        reads: The ACID tables that it reads, including the one that it changes.
+        changes: The rows that it would write; None if there are none, or Spark is not involved.
+        writes: The directories that it would write: ``delta``, ``base in p=1``.
+        files: Files of the user that it would load, with their new names.
+        no_plan: Why there is no Spark plan, if ``changes`` is None.
+        more: Additional sections: titles, each with its lines.
     """
 
     table: Table
@@ -39,11 +39,11 @@ class Explained:
 
 
 class Explainable(Protocol):
-    """A command that can tell what it would do. Its class docstring says how, in numbered phases."""
+    """A command that can describe what it would do. Its class docstring has the numbered phases."""
 
     def explain(self, context: StatementContext) -> Sequence[Explained]:
-        """The plan over a context with a snapshot for reading alone, in several parts where the statement has them.
+        """The plan over a context with a read-only snapshot, in several parts if the statement has them.
 
-        It takes no lock and no write id, and writes nothing.
+        Takes no lock or write id, and writes nothing.
         """
         ...

@@ -1,4 +1,4 @@
-"""DESCRIBE HISTORY: which write ids a table has, and what is known of each."""
+"""DESCRIBE HISTORY: the write ids of a table, and what is known of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS: Mapping[str, pa.DataType] = {
     "deleted_rows": pa.int64(),
     "readable": pa.bool_(),
 }
-"""What is told of each write id. A null is something that neither the store nor the directories tell."""
+"""The result columns. NULL means that neither the store nor the directories have the information."""
 
 _SECOND = 1_000_000
 """Microseconds."""
@@ -40,7 +40,7 @@ _SECOND = 1_000_000
 
 @dataclass(frozen=True)
 class _Version:
-    """A write id, what the store has on record of it, and the directories that end with it."""
+    """A write id, its records in the store, and the directories that end with it."""
 
     write_id: int
     records: tuple[CompletedWrite, ...]
@@ -48,14 +48,14 @@ class _Version:
 
     @property
     def own(self) -> list[WrittenDirectory]:
-        """The directories that hold what was written under this write id alone."""
+        """The directories with rows of this write id only."""
         return [d for d in self.directories if d.is_own]
 
     def operation(self, deleted: int | None) -> str | None:
-        """What was done to rows, as the directories show it: a MERGE is what its branches have done.
+        """The operation as the directories show it; a MERGE appears as the operations of its branches.
 
         Args:
-            deleted: The rows that were deleted, where that is known.
+            deleted: The number of deleted rows, if known.
         """
         own = self.own
         if any(d.truncates for d in own):
@@ -71,9 +71,9 @@ class _Version:
 
     @property
     def partitions(self) -> list[str]:
-        """Those that it wrote to; where no directory shows that any longer, those that it may have written to."""
-        found = {d.partition for d in self.own} or {r.partition for r in self.records}
-        return sorted(found - {""})
+        """The partitions that it wrote to; those that it may have written to if no directory shows it any longer."""
+        names = {d.partition for d in self.own} or {r.partition for r in self.records}
+        return sorted(names - {""})
 
     def row(self, table: Table, *, readable: bool) -> list[Any]:
         """As :data:`COLUMNS`."""
@@ -94,16 +94,16 @@ class _Version:
 
 
 def describe_history(env: Environment, statement: DescribeHistory, parameters: Mapping[str, Any]) -> DataFrame:
-    """DESCRIBE HISTORY t [LIMIT n]: a row for each write id of which anything is known, the newest first.
+    """DESCRIBE HISTORY t [LIMIT n]: a row for each known write id, the newest first.
 
-    1. Take a snapshot: only committed write ids are told.
-    2. Ask the store for the writes that it has on record (the embedded store: until a compaction over them is cleaned;
-       a Hive Metastore's calls do not tell), and look at the names in the directories. A compacted directory stands
-       with the highest write id in it.
-    3. For each that is to be told: count the events in its own directories, by the footers of their files, and try
-       whether VERSION AS OF would still find all that it needs, over one listing of each directory.
+    1. Take a snapshot: only committed write ids are shown.
+    2. Read the writes recorded in the store (the embedded store: until a compaction over them is cleaned; a Hive
+       Metastore has no such call), and the directory names. A compacted directory counts for the highest write id in
+       it.
+    3. For each row: count the events in its own directories, by the footers of their files, and check whether VERSION
+       AS OF would still find all files that it needs, over one listing of each directory.
 
-    The history of a table of Spark's own is Spark's (Delta's, where it is Delta's) to tell.
+    Spark (or Delta) shows the history of its own tables.
 
     Raises:
         TableNotFound: When there is no such table.
@@ -117,7 +117,7 @@ def describe_history(env: Environment, statement: DescribeHistory, parameters: M
         return env.sql(statement.span.text, parameters)
     if not table.is_transactional:
         kind = "a view" if table.is_view else "not transactional"
-        problem = f"{table.full_name} is {kind}: it has no versions that are write ids"
+        problem = f"{table.full_name} is {kind}: its versions are not write ids"
         raise with_location(statement.table.span, UnsupportedError(problem))
     with query.pinned(env) as pin:
         try:
@@ -133,14 +133,14 @@ def _rows(env: Environment, context: StatementContext, table: Table, limit: int 
     partitions = tuple(metastore.list_partitions(table.database, table.name)) if table.partition_keys else None
     write_ids = context.write_ids(table)
     records = metastore.completed_writes(table.database, table.name) or []
-    found = written_directories(table, write_ids, context.txns, partitions, resolve=resolve)
+    directories = written_directories(table, write_ids, context.txns, partitions, resolve=resolve)
     seen = StatementContext(env, context.txns, resolve=resolve)
-    for version in _versions([r for r in records if write_ids.is_valid(r.write_id)], found)[:limit]:
+    for version in _versions([r for r in records if write_ids.is_valid(r.write_id)], directories)[:limit]:
         yield version.row(table, readable=_is_readable(seen, table, partitions, version.write_id))
 
 
 def _versions(records: Iterable[CompletedWrite], directories: Iterable[WrittenDirectory]) -> list[_Version]:
-    """All that is known by write id, the highest first."""
+    """All known write ids, the highest first."""
     written: dict[int, list[CompletedWrite]] = {}
     placed: dict[int, list[WrittenDirectory]] = {}
     for record in records:
@@ -154,7 +154,7 @@ def _versions(records: Iterable[CompletedWrite], directories: Iterable[WrittenDi
 
 
 def _is_readable(seen: StatementContext, table: Table, partitions: Sequence[Partition] | None, write_id: int) -> bool:
-    """Whether VERSION AS OF this write id has all files that it needs."""
+    """Whether all files that VERSION AS OF this write id needs exist."""
     try:
         seen.snapshot(table, partitions, write_id)
     except SnapshotTooOld:
@@ -163,7 +163,7 @@ def _is_readable(seen: StatementContext, table: Table, partitions: Sequence[Part
 
 
 def _listed_once() -> Resolve:
-    """Finds file systems of which each directory is listed once."""
+    """Resolves locations to file systems that list each directory only once."""
 
     known: dict[str, fs.ListedOnce] = {}
 

@@ -1,4 +1,4 @@
-"""SHOW …: what the metastore knows. Result columns are those of Hive (transactions, locks) or Spark (the rest)."""
+"""SHOW statements. Result columns are those of Hive (transactions, locks) or Spark (the rest)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOCK_COLUMNS = (
 
 
 def _matches(name: str, pattern: str | None) -> bool:
-    """SHOW … LIKE: ``*`` for any text and ``|`` between alternatives, as in Hive and Spark; ``%`` is taken too."""
+    """SHOW … LIKE: ``*`` for any text and ``|`` between alternatives, as in Hive and Spark; ``%`` is accepted too."""
     if pattern is None:
         return True
     return any(fnmatch.fnmatchcase(name.lower(), p.strip().lower().replace("%", "*")) for p in pattern.split("|"))
@@ -77,9 +77,9 @@ def _relations(env: Environment, database: str, *, views_only: bool) -> dict[tup
     rows: dict[tuple[str, str], bool] = {}
     ours = database in env.metastore.list_databases()
     if env.spark.catalog.databaseExists(database):
-        for found in env.spark.catalog.listTables(database):
-            if not views_only or found.isTemporary or found.tableType == "VIEW":
-                rows["" if found.isTemporary else database, found.name] = found.isTemporary
+        for entry in env.spark.catalog.listTables(database):
+            if not views_only or entry.isTemporary or entry.tableType == "VIEW":
+                rows["" if entry.isTemporary else database, entry.name] = entry.isTemporary
     elif not ours:
         env.require_database(database)
     if ours:
@@ -106,8 +106,8 @@ def show_partitions(env: Environment, statement: ShowPartitions, parameters: Map
         raise with_location(span, error)
     wanted = _wanted_values(env, statement.partition)
     keys = [k.name for k in table.partition_keys]
-    found = env.metastore.list_partitions(table.database, table.name)
-    kept = [p for p in found if all(dict(zip(keys, p.values, strict=True)).get(k) == v for k, v in wanted.items())]
+    partitions = env.metastore.list_partitions(table.database, table.name)
+    kept = [p for p in partitions if all(dict(zip(keys, p.values, strict=True)).get(k) == v for k, v in wanted.items())]
     return env.strings(["partition"], [[partition_names(table, p)] for p in kept])
 
 
@@ -121,9 +121,9 @@ def _wanted_values(env: Environment, spec: PartitionSpec | None) -> dict[str, st
 
 
 def known_table(env: Environment, name: TableName) -> Table | None:
-    """The table or view that the metastore describes best; None where that is left to Spark.
+    """The table or view as registered in the metastore; None if Spark has to describe it.
 
-    ACID tables and views are ours; a table of a Hive Metastore that is not transactional is Spark's, if Spark knows it.
+    Spark describes tables of a Hive Metastore that are not transactional, if it has them.
     """
     table = env.registered(name)
     if table is None or table.is_transactional or table.is_view:
@@ -132,7 +132,7 @@ def known_table(env: Environment, name: TableName) -> Table | None:
 
 
 def show_columns(env: Environment, statement: ShowColumns, parameters: Mapping[str, Any]) -> DataFrame:
-    """Names of a table's columns, partition keys last, under Hive's name for that column."""
+    """Names of a table's columns, partition keys last, in a column named as in Hive."""
     table = known_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
@@ -140,21 +140,21 @@ def show_columns(env: Environment, statement: ShowColumns, parameters: Mapping[s
 
 
 def show_properties(env: Environment, statement: ShowProperties, parameters: Mapping[str, Any]) -> DataFrame:
-    """A table's properties by name, or one of them; one that is not there is told in words, as Hive does."""
+    """A table's properties by name, or one of them; a missing one is reported in the result, as in Hive."""
     table = known_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
-    found = table.all_parameters
-    rows: list[list[str | None]] = [[k, v] for k, v in sorted(found.items())]
+    properties = table.all_parameters
+    rows: list[list[str | None]] = [[k, v] for k, v in sorted(properties.items())]
     if statement.key is not None:
         key = statement.key.value
         missing = [f"Table {table.full_name} does not have property: {key}", None]
-        rows = [[key, found[key]] if key in found else missing]
+        rows = [[key, properties[key]] if key in properties else missing]
     return env.strings(["prpt_name", "prpt_value"], rows)
 
 
 def show_transactions(env: Environment, statement: ShowTransactions, parameters: Mapping[str, Any]) -> DataFrame:
-    """Open and aborted transactions, readers' ones too, with Hive's columns."""
+    """Open and aborted transactions, also of readers, with Hive's columns."""
     env.heartbeats.end_released(collect=True)
     states = {TxnState.OPEN: "OPEN", TxnState.ABORTED: "ABORTED", TxnState.COMMITTED: "COMMITTED"}
     rows = [
@@ -165,7 +165,7 @@ def show_transactions(env: Environment, statement: ShowTransactions, parameters:
 
 
 def show_locks(env: Environment, statement: ShowLocks, parameters: Mapping[str, Any]) -> DataFrame:
-    """Locks held and waited for, with Hive's columns."""
+    """Acquired and waiting locks, with Hive's columns."""
     database = statement.database.text.lower() if statement.database else None
     table = partition = None
     if statement.table is not None:
@@ -179,15 +179,15 @@ def _partition_named(env: Environment, statement: ShowLocks, database: str, tabl
         return None
     known = env.metastore.get_table(database, table)
     wanted = _wanted_values(env, statement.partition)
-    for found in env.metastore.list_partitions(database, table):
-        if dict(zip([k.name for k in known.partition_keys], found.values, strict=True)) == wanted:
-            return partition_names(known, found)
+    for partition in env.metastore.list_partitions(database, table):
+        if dict(zip([k.name for k in known.partition_keys], partition.values, strict=True)) == wanted:
+            return partition_names(known, partition)
     span = statement.partition.span
     raise with_location(span, PartitionNotFound(f"Partition not found {wanted}"))
 
 
 def _lock_row(lock: LockInfo) -> list[str | None]:
-    blocked = "            "  # what Hive prints where nothing blocks
+    blocked = "            "  # as Hive prints a lock that is not blocked
     if lock.blocked_by_lock_id is not None:
         blocked = f"{lock.blocked_by_lock_id}.{lock.blocked_by_internal_id}"
 

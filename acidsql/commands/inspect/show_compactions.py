@@ -1,4 +1,4 @@
-"""SHOW COMPACTIONS: the queue of compactions, and its history."""
+"""SHOW COMPACTIONS: the compaction queue and its history."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _id(name: str | None) -> str | None:
 
 
 def _started(one: CompactionInfo) -> int | None:
-    """Hive counts from 0 where a request ended (was aborted) before a worker took it."""
+    """Hive shows 0 if a request ended (was aborted) before a worker took it."""
     return one.started_ms if one.started_ms is not None or one.ended_ms is None else 0
 
 
@@ -65,19 +65,19 @@ COMPACTION_COLUMNS: Mapping[str, Callable[[CompactionInfo], str | int | None]] =
     "bytesbefore": _metric(lambda m: m.bytes_before),
     "bytesafter": _metric(lambda m: m.bytes_after),
 }
-"""The columns of Hive 4 (``ShowCompactionsDesc``, its spelling too), then our own, and where their values come from."""
+"""The columns of Hive 4 (``ShowCompactionsDesc``, with its spelling), then acidsql's, with their values."""
 
 _NOTHING = {"hadoopjobid": "None", "txnid": "0", "nexttxnid": "0", "committime": "0"}
-"""What stands for a value that is not there, where it is not ``' --- '``."""
+"""Placeholders of missing values, where they are not ``' --- '``."""
 
 
 def show_compactions(env: Environment, statement: ShowCompactions, parameters: Mapping[str, Any]) -> DataFrame:
-    """SHOW COMPACTIONS: Hive 4's columns, all strings, without the header row that Hive's shell adds; and behind them
-    the files and bytes that were replaced, and those that came, where an acidsql has compacted.
+    """SHOW COMPACTIONS: Hive 4's columns, all strings, without the header row of Hive's shell, followed by the number
+    and bytes of files before and after compactions by acidsql.
 
-    ORDER BY knows these columns: numbers are compared as numbers, and nulls come first (DESC: last), as in Spark.
+    ORDER BY accepts these columns: numbers are compared as numbers, and nulls come first (DESC: last), as in Spark.
     """
-    found = env.metastore.show_compactions(_filter(env, statement, parameters))
+    compactions = env.metastore.show_compactions(_filter(env, statement, parameters))
     for key in reversed(statement.order_by):
         value = COMPACTION_COLUMNS.get(key.column.text.lower())
         if value is None:
@@ -85,15 +85,15 @@ def show_compactions(env: Environment, statement: ShowCompactions, parameters: M
             raise with_location(
                 key.column.span, AnalysisError(f"SHOW COMPACTIONS has no column {key.column.text}", hint=hint)
             )
-        found.sort(key=_sort_key(value), reverse=key.descending)
-    rows = [[_text(name, value(c)) for name, value in COMPACTION_COLUMNS.items()] for c in found]
+        compactions.sort(key=_sort_key(value), reverse=key.descending)
+    rows = [[_text(name, value(c)) for name, value in COMPACTION_COLUMNS.items()] for c in compactions]
     return env.strings(list(COMPACTION_COLUMNS), rows if statement.limit is None else rows[: statement.limit])
 
 
 def _sort_key(value: Callable[[CompactionInfo], str | int | None]) -> Callable[[CompactionInfo], tuple[bool, Any]]:
     def key(one: CompactionInfo) -> tuple[bool, Any]:
-        found = value(one)
-        return (False, 0) if found is None else (True, found)
+        key_value = value(one)
+        return (False, 0) if key_value is None else (True, key_value)
 
     return key
 
@@ -138,7 +138,7 @@ def _filter(env: Environment, statement: ShowCompactions, parameters: Mapping[st
 
 
 def _partition(env: Environment, database: str, table: str, spec: PartitionSpec, parameters: Mapping[str, Any]) -> str:
-    """The name of the partition; that of a table that is gone is taken as it is written."""
+    """The name of the partition; for a dropped table it is used as written."""
     known = env.metastore.find_table(database, table)
     if known is not None:
         return whole_name(known, spec, spec_values(env, known, spec, parameters))

@@ -19,8 +19,8 @@ _TITLES = {
     ConstraintKind.DEFAULT: "# Default Constraints",
     ConstraintKind.CHECK: "# Check Constraints",
 }
-_MADE_UP = re.compile(r"(pk|uk|fk|nn|dc|cc)_(\d+_\d+_\d+|[0-9a-f]{16}(_\d+)?)")
-"""A name that Hive's metastore or acidsql made up."""
+_GENERATED = re.compile(r"(pk|uk|fk|nn|dc|cc)_(\d+_\d+_\d+|[0-9a-f]{16}(_\d+)?)")
+"""A generated name, of Hive's metastore or acidsql."""
 
 
 # --- DESCRIBE --------------------------------------------------------------------------------------------------------
@@ -31,10 +31,10 @@ def constraint_lines(table: Table) -> Iterator[Line]:
     if table.constraints:
         yield from (_BLANK, ("# Constraints", None, None))
     for kind, title in _TITLES.items():
-        found = [c for c in table.constraints if c.kind is kind]
-        if found:
+        constraints = [c for c in table.constraints if c.kind is kind]
+        if constraints:
             yield from (_BLANK, (title, None, None), ("Table:", table.full_name, None))
-        for constraint in found:
+        for constraint in constraints:
             yield "Constraint Name:", constraint.name, None
             yield from _parts(constraint)
             if kind is not ConstraintKind.PRIMARY_KEY:
@@ -62,7 +62,7 @@ def _parts(constraint: Constraint) -> Iterator[Line]:
 
 
 def clause(constraint: Constraint) -> str:
-    """A constraint as CREATE TABLE declares it beside the columns, or behind its column. A made-up name is left out."""
+    """A constraint as a clause of CREATE TABLE, of the table or of a column. A generated name is omitted."""
     names = ", ".join(quote(c) for c in constraint.columns)
     text = constraint.kind.value
     if constraint.kind is ConstraintKind.CHECK:
@@ -76,7 +76,7 @@ def clause(constraint: Constraint) -> str:
         text += f" ({names})"
     if not constraint.enforced:
         text += f" DISABLE NOVALIDATE{' RELY' if constraint.rely else ''}"
-    is_given = constraint.name is not None and not _MADE_UP.fullmatch(constraint.name)
+    is_given = constraint.name is not None and not _GENERATED.fullmatch(constraint.name)
     return f"CONSTRAINT {quote(constraint.name or '')} {text}" if is_given else text
 
 
@@ -87,6 +87,6 @@ def of_column(table: Table, name: str) -> list[str]:
 
 
 def of_table(table: Table) -> list[str]:
-    """The clauses of all others."""
+    """The clauses of all other constraints."""
     kinds = (ConstraintKind.NOT_NULL, ConstraintKind.DEFAULT)
     return [clause(c) for c in table.constraints if c.kind not in kinds]

@@ -1,4 +1,4 @@
-"""SHOW CREATE TABLE: the statement that makes a table, or a view, like this one again."""
+"""SHOW CREATE TABLE: the statement that recreates a table or view."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _properties(table: Table) -> Iterator[str]:
 
 
 def create_table_text(table: Table) -> str:
-    """The statement that makes a table like this one."""
+    """The statement that recreates a table."""
     columns = [_column_text(c, show_constraints.of_column(table, c.name)) for c in table.columns]
     columns += [f"  {clause}" for clause in show_constraints.of_table(table)]
     lines = [f"CREATE TABLE {quote(table.database)}.{quote(table.name)} (", ",\n".join(columns) + ")"]
@@ -47,7 +47,7 @@ def create_table_text(table: Table) -> str:
 
 
 def create_view_text(view: Table) -> str:
-    """The statement that makes a view like this one: its names are complete, so that any database will do."""
+    """The statement that recreates a view; its names are qualified, so that it works in any database."""
     columns = ", ".join(quote(c.name) + (f" COMMENT {literal(c.comment)}" if c.comment else "") for c in view.columns)
     lines = [f"CREATE VIEW {quote(view.database)}.{quote(view.name)} ({columns})"]
     if view.comment is not None:

@@ -55,9 +55,9 @@ class AnalyzeCommand:
 
     1. Resolve the table, the partitions and the columns.
     2. Lock the table SHARED_READ in a transaction, as Hive does, and take its snapshot.
-    3. Count rows and gather all columns in one Spark aggregate, partition by partition and over all of them (NOSCAN:
-       leave that out); files and bytes are those that the snapshot reads.
-    4. Take a write id, as Hive does, hand what was found to the metastore with it, and commit.
+    3. Compute row counts and column statistics in one Spark aggregate, by partition and in total (not with NOSCAN);
+       files and bytes are those that the snapshot reads.
+    4. Allocate a write id, as Hive does, store the statistics in the metastore with it, and commit.
     """
 
     def __init__(self, env: Environment, statement: Analyze, parameters: Mapping[str, Any], table: Table) -> None:
@@ -75,7 +75,7 @@ class AnalyzeCommand:
             return []
         if not wanted:
             return [c for c in table.columns if not _is_nested(c)]
-        found = []
+        columns = []
         for name in wanted:
             column = next((c for c in table.columns if c.name == name.text.lower()), None)
             if column is None:
@@ -85,22 +85,22 @@ class AnalyzeCommand:
                     name.span, ColumnNotFound(f"Invalid column reference {name.text}", code=10002, hint=why)
                 )
             if _is_nested(column):
-                message = f"Statistics are gathered of primitive types; {column.name} is {column.type}"
+                message = f"Statistics are only supported for primitive types; {column.name} is {column.type}"
                 raise with_location(name.span, AnalysisError(message))
-            found.append(column)
-        return found
+            columns.append(column)
+        return columns
 
     def _partitions(self, parameters: Mapping[str, Any]) -> tuple[Partition, ...] | None:
-        """Those that the clause means, by the values that it has: ``PARTITION (p = 1, q)``. None: no partition keys."""
+        """The partitions that match the given values: ``PARTITION (p = 1, q)``. None: no partition keys."""
         table, spec = self.table, self.statement.partition
         if not table.partition_keys and spec is None:
             return None
         given = PartitionSpec(tuple(k for k in spec.keys if k[1] is not None), spec.span) if spec else None
         values = spec_values(self.env, table, given, parameters) if given else {}
-        found = tuple(partitions_with(self.env, table, values).values())
-        if spec is not None and values and not found:
+        partitions = tuple(partitions_with(self.env, table, values).values())
+        if spec is not None and values and not partitions:
             raise no_partition(spec, values)
-        return found
+        return partitions
 
     # --- run ---------------------------------------------------------------------------------------------------------
 
@@ -109,15 +109,15 @@ class AnalyzeCommand:
         env, table = self.env, self.table
         with write_transaction(env, self._locks()) as txn:
             txn.revalidate(table)
-            found = self._found(StatementContext(env, txn.valid_txns).snapshot(table, self.partitions))
+            statistics = self._statistics_of(StatementContext(env, txn.valid_txns).snapshot(table, self.partitions))
             write_id = txn.allocate_write_id(table)
-            env.metastore.set_statistics(table, write_id, txn.valid_write_ids(table), found)
+            env.metastore.set_statistics(table, write_id, txn.valid_write_ids(table), statistics)
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
-        reason = "NOSCAN looks at no row" if self.statement.noscan else None
+        reason = "NOSCAN reads no rows" if self.statement.noscan else None
         seen = context.snapshot(self.table, self.partitions)
-        changes = None if reason else self._answer(seen)
+        changes = None if reason else self._measured(seen)
         read = Read(self.table, True, self.partitions, None, seen)
         writes = ["statistics, in the metastore"]
         return [Explained(self.table, self._locks(), [read], changes, writes=writes, no_plan=reason or "")]
@@ -125,35 +125,35 @@ class AnalyzeCommand:
     def _locks(self) -> list[LockComponent]:
         return [LockComponent(LockType.SHARED_READ, self.table.database, self.table.name)]
 
-    def _found(self, seen: TableSnapshot) -> dict[str, Statistics]:
-        """Statistics by the name of the partition; by the empty name for the table."""
-        made = {_name(self.table, p.partition): _sizes(p.state) for p in seen.partitions}
+    def _statistics_of(self, seen: TableSnapshot) -> dict[str, Statistics]:
+        """Statistics by partition name; the empty name is the table."""
+        files = {_name(self.table, p.partition): _sizes(p.state) for p in seen.partitions}
         if self.statement.noscan:
-            return {name: Statistics(parameters) for name, parameters in made.items()}
+            return {name: Statistics(parameters) for name, parameters in files.items()}
         rows = self._aggregate(seen)
         none = (0, ())
-        found = {
+        statistics = {
             name: Statistics({**sizes, NUM_ROWS: str(rows.get(name, none)[0])}, rows.get(name, none)[1], exact=True)
-            for name, sizes in made.items()
+            for name, sizes in files.items()
         }
-        if "" in rows and "" not in found and self.columns and self.statement.partition is None:
-            found[""] = Statistics({}, rows[""][1])
-        return found
+        if "" in rows and "" not in statistics and self.columns and self.statement.partition is None:
+            statistics[""] = Statistics({}, rows[""][1])
+        return statistics
 
     def _aggregate(self, seen: TableSnapshot) -> dict[str, tuple[int, tuple[ColumnStatistics, ...]]]:
-        """Numbers of rows and columns by the name of the partition; the empty name is that of all rows together."""
+        """Row counts and column statistics by partition name; the empty name is the total."""
         keys = [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
         measures = [(column, list(_measures(column))) for column in self.columns]
-        answer = self._answer(seen).collect()
+        aggregated = self._measured(seen).collect()
         names = [k.name for k in self.table.partition_keys]
-        found = {}
-        for row in answer:
+        statistics = {}
+        for row in aggregated:
             name = partition_name(names, [row[k] for k in keys]) if keys and row.g == 0 else ""
-            found[name] = (int(row.n), tuple(_statistics(c, i, some, row) for i, (c, some) in enumerate(measures)))
-        return found
+            statistics[name] = (int(row.n), tuple(_statistics(c, i, some, row) for i, (c, some) in enumerate(measures)))
+        return statistics
 
-    def _answer(self, seen: TableSnapshot) -> DataFrame:
-        """The one aggregate: ``n`` and each measure, with the number of its column, by partition and over all."""
+    def _measured(self, seen: TableSnapshot) -> DataFrame:
+        """The aggregate: ``n`` and each measure, suffixed with the column number, by partition and in total."""
         spark, keys = self.env.own_spark, [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
         asked = ["count(*) AS n"]
         for i, column in enumerate(self.columns):
@@ -187,7 +187,7 @@ def _is_nested(column: Column) -> bool:
 
 
 def _measures(column: Column) -> Iterator[_Measure]:
-    """What is asked of a column, by its type: what Hive keeps of that type (``ColumnStatisticsData``)."""
+    """The statistics of a column that Hive stores for its type (``ColumnStatisticsData``)."""
     name, type = quote(column.name), parse_type(column.type)
     yield _Measure("nulls", f"count(*) - count({name})")
     plain = type.name if isinstance(type, Primitive) else ""
@@ -211,7 +211,7 @@ def _statistics(column: Column, position: int, measures: Sequence[_Measure], row
 
 
 def analyze(env: Environment, statement: Analyze, parameters: Mapping[str, Any]) -> DataFrame:
-    """ANALYZE TABLE of an ACID table; every other table is Spark's."""
+    """ANALYZE TABLE; Spark runs it for tables that are not ACID."""
     command = analyze_command(env, statement, parameters)
     if command is None:
         return env.sql(statement.span.text, parameters)
@@ -220,7 +220,7 @@ def analyze(env: Environment, statement: Analyze, parameters: Mapping[str, Any])
 
 
 def analyze_command(env: Environment, statement: Analyze, parameters: Mapping[str, Any]) -> AnalyzeCommand | None:
-    """The command; None for a table of Spark's. Raises: AnalysisError for a view (Hive 10091)."""
+    """The command; None for a Spark table. Raises: AnalysisError for a view (Hive 10091)."""
     table = env.registered(statement.table)
     if table is not None and table.is_view:
         raise with_location(

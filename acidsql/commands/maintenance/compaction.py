@@ -13,9 +13,9 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.compactor.forecast import forecast, standing
 from acidsql.compactor.ordering import sort_items
 from acidsql.compactor.overrides import pool_of, settings_of, table_of
+from acidsql.compactor.preview import preview, standing
 from acidsql.compactor.version import VERSION
 from acidsql.errors import (
     AcidError,
@@ -45,7 +45,7 @@ PAUSE_GROWTH = 1.5
 UNDER_WAY = ("initiated", "working")
 DONE = ("ready for cleaning", "succeeded")
 STATES = (*UNDER_WAY, *DONE, "failed", "did not initiate", "refused", "aborted")
-"""Hive's words for the states of a compaction."""
+"""Hive's names for the states of a compaction."""
 
 _BY_USERS = (CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANCE)
 
@@ -53,12 +53,12 @@ _BY_USERS = (CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANC
 class CompactCommand:
     """ALTER TABLE … COMPACT.
 
-    1. Resolve the table and the partition: a partitioned table is compacted partition by partition, and without a
-       PARTITION clause each of them is asked for, or those that a condition over partition keys chooses (Hive 3 wants
-       one named; Hive 4 takes a condition for Iceberg's tables alone).
-    2. Check the clauses: what the metastore cannot carry is refused, never dropped.
-    3. Put the requests into the metastore's queue. There is no lock and no transaction: the worker has its own.
-    4. AND WAIT: ask for the states, with growing pauses, until the worker is done. Ctrl-C and
+    1. Resolve the table and the partition: a partitioned table is compacted partition by partition. Without a
+       PARTITION clause request all of them, or those selected by a condition over partition keys (Hive 3 requires a
+       PARTITION clause; Hive 4 accepts a condition only for Iceberg tables).
+    2. Check the clauses: what the metastore does not support is refused, never ignored.
+    3. Add the requests to the metastore's queue, without lock or transaction: the worker has its own.
+    4. AND WAIT: poll the states, with growing pauses, until the worker has finished. Ctrl-C and
        ``hive.compactor.wait.timeout`` end the waiting, not the compaction.
     """
 
@@ -68,7 +68,7 @@ class CompactCommand:
         self.parameters = parameters
 
     def run(self) -> list[str]:
-        """Hive's sentences about what became of it: one, or one for each partition."""
+        """Hive's result messages: one, or one for each partition."""
         table = self._table()
         type = self._type()
         partitions = self._partitions(table)
@@ -99,7 +99,7 @@ class CompactCommand:
             raise self._at_table(e) from e
 
     def explain(self, context: StatementContext) -> list[Explained]:
-        """What :meth:`run` would ask for, and what would become of it."""
+        """What :meth:`run` would request, and the result."""
         table = self._table()
         type = self._type()
         names = self._partitions(table)
@@ -119,11 +119,11 @@ class CompactCommand:
 
     def _type(self) -> CompactionType:
         given = self.statement.type
-        found = next((t for t in _BY_USERS if t.name == given.value.upper()), None)
-        if found is None:
+        type = next((t for t in _BY_USERS if t.name == given.value.upper()), None)
+        if type is None:
             message = "Invalid compaction type, supported values are 'major', 'minor' and 'rebalance'"
             raise with_location(given.span, AnalysisError(message, code=10282))
-        return found
+        return type
 
     def _partitions(self, table: Table) -> Sequence[str | None]:
         """Names of the partitions to compact; None for a table without any."""
@@ -149,17 +149,19 @@ class CompactCommand:
         if s.where is not None and not table.partition_keys:
             message = f"Compaction with filter is not allowed on non-Iceberg table {table.full_name}"
             raise with_location(
-                s.where, UnsupportedError(message, code=10440, hint="It chooses partitions, and there are none.")
+                s.where,
+                UnsupportedError(message, code=10440, hint="It selects partitions, but the table is not partitioned."),
             )
         if s.where is not None and s.partition is not None:
-            raise with_location(
-                s.where, AnalysisError("PARTITION names one partition: a condition has nothing to choose from")
-            )
+            raise with_location(s.where, AnalysisError("PARTITION and a condition cannot be combined"))
         of_rebalance = {"CLUSTERED INTO": s.buckets.span if s.buckets else None, "ORDER BY": s.order_by}
         for words, span in of_rebalance.items():
             if span is not None and type is not CompactionType.REBALANCE:
                 raise with_location(
-                    span, AnalysisError(f"{words} belongs to a 'rebalance' compaction, not to '{type.name.lower()}'")
+                    span,
+                    AnalysisError(
+                        f"{words} is only allowed for a 'rebalance' compaction, not for '{type.name.lower()}'"
+                    ),
                 )
         self._check_version(type)
         try:
@@ -167,7 +169,7 @@ class CompactCommand:
             compression_of(table_of(table, s.properties))
         except AcidError as e:
             raise self._at_table(e) from e
-        if s.order_by is not None and self.env.metastore.version is None:  # Hive's worker may know how to order by more
+        if s.order_by is not None and self.env.metastore.version is None:  # Hive's worker may support other orders
             try:
                 sort_items(s.order_by.text, row_type_of(table), [key.name for key in table.partition_keys])
             except AcidError as e:
@@ -175,7 +177,7 @@ class CompactCommand:
 
     @property
     def _is_old(self) -> bool:
-        """Whether the metastore is one of before Hive 4."""
+        """Whether the metastore is older than Hive 4."""
         return (self.env.metastore.version or "").startswith(("1.", "2.", "3."))
 
     def _check_version(self, type: CompactionType) -> None:
@@ -189,7 +191,7 @@ class CompactCommand:
         for what, span in new.items():
             if span is not None:
                 raise with_location(
-                    span, UnsupportedError(f"{what} is not known to this Hive Metastore: it is of version {version}")
+                    span, UnsupportedError(f"{what} is not supported by this Hive Metastore, version {version}")
                 )
 
     # --- answer ------------------------------------------------------------------------------------------------------
@@ -202,7 +204,7 @@ class CompactCommand:
                     f"Compaction request for {table.full_name}{of_partition} is refused, details: {response.message}"
                 )
                 if partition is not None and self.statement.partition is None:
-                    return message  # the requests for the other partitions stand
+                    return message  # requests for the other partitions remain
                 raise self._at_table(CompactionError(message, code=10432, sqlstate="42000"))
             return f"Compaction already enqueued with id {response.id}; State is {response.state}"
         if not self.statement.wait:
@@ -211,16 +213,16 @@ class CompactCommand:
             state = self._wait(response.id)
         except CompactionError as e:
             if partition is not None and self.statement.partition is None:
-                return e.message  # those of the other partitions go on
+                return e.message  # those for the other partitions continue
             raise
         return f"Compaction with id {response.id} finished with status: {state}"
 
     def _wait(self, id: int) -> str:
-        found = wait_for_worker(self.env, id, self.statement.table.span)
-        if found.state in DONE:
-            return found.state
-        why = f": {found.error}" if found.error else ""
-        raise self._at_table(CompactionError(f"Compaction with id {id} finished with status: {found.state}{why}"))
+        entry = wait_for_worker(self.env, id, self.statement.table.span)
+        if entry.state in DONE:
+            return entry.state
+        why = f": {entry.error}" if entry.error else ""
+        raise self._at_table(CompactionError(f"Compaction with id {id} finished with status: {entry.state}{why}"))
 
     def _at_table(self, error: AcidError) -> AcidError:
         return with_location(self.statement.table.span, error)
@@ -232,22 +234,22 @@ def explained_requests(
     requests: Sequence[CompactionRequest],
     context: StatementContext,
     *,
-    asks_in_vain: bool = True,
+    requests_refused: bool = True,
 ) -> Explained:
-    """What would become of requests for a table, or for some of its partitions, if they were made now.
+    """Preview of requests for a table, or for some of its partitions.
 
     Args:
         env: The session.
         table: The table.
         requests: The requests.
         snapshot: What is seen now.
-        asks_in_vain: Whether a request is made where it would be refused.
+        requests_refused: Whether a request is made even if it would be refused.
     """
-    found: dict[str | None, Partition] = {}
+    partitions: dict[str | None, Partition] = {}
     if table.partition_keys:
         wanted = [one.partition for one in requests if one.partition is not None]
         listed = env.metastore.list_partitions(table.database, table.name, wanted)
-        found = {partition_names(table, one): one for one in listed}
+        partitions = {partition_names(table, one): one for one in listed}
     queue = env.metastore.show_compactions(CompactionFilter(database=table.database, table=table.name))
     write_ids = context.write_ids(table)
     writes, told, done = [], [], []
@@ -257,34 +259,34 @@ def explained_requests(
             state, id = in_the_way.state, in_the_way.id
             message = f"not accepted: Compaction is already scheduled with state='{state}' and id={id}"
         else:
-            seen = forecast(env.compactor.context, request, table, found.get(name), write_ids, context.txns)
+            seen = preview(env.compactor.context, request, table, partitions.get(name), write_ids, context.txns)
             message = str(seen)
             done += [seen] if seen.problem is None else []
-            if asks_in_vain or seen.problem is None:
+            if requests_refused or seen.problem is None:
                 of = f" of {name}" if name is not None else ""
                 writes.append(f"a request for a {request.type.name} compaction{of}")
         told.append(f"{name}: {message}" if name is not None else message)
     if len(requests) > 1:
         files, size = sum(one.files for one in done), sum(one.bytes for one in done)
         told.insert(0, f"{len(done)} of {len(requests)} partitions, {files} files, {size} bytes")
-    whose = "" if env.metastore.version is None else ", if a worker of acidsql takes it"
-    reason = "the compactor works by itself"
-    return Explained(table, (), (), None, writes=writes, no_plan=reason, more=[(f"Compacts{whose}", told)])
+    by_acidsql = "" if env.metastore.version is None else ", if a worker of acidsql takes it"
+    reason = "compactions do not run as part of the statement"
+    return Explained(table, (), (), None, writes=writes, no_plan=reason, more=[(f"Compacts{by_acidsql}", told)])
 
 
 def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
-    """Wait until a worker is done with a request: one of this session's, where no other may be there.
+    """Wait until a worker has finished a request; a worker of this session runs it if there is no other.
 
     Args:
         env: The session.
         id: The request.
-        span: Where errors are marked.
+        span: The location of errors.
 
     Returns:
-        The entry, in whatever state it ended.
+        The entry in its final state.
 
     Raises:
-        CompactionError: When it is not listed any more, or takes longer than ``hive.compactor.wait.timeout``.
+        CompactionError: When it is no longer listed, or takes longer than ``hive.compactor.wait.timeout``.
     """
     limit = env.settings.value(COMPACTION_WAIT)
     deadline, pause = time.monotonic() + limit, FIRST_PAUSE
@@ -292,35 +294,37 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
     while True:
         if not done_here.is_set():
             done_here.wait(min(pause, max(deadline - time.monotonic(), 0.001)))
-        found = env.metastore.show_compactions(CompactionFilter(id=id))
-        if not found:
-            raise with_location(span, CompactionError(f"Compaction with id {id} is not listed any more"))
-        if found[0].state not in UNDER_WAY:
-            return found[0]
+        entries = env.metastore.show_compactions(CompactionFilter(id=id))
+        if not entries:
+            raise with_location(span, CompactionError(f"Compaction with id {id} is no longer listed"))
+        if entries[0].state not in UNDER_WAY:
+            return entries[0]
         if time.monotonic() >= deadline:
-            message = f"Compaction with id {id} is still {found[0].state} after {limit:g} seconds; it goes on"
-            hint = f"SHOW COMPACTIONS COMPACTIONID = {id} tells its state; {COMPACTION_WAIT.name} bounds the wait."
+            message = f"Compaction with id {id} is still {entries[0].state} after {limit:g} seconds; it continues"
+            hint = f"SHOW COMPACTIONS COMPACTIONID = {id} shows its state; {COMPACTION_WAIT.name} limits the wait."
             raise with_location(span, CompactionError(message, hint=hint))
-        if done_here.is_set():  # another process has it
+        if done_here.is_set():  # another process runs it
             time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
         pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
 
 
 def compact(env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run ALTER TABLE … COMPACT; Hive's sentence, for each partition where none is named."""
+    """Run ALTER TABLE … COMPACT; Hive's result message, one per partition if none is named."""
     return env.strings(["message"], [[said] for said in CompactCommand(env, statement, parameters).run()])
 
 
 def concatenate(env: Environment, statement: Concatenate, parameters: Mapping[str, Any]) -> DataFrame:
-    """ALTER TABLE … CONCATENATE: of an ACID table a major compaction, for which it waits, as in Hive.
+    """ALTER TABLE … CONCATENATE: for an ACID table a major compaction, which it waits for, as in Hive.
 
     Raises:
         UnsupportedError: For other tables.
     """
     name = statement.table
     if env.find_table(name) is None and env.known_to_spark(name):
-        hint = f"INSERT OVERWRITE TABLE {name.table} SELECT * FROM … writes its files anew."
-        raise with_location(statement.word, UnsupportedError("CONCATENATE is there for ACID tables only", hint=hint))
+        hint = f"INSERT OVERWRITE TABLE {name.table} SELECT * FROM … rewrites its files."
+        raise with_location(
+            statement.word, UnsupportedError("CONCATENATE is supported only for ACID tables", hint=hint)
+        )
     major = Text("major", statement.word)
     wait = not env.settings.value(CONCATENATE_NO_WAIT)
     return compact(env, Compact(statement.span, name, major, statement.partition, wait=wait), parameters)

@@ -1,4 +1,4 @@
-"""OPTIMIZE: a major compaction, carried out now, of a table or of some of its partitions."""
+"""OPTIMIZE: an immediate major compaction of a table or of some of its partitions."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ COLUMNS: Mapping[str, pa.DataType] = {
     "state": pa.string(),
     "message": pa.string(),
 }
-"""``path`` and ``metrics`` are Delta's, with those of its numbers that mean something here."""
+"""``path`` and ``metrics`` are Delta's, with those of its metrics that apply."""
 
-NOTHING = "There is nothing to put together"
+NOTHING = "Nothing to compact"
 
 Files = Mapping[str, int]
 """Lengths in bytes by path."""
@@ -68,12 +68,12 @@ class _Place:
 class OptimizeCommand:
     """OPTIMIZE.
 
-    1. Resolve the table; choose the partitions by the PARTITION clause, and by a condition over partition keys.
-    2. Look at each directory as a compactor does. Where there is nothing to put together, and nothing to remove, a row
-       says so: no request is made.
-    3. Ask for a major compaction of each of the others, then wait for one after the other. A request for the same that
-       stands in the queue already is waited for; if it was for another type, this one follows it.
-    4. Look again, and tell which files came and which are not read any more.
+    1. Resolve the table; select the partitions by the PARTITION clause, and by a condition over partition keys.
+    2. List each directory as a compactor does. If there is nothing to compact or remove, a row says so, and no request
+       is made.
+    3. Request a major compaction of each of the others, then wait for one after the other. If a request for the same
+       target is already queued, wait for it; if it was of another type, request a major compaction afterwards.
+    4. List the directories again, and report the files added and those no longer read.
     """
 
     def __init__(self, env: Environment, statement: Optimize, parameters: Mapping[str, Any], table: Table) -> None:
@@ -89,9 +89,9 @@ class OptimizeCommand:
         return [self._row(place, state, response) for place, state, response in asked]
 
     def explain(self, context: StatementContext) -> list[Explained]:
-        """What :meth:`run` would ask for, and what would become of it. It asks for nothing where nothing is to do."""
+        """What :meth:`run` would request, and the result; nothing if nothing is due."""
         requests = [self._request(place) for place in self._places()]
-        return [explained_requests(self.env, self.table, requests, context, asks_in_vain=False)]
+        return [explained_requests(self.env, self.table, requests, context, requests_refused=False)]
 
     # --- which -------------------------------------------------------------------------------------------------------
 
@@ -101,7 +101,8 @@ class OptimizeCommand:
             for span in (s.partition.span if s.partition else None, s.where):
                 if span is not None:
                     raise with_location(
-                        span, AnalysisError(f"{table.full_name} is not partitioned: OPTIMIZE takes all of it")
+                        span,
+                        AnalysisError(f"{table.full_name} is not partitioned: OPTIMIZE applies to all of it"),
                     )
             return [_Place(table, None, table.location)]
         found = self._named() if s.partition is not None else self.env.metastore.list_partitions(*_names(table))
@@ -125,7 +126,7 @@ class OptimizeCommand:
     # --- what --------------------------------------------------------------------------------------------------------
 
     def _states(self, places: Sequence[_Place]) -> list[tuple[_Place, AcidState]]:
-        """What a compactor sees now; pinned, so that no cleaner removes what is being listed."""
+        """What a compactor sees now; pinned, so that no cleaner removes files while they are listed."""
         any_name, found = self.table.is_insert_only, []
         with query.pinned(self.env) as pin:
             write_ids, txns = pin.context.write_ids(self.table).for_compaction(), pin.context.txns
@@ -152,7 +153,7 @@ class OptimizeCommand:
             return self._told(place, response.id, response.state, response.message, old, {}, {})
         span = self.statement.table.span
         found = wait_for_worker(self.env, response.id, span)
-        if found.type is not CompactionType.MAJOR:  # a minor one stood in the queue before
+        if found.type is not CompactionType.MAJOR:  # a minor one was already queued
             return self._row(place, before, self._ask(place))
         if found.state not in (*DONE, "refused"):
             message = f"Compaction with id {found.id} finished with status: {found.state}: {found.error}"
@@ -195,7 +196,7 @@ def _names(table: Table) -> tuple[str, str]:
 
 
 def _files(state: AcidState, highest: int | None = None) -> dict[str, int]:
-    """The files that are read; of what was written up to a write id only, where one is given."""
+    """The files that are read, optionally only those written up to a write id."""
     found = {f.path: f.length for f in state.originals}
     for directory in (*state.data_directories, *state.delete_deltas):
         name = directory.name
@@ -214,11 +215,11 @@ def _sizes(lengths: Iterable[int]) -> dict[str, Any]:
 
 
 def own_table(env: Environment, name: TableName) -> Table | None:
-    """The ACID table that a name means; None where the statement is Spark's (Delta's, where it is Delta's).
+    """The ACID table of this name; None if Spark (or Delta) has to run the statement.
 
     Raises:
-        TableNotFound: When there is no such table.
-        AnalysisError: When it is a view, or not transactional and not known to Spark (Hive 10286).
+        TableNotFound: When the table does not exist.
+        AnalysisError: When it is a view, or not transactional and not in Spark's catalog (Hive 10286).
     """
     table = env.registered(name)
     if table is not None and table.is_transactional:
@@ -235,7 +236,7 @@ def own_table(env: Environment, name: TableName) -> Table | None:
 
 
 def optimize_command(env: Environment, statement: Optimize, parameters: Mapping[str, Any]) -> OptimizeCommand | None:
-    """OPTIMIZE of an ACID table; None for a table of Spark's own."""
+    """OPTIMIZE of an ACID table; None for a Spark table."""
     table = own_table(env, statement.table)
     return None if table is None else OptimizeCommand(env, statement, parameters, table)
 

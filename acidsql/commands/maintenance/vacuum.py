@@ -1,4 +1,4 @@
-"""VACUUM: the cleaner for one table, now."""
+"""VACUUM: runs the cleaner for one table now."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _HOUR_MS = 3_600_000
 class VacuumCommand:
     """VACUUM.
 
-    1. Resolve the table, and end the readers of this session whose DataFrames are gone.
-    2. Have the cleaner do for this table what it does: what compactions have replaced, what aborted transactions and
-       writers that died have left. Nothing goes that an open transaction, readers included, may still need.
-    3. By the same rule remove what no compaction has replaced: what stood there before an INSERT OVERWRITE or TRUNCATE
-       that everybody sees.
+    1. Resolve the table, and end the readers of this session whose DataFrames no longer exist.
+    2. Run the cleaner for this table: remove files replaced by compactions, and those left by aborted transactions and
+       dead writers. Nothing is removed that an open transaction, readers included, may still need.
+    3. By the same rule remove files that no compaction has replaced: those from before an INSERT OVERWRITE or TRUNCATE
+       that is visible to everyone.
 
-    ``RETAIN n HOURS`` keeps what was replaced for so long after it, if that is longer than the cleaner's own settings
-    keep it; what was aborted was never to be read, and has no such time. DRY RUN names the paths, and removes nothing.
+    ``RETAIN n HOURS`` keeps replaced files for that time, if it exceeds the cleaner's settings; aborted ones were
+    never readable and are not retained. DRY RUN lists the paths and removes nothing.
     """
 
     def __init__(self, env: Environment, statement: Vacuum, table: Table) -> None:
@@ -42,24 +42,24 @@ class VacuumCommand:
         self._kept: Sequence[str] = ()
 
     def run(self) -> list[str]:
-        """The paths that are gone; with DRY RUN those that would be."""
+        """The removed paths; with DRY RUN those that would be removed."""
         return self._cleaner.removable() if self.statement.dry_run else self._cleaner.remove()
 
     def look(self) -> None:
-        """See what :meth:`explain` tells, while no transaction of our own is open."""
+        """Collect what :meth:`explain` shows, while no transaction of this statement is open."""
         self._removable, self._kept = self._cleaner.removable(), self._cleaner.kept()
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would have removed when :meth:`look` was called."""
         more = [("Removes", self._removable), ("Keeps", self._kept)]
-        return [Explained(self.table, (), (), None, no_plan="the cleaner works by itself", more=more)]
+        return [Explained(self.table, (), (), None, no_plan="the cleaner does not use Spark", more=more)]
 
 
 def vacuum_command(env: Environment, statement: Vacuum) -> VacuumCommand | None:
-    """VACUUM of an ACID table; None for a table of Spark's own.
+    """VACUUM of an ACID table; None for a Spark table.
 
     Raises:
-        TableNotFound: When there is no such table.
+        TableNotFound: When the table does not exist.
         AnalysisError: When it is a view.
         UnsupportedError: On a Hive Metastore, whose own cleaner removes files.
     """
@@ -67,8 +67,8 @@ def vacuum_command(env: Environment, statement: Vacuum) -> VacuumCommand | None:
     if table is None:
         return None
     if env.metastore.version is not None:
-        message = "VACUUM is not there on a Hive Metastore: its own cleaner removes files"
-        hint = "hive.compactor.cleaner.run.interval of the metastore says how often."
+        message = "VACUUM is not supported on a Hive Metastore: its own cleaner removes files"
+        hint = "The metastore's hive.compactor.cleaner.run.interval sets its interval."
         raise with_location(statement.span, UnsupportedError(message, hint=hint))
     return VacuumCommand(env, statement, table)
 

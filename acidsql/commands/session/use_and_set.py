@@ -1,4 +1,4 @@
-"""USE and SET: what a session remembers."""
+"""USE and SET: session state."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _OWN = (
     *("acidsql.", "acid.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.", "hive.timedout.txn."),
     *("hive.transactional.", "metastore.txn.", "metastore.lock", "metastore.compactor.", "metastore.max.open."),
 )
-"""Names that begin so are ours: an unknown one is a mistake. Other names of Hive's are Spark's to keep."""
+"""Prefixes of acidsql's settings: unknown names with them are errors. All other names are stored by Spark."""
 
 
 def use(env: Environment, statement: Use, parameters: Mapping[str, Any]) -> DataFrame:
-    """USE: the current database here, and in Spark where Spark has one of that name."""
+    """USE: set the current database, also in Spark if it has one of that name."""
     name = statement.database.text.lower()
     in_spark = env.spark.catalog.databaseExists(name)
     if not in_spark and name not in env.metastore.list_databases():
@@ -35,7 +35,7 @@ def use(env: Environment, statement: Use, parameters: Mapping[str, Any]) -> Data
 
 
 def set_value(env: Environment, statement: Set, parameters: Mapping[str, Any]) -> DataFrame:
-    """SET: our settings by name, everything else in Spark's configuration; answers (key, value)."""
+    """SET: acidsql's settings by name, everything else in Spark's configuration; returns (key, value)."""
     name = canonical(statement.name) if statement.name else None
     if name is None:
         own = [[n, env.settings[n]] for n in sorted(env.settings)]

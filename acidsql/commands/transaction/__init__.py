@@ -1,1 +1,1 @@
-"""The life of a transaction: open, lock, commit or abort; ABORT TRANSACTIONS."""
+"""Transaction lifecycle: open, lock, commit or abort; ABORT TRANSACTIONS."""

@@ -17,9 +17,9 @@ NO_SUCH_TRANSACTION = 10262
 
 
 def abort_transactions(env: Environment, statement: AbortTransactions, parameters: Mapping[str, Any]) -> DataFrame:
-    """ABORT TRANSACTIONS: all of them, or an error that names the first one that is not open and none is aborted.
+    """ABORT TRANSACTIONS: aborts all of them, or none with an error that names the first one that is not open.
 
-    Hive answers nothing, and passes over ids that are not open in silence.
+    Hive returns nothing, and ignores ids that are not open.
     """
     states = {t.id: t.state for t in env.metastore.show_txns()}
     for id in statement.ids:
@@ -29,22 +29,22 @@ def abort_transactions(env: Environment, statement: AbortTransactions, parameter
             error = NoSuchTransaction(
                 f"Transaction {id.value} is not open{known}",
                 code=NO_SUCH_TRANSACTION,
-                hint="SHOW TRANSACTIONS lists them.",
+                hint="SHOW TRANSACTIONS lists open transactions.",
             )
             raise with_location(id.span, error)
     wanted = list(dict.fromkeys(id.value for id in statement.ids))
     done = env.metastore.abort_txns(wanted, reason=f"ABORT TRANSACTIONS by {env.user}@{env.host}")
     for id in statement.ids:
         if id.value not in done:
-            message = f"Transaction {id.value} ended by itself before it could be aborted"
+            message = f"Transaction {id.value} ended before it could be aborted"
             raise with_location(id.span, NoSuchTransaction(message, code=NO_SUCH_TRANSACTION))
     return env.nothing()
 
 
 def abort_compactions(env: Environment, statement: AbortCompactions, parameters: Mapping[str, Any]) -> DataFrame:
-    """ABORT COMPACTIONS: requests that no worker has taken yet; the store's word for each id.
+    """ABORT COMPACTIONS: aborts requests that no worker has taken yet; returns the store's message for each id.
 
-    Hive answers nothing in its shell; the words are those that its metastore gives.
+    Hive's shell returns nothing; the messages are those of its metastore.
     """
     wanted = list(dict.fromkeys(id.value for id in statement.ids))
     words = env.metastore.abort_compactions(wanted)

@@ -1,4 +1,4 @@
-"""The locks that statements ask for, by Hive's rules (``AcidUtils.makeLockComponents``)."""
+"""The locks that statements request, by Hive's rules (``AcidUtils.makeLockComponents``)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from acidsql.settings import LOCK_PARTITIONS, XLOCK_IOW, XLOCK_WRITE
 
 
 def change_lock_type(env: Environment) -> LockType:
-    """The lock of what UPDATE and DELETE may change: EXCL_WRITE (``hive.txn.xlock.write``)."""
+    """The lock type of UPDATE and DELETE: EXCL_WRITE (``hive.txn.xlock.write``)."""
     return LockType.EXCL_WRITE if env.settings.value(XLOCK_WRITE) else LockType.SHARED_WRITE
 
 
 def change_locks(
     env: Environment, table: Table, operation: Operation, partitions: Sequence[Partition] | None
 ) -> list[LockComponent]:
-    """The locks of a statement that changes rows: the partitions left, or the table where they are many, or None."""
+    """The locks of a statement that changes rows: on its partitions, or on the table if they are many or None."""
     names: Sequence[str | None] = [None]
     if partitions is not None and len(partitions) <= env.settings.value(LOCK_PARTITIONS):
         names = [partition_names(table, p) for p in partitions]
@@ -29,16 +29,16 @@ def change_locks(
 def insert_lock(
     env: Environment, table: Table, partition: str | None, *, overwrite: bool, dynamic: bool = False
 ) -> LockComponent:
-    """The lock of a statement that adds rows: SHARED_READ; for OVERWRITE EXCLUSIVE (``hive.txn.xlock.iow``).
+    """The lock of a statement that inserts rows: SHARED_READ; for OVERWRITE EXCLUSIVE (``hive.txn.xlock.iow``).
 
-    Where the first to commit wins (``hive.txn.xlock.write=false``) they are SHARED_WRITE and EXCL_WRITE, as in Hive.
+    With ``hive.txn.xlock.write=false`` (first commit wins) they are SHARED_WRITE and EXCL_WRITE, as in Hive.
 
     Args:
         env: The session.
         table: The table.
         partition: Name of the one partition; None for the table.
-        overwrite: Whether what was there goes.
-        dynamic: Whether the partitions are known later only.
+        overwrite: Whether existing rows are replaced.
+        dynamic: Whether the partitions are not known yet.
     """
     waits = env.settings.value(XLOCK_WRITE)
     kind, operation = (LockType.SHARED_READ if waits else LockType.SHARED_WRITE), Operation.INSERT

@@ -1,4 +1,4 @@
-"""The life of a writing statement's transaction: open, lock, check, then commit, or abort with nothing left."""
+"""The transaction of a writing statement: open, lock, check, then commit, or abort without leaving anything."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class WriteTransaction:
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
 
     def lock(self, components: Sequence[LockComponent]) -> None:
-        """Wait for locks. The snapshot is taken after it.
+        """Wait for locks. The snapshot is taken afterwards.
 
         Raises:
             LockTimeout: When they are not granted in time.
-            StartOver: When a later transaction has changed what is now locked: this one's snapshot, which ends at its
-                own id, would not see that.
+            StartOver: When a later transaction has changed what is now locked: this snapshot, which ends at its own
+                id, would not see the change.
         """
         if not components:
             return
@@ -70,10 +70,10 @@ class WriteTransaction:
         raise StartOver(reason, hint="Run it again.")
 
     def require_all_seen(self, table: Table) -> None:
-        """Make sure that the snapshot sees all that was committed to a table on which others are locked out now.
+        """Check that the snapshot sees everything committed to an exclusively locked table.
 
-        A writer with a later id may have committed between this transaction's beginning and its locks: who replaces
-        rows by what it has read of them must see those, too.
+        A transaction with a later id may have committed between the start of this one and its locks: a statement that
+        replaces the rows it has read must see those changes too.
 
         Raises:
             StartOver: When it does not.
@@ -83,27 +83,27 @@ class WriteTransaction:
         newer = range(mine.high_watermark + 1, latest.high_watermark + 1)
         unseen = [w for w in (*newer, *mine.exceptions) if latest.is_valid(w)]
         if unseen:
-            raise StartOver(f"Write id {unseen[0]} of {table.full_name} was committed since this statement began")
+            raise StartOver(f"Write id {unseen[0]} of {table.full_name} was committed after this statement started")
 
     @property
     def valid_txns(self) -> ValidTxnList:
-        """The one snapshot of this statement."""
+        """The single snapshot of this statement."""
         if self._txns is None:
             self._txns = self.env.metastore.get_valid_txns(self.id)
         return self._txns
 
     def revalidate(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
-        """Make sure that a table that was resolved before the locks were granted is still that table.
+        """Check that a table that was resolved before the locks were granted is still the same.
 
-        Its comment and most of its properties may differ: Hive keeps statistics there, and changes them at each write.
+        Its comment and most of its properties may differ: Hive keeps statistics in them and updates them at each write.
 
         Args:
             table: The table.
-            partitions: Partitions that were resolved too: they must be where they were.
+            partitions: Partitions that were resolved too: their locations must not have changed.
 
         Raises:
             TableNotFound: When it was dropped while this statement waited.
-            TransactionError: When it was altered or made anew.
+            TransactionError: When it was altered or recreated.
         """
         metastore = self.env.metastore
         now = finish_moves(metastore, metastore.get_table(table.database, table.name))
@@ -117,58 +117,59 @@ class WriteTransaction:
             )
 
     def allocate_write_id(self, table: Table) -> int:
-        """The write id in a table: taken after lock and snapshot, or deletes could miss rows (Hive's ``Driver``)."""
+        """The write id in a table; allocated after the snapshot, or deletes could miss rows (Hive's ``Driver``)."""
         if table.full_name not in self._write_ids:
-            found = self.env.metastore.allocate_table_write_id(self.id, table.database, table.name)
-            self._write_ids[table.full_name] = found
+            write_id = self.env.metastore.allocate_table_write_id(self.id, table.database, table.name)
+            self._write_ids[table.full_name] = write_id
         return self._write_ids[table.full_name]
 
     def valid_write_ids(self, table: Table) -> ValidWriteIdList:
         """The write ids of a table that this statement's snapshot sees."""
-        [found] = self.env.metastore.get_valid_write_ids([table.full_name], self.valid_txns)
-        return found
+        [write_ids] = self.env.metastore.get_valid_write_ids([table.full_name], self.valid_txns)
+        return write_ids
 
     def invalidate_caches(self, table: Table) -> None:
-        """Make the other engines of a Hive Metastore see partitions that come or go.
+        """Make other engines on a Hive Metastore notice added or dropped partitions.
 
-        HiveServer2 keeps a table's partitions by its valid write ids (HIVE-23949): what happens without a new one stays
-        unseen there. No row is written under it.
+        HiveServer2 caches a table's partitions by its valid write ids (HIVE-23949): without a new write id it does not
+        see the change. No row is written under this write id.
         """
         if self.env.metastore.version is not None:
             self.allocate_write_id(table)
 
     def stage(self, table: Table) -> Staging:
-        """A staging area, swept if the transaction does not commit."""
+        """A staging area, removed if the transaction does not commit."""
         sync = self.env.settings.value(SYNC)
         staging = Staging(table.location, events=table.is_full_acid, sync=sync)
         self.stagings.append(staging)
         return staging
 
     def publish(self, table: Table, staging: Staging, *, dynamic: bool = False) -> None:
-        """Move what was staged to its places: those of the partitions, which are registered where they are new.
+        """Move the staged directories to the table or its partitions, registering new partitions.
 
-        Statistics of the table, or of those partitions, no longer hold from then on.
+        Marks the statistics of the table, or of those partitions, as outdated.
 
         Args:
             table: The table.
-            staging: What was staged.
-            dynamic: Whether the locks could not name the partitions. What was done to each is then told here: a
-                partition in which rows were deleted or replaced is a changed one, whatever else came into it.
+            staging: The staging area.
+            dynamic: Whether the locks could not name the partitions. Then the operation on each is reported here: a
+                partition with deleted or replaced rows counts as changed, whatever else was written to it.
         """
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
-        places = {partition_names(table, p): p.location for p in known}
-        if table.partition_keys and len(places) < len(names):  # else what a killed DROP PARTITION left would come back
-            free_places(metastore, [new_partition(table, name).location for name in names if name not in places])
-        metastore.heartbeat(txn_id=self.id)  # whoever was taken for dead must not publish: the cleaner may have been
-        staging.publish(places)
-        metastore.heartbeat(txn_id=self.id)  # nor who slept in between: the cleaner looked before there was anything
+        locations = {partition_names(table, p): p.location for p in known}
+        if table.partition_keys and len(locations) < len(names):
+            # The remains of a killed DROP PARTITION must not reappear.
+            free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
+        metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
+        staging.publish(locations)
+        metastore.heartbeat(txn_id=self.id)  # nor one suspended since: the cleaner ran before the files existed
         if not names:
             return
         self._written.append((table, tuple(names) if table.partition_keys else (None,)))
         write_id = self.allocate_write_id(table)
         if table.partition_keys:
-            metastore.add_partitions([new_partition(table, name) for name in names if name not in places])
+            metastore.add_partitions([new_partition(table, name) for name in names if name not in locations])
         if dynamic and table.partition_keys:
             done = staging.changes
             changed = [n for n in names if done[n].deleted or done[n].overwrites]
@@ -179,7 +180,7 @@ class WriteTransaction:
         metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
 
     def committed(self) -> None:
-        """Tell the compactor what there is since the commit."""
+        """Notify the compactor of the commit."""
         for table, partitions in self._written:
             self.env.compactor.wrote(table.database, table.name, partitions)
 
@@ -189,10 +190,10 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     """Run a block inside a transaction, and commit it.
 
     Any error before the commit aborts the transaction and removes what was written. Files are removed only once the
-    metastore has confirmed the abort: after an unclear commit they may be the truth.
+    metastore has confirmed the abort: after a commit with unknown outcome they may be committed.
 
     Raises:
-        ConstraintViolation: When Spark met a value that its column cannot have.
+        ConstraintViolation: When a value violates a constraint of its column.
         WriteConflict: When another transaction changed the same rows first.
     """
     [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
@@ -205,35 +206,35 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
         if _aborted(env, txn_id, error, is_unclear=is_unclear):
-            gone = [staging.discard() for staging in txn.stagings]
-            if all(gone):
+            discarded = [staging.discard() for staging in txn.stagings]
+            if all(discarded):
                 _forget(env, txn_id)
         raise
     txn.committed()
 
 
 def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
-    """Run a statement inside a transaction of its own; in a new one where it has to start over.
+    """Run a statement inside its own transaction, and in a new one if it has to restart.
 
-    Hive starts over with a new transaction where the snapshot was outdated when the locks were granted, and so do we.
+    Hive also restarts with a new transaction if the snapshot was outdated when the locks were granted.
 
     Args:
         env: The session.
         run: The statement; it locks, and may raise :class:`StartOver` before it has written anything.
 
     Raises:
-        TransactionError: When it had to start over too often. Others as :func:`open_transaction`.
+        TransactionError: When it restarted too often. Others as :func:`open_transaction`.
     """
     for _ in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
         try:
             with open_transaction(env) as txn:
                 return run(txn)
         except StartOver as e:
-            logger.info("transaction starts over: %s", e.message)
+            logger.info("transaction restarts: %s", e.message)
             reason = e
     raise TransactionError(
-        f"The statement's snapshot was outdated each time when its locks were granted: {reason.message}",
-        hint=f"Raise {SNAPSHOT_RETRIES.name}, or let fewer writers work on the same rows.",
+        f"The statement's snapshot was outdated at every attempt when its locks were granted: {reason.message}",
+        hint=f"Increase {SNAPSHOT_RETRIES.name}, or reduce the number of concurrent writers.",
     )
 
 
@@ -260,21 +261,21 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
 
 
 def _forget(env: Environment, txn_id: int) -> None:
-    """Leave no trace of an aborted transaction whose files are gone (rule 5: never before they are)."""
+    """Delete the record of an aborted transaction after its files were removed (rule 5: never before)."""
     try:
         env.metastore.forget_txn_components(txn_id)
     except AcidError as e:
-        logger.warning("aborted transaction %s stays listed: %s", txn_id, e)
+        logger.warning("aborted transaction %s could not be deleted and stays listed: %s", txn_id, e)
 
 
 def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear: bool = False) -> bool:
-    """Make sure that a transaction is aborted; False where that cannot be told.
+    """Make sure that a transaction is aborted; False if that is unknown.
 
     Args:
         env: The session.
         txn_id: The transaction.
         error: What went wrong.
-        is_unclear: Whether it may have been committed: then one that is forgotten may be the truth.
+        is_unclear: Whether it may have been committed: then a purged one may be committed.
     """
     try:
         done = txn_id in env.metastore.abort_txns([txn_id], reason=str(error)[:200])

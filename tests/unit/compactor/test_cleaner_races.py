@@ -452,7 +452,7 @@ def test_a_lock_that_cannot_be_given_back_is_told_of_and_times_out(
     aborted(world)
     with patch.object(EmbeddedMetastore, "unlock", side_effect=StorageError("away")):
         world.clean()
-    assert "the cleaner's lock on default.t stays until it times out: away" in caplog.text
+    assert "the cleaner's lock on default.t is held until it times out: away" in caplog.text
     assert len(world.names()) == 1
     world.clock.pass_seconds(301)
     world.store.time_out_txns()

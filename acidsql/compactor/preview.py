@@ -1,4 +1,4 @@
-"""What a compaction would do if it were asked for now. Nothing is written, and nothing asked for."""
+"""Preview of a compaction. Writes nothing and makes no request."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """What a compaction of a table, or of one partition, would do.
+class Preview:
+    """Preview of a compaction of a table, or of one partition.
 
     Attributes:
-        type: What it would be: a minor one may become a major one.
-        inputs: The directories that it would replace, and how many original files.
+        type: The resulting type: a minor one may become a major one.
+        inputs: The directories that it would replace, and the number of original files.
         files: Files with rows or delete events in them.
         bytes: Their size.
-        outputs: The directories that it would write; none where there is only something to clean.
-        max_files: At most so many files would be in them.
-        obsolete: Directories and files that it would leave to the cleaner besides: replaced before, or aborted.
-        problem: Why nothing would come of it; None where something would.
+        outputs: The directories that it would write; none if it would only be cleaned.
+        max_files: Maximum number of files in them.
+        obsolete: Other directories and files left to the cleaner: replaced before, or aborted.
+        problem: Why it would be refused or fail; None otherwise.
     """
 
     type: CompactionType
@@ -42,33 +42,33 @@ class Forecast:
     problem: str | None = None
 
     def __str__(self) -> str:
-        """In a line: ``MAJOR of delta_…, delta_… (2 files, 900 bytes) makes base_0000002 (1 file at most)``."""
+        """One line: ``MAJOR of delta_…, delta_… (2 files, 900 bytes) writes base_0000002 (1 file at most)``."""
         if self.problem is not None:
             return f"{self.type.name} {self.problem}"
         left = f"{self.obsolete} obsolete or aborted entries are left to the cleaner"
         if not self.outputs:
-            return f"{self.type.name} finds nothing to put together; {left}"
-        made = f"{', '.join(self.outputs)} ({_count(self.max_files, 'file')} at most)"
+            return f"{self.type.name} finds nothing to compact; {left}"
+        written = f"{', '.join(self.outputs)} ({_count(self.max_files, 'file')} at most)"
         read = f"{', '.join(self.inputs) or 'nothing'} ({_count(self.files, 'file')}, {_count(self.bytes, 'byte')})"
-        return f"{self.type.name} of {read} makes {made}" + (f"; {left}" if self.obsolete else "")
+        return f"{self.type.name} of {read} writes {written}" + (f"; {left}" if self.obsolete else "")
 
 
-def forecast(
+def preview(
     context: WorkerContext,
     request: CompactionRequest,
     table: Table,
     partition: Partition | None,
     write_ids: ValidWriteIdList,
     txns: ValidTxnList,
-) -> Forecast:
-    """What would become of a request.
+) -> Preview:
+    """The preview of a request.
 
     Args:
-        context: What workers share.
+        context: The shared context of the services.
         request: The request.
         table: The table.
         partition: The partition; None for a table without any.
-        write_ids, txns: What is seen now.
+        write_ids, txns: The current snapshot.
     """
     entry = CompactionInfo(
         0,
@@ -88,26 +88,26 @@ def forecast(
         state = acid_state(filesystem, path, seen, txns, any_file_name=table.is_insert_only)
         check_rebalance(entry, table)
         compaction = compaction_of(context, entry, "", table, partition, 0)
-        directories = compaction.foretell(state, seen)
+        directories = compaction.preview(state, seen)
     except RefusedError as e:
-        return Forecast(request.type, problem=f"would be refused: {e.message}")
+        return Preview(request.type, problem=f"would be refused: {e.message}")
     except AcidError as e:
-        return Forecast(request.type, problem=f"would fail: {e.message}")
+        return Preview(request.type, problem=f"would fail: {e.message}")
     obsolete = len(state.obsolete) + len(state.aborted)
     if not directories:
-        return Forecast(request.type, obsolete=obsolete)
+        return Preview(request.type, obsolete=obsolete)
     is_base = any(isinstance(one.name, BaseName) for one in directories)
     files = list(replaced_files(state, by_base=is_base))
     is_rebalance = isinstance(compaction, Rebalance)
-    made = CompactionType.MAJOR if is_base else CompactionType.MINOR
-    most = max(1, sum(len(one.rewrites) for one in directories))
-    return Forecast(
-        CompactionType.REBALANCE if is_rebalance else made,
+    resulting = CompactionType.MAJOR if is_base else CompactionType.MINOR
+    max_files = max(1, sum(len(one.rewrites) for one in directories))
+    return Preview(
+        CompactionType.REBALANCE if is_rebalance else resulting,
         tuple(_inputs(state, is_base)),
         len(files),
         sum(file.length for file in files),
         tuple(_outputs(directories, compaction.layout, is_rebalance)),
-        request.buckets if is_rebalance and request.buckets else most,
+        request.buckets if is_rebalance and request.buckets else max_files,
         obsolete,
     )
 
@@ -115,12 +115,12 @@ def forecast(
 def standing(
     entries: Iterable[CompactionInfo], partition: str | None, write_ids: ValidWriteIdList
 ) -> CompactionInfo | None:
-    """The entry of the queue because of which a request would not be accepted (``Compactions.compact``).
+    """The queue entry because of which a request would not be accepted (``Compactions.compact``).
 
     Args:
-        entries: Those of the table.
-        partition: The partition that is asked for.
-        write_ids: What is seen now.
+        entries: The entries of the table.
+        partition: The requested partition.
+        write_ids: The current snapshot.
     """
     highest = write_ids.for_compaction().high_watermark
     for one in sorted(entries, key=lambda entry: entry.id):
@@ -142,7 +142,7 @@ def _inputs(state: AcidState, is_base: bool) -> Iterator[str]:
 
 
 def _outputs(directories: Iterable[NewDirectory], layout: Layout, is_rebalance: bool) -> Iterator[str]:
-    """Their names; what only the worker will know of them in words."""
+    """Their names, with placeholders for ids that only the worker will know."""
     for one in directories:
         if layout is Layout.HIVE4:
             yield f"{one.name}_v<transaction>"

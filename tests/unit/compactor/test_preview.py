@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from acidsql.compactor.compaction import NOTHING_TO_DO
-from acidsql.compactor.forecast import Forecast, forecast, standing
+from acidsql.compactor.preview import Preview, preview, standing
 from acidsql.compactor.rebalance import ON_BUCKETED
 from acidsql.metastore.model import CompactionRequest, CompactionType
 from tests.unit.compactor.world import MAJOR, MINOR, World
@@ -22,12 +22,12 @@ def request(type: CompactionType, part: str | None = None, **more: object) -> Co
     return CompactionRequest("default", "t", place, type, "ann", "desk", **more)  # type: ignore[arg-type]
 
 
-def foretold(world: World, asked: CompactionRequest) -> Forecast:
+def foretold(world: World, asked: CompactionRequest) -> Preview:
     seen = world.snapshot()
     table = world.store.get_table("default", "t")
     names = None if asked.partition is None else [asked.partition]
     found = world.store.list_partitions("default", "t", names) if names else [None]
-    return forecast(world.context, asked, table, found[0], seen.write_ids, seen.txns)
+    return preview(world.context, asked, table, found[0], seen.write_ids, seen.txns)
 
 
 def inserts(world: World) -> None:
@@ -104,7 +104,7 @@ def test_where_there_is_only_something_to_clean_it_says_so(world: World) -> None
     world.table()
     world.insert(1)
     world.overwrite(2)
-    told = "MAJOR finds nothing to put together; 1 obsolete or aborted entries are left to the cleaner"
+    told = "MAJOR finds nothing to compact; 1 obsolete or aborted entries are left to the cleaner"
     assert str(foretold(world, request(MAJOR))) == told
 
 
