@@ -1,4 +1,4 @@
-"""Pieces of a statement as Spark's parser is given them: at their own lines and columns, so that errors tell these."""
+"""Fragments of a statement for Spark's parser, padded so that errors have the statement's lines and columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from acidsql.sql.tokens import Kind, tokenize
 
 
 def padded(span: Span) -> str:
-    """The text of a span behind as many lines, and blanks in its line, as stand before it in the statement."""
+    """The text of a span, preceded by the line breaks and blanks that keep its line and column."""
     return f"{_before(span)}{span.text}"
 
 
@@ -22,7 +22,7 @@ def _before(span: Span) -> str:
 
 
 def place_of(node: Any, span: Span) -> Span:
-    """The place in the statement of a node that Spark's parser made of :func:`padded`."""
+    """The span in the statement of a node that Spark parsed from :func:`padded` text."""
     origin = node.origin()
     if not (origin.startIndex().isDefined() and origin.stopIndex().isDefined()):
         return span
@@ -32,15 +32,15 @@ def place_of(node: Any, span: Span) -> Span:
 
 
 def with_versions(span: Span, parameters: Mapping[str, Any]) -> Span:
-    """The text with the values of parameters behind VERSION AS OF, where Spark's grammar takes none.
+    """The text with parameters after VERSION AS OF replaced by their values: Spark's grammar allows none there.
 
     Raises:
-        InvalidValue: When such a value is no whole number.
+        InvalidValue: When such a value is not a whole number.
     """
     if not parameters or "OF" not in span.text.upper():
         return span
     tokens = tokenize(span.source, span.start, span.end)
-    made, end = "", span.start
+    replaced, end = "", span.start
     for at in range(len(tokens) - 4):
         words = [t.word for t in tokens[at : at + 4]]
         if words[0] not in ("VERSION", "SYSTEM_VERSION") or words[1:] != ["AS", "OF", ":"]:
@@ -52,10 +52,10 @@ def with_versions(span: Span, parameters: Mapping[str, Any]) -> Span:
         if not isinstance(value, int) or isinstance(value, bool):
             problem = InvalidValue(f"VERSION AS OF takes a write id, a whole number; :{name.name} is {value!r}")
             raise problem.locate(span.source, mark.start, name.end)
-        made += span.source[end : mark.start] + str(value).ljust(name.end - mark.start)
+        replaced += span.source[end : mark.start] + str(value).ljust(name.end - mark.start)
         end = name.end
-    if not made:
+    if not replaced:
         return span
     head = span.source[: span.start]
-    text = head + made + span.source[end : span.end]
+    text = head + replaced + span.source[end : span.end]
     return Span(text, span.start, len(text))

@@ -1,7 +1,7 @@
-"""The tokens of a statement: sqlglot's Spark tokenizer, with every token's place in the source.
+"""The tokens of a statement: sqlglot's Spark tokenizer, with the source position of every token.
 
-The text between two tokens (space, comments, hints) is looked at here too, because sqlglot and Spark do not agree on
-all of it: a comment that is never closed, a line comment that goes on after a backslash. Spark is right then.
+The text between two tokens (space, comments, hints) is scanned here too, because sqlglot differs from Spark in
+unclosed comments and in line comments continued with a backslash. Spark's rules apply.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from acidsql.errors import ParseError
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
-    """A keyword or a name without quotes; which of the two, the place decides."""
+    """A keyword or an unquoted name, depending on the context."""
     QUOTED = "quoted name"
     STRING = "string"
     NUMBER = "number"
     SYMBOL = "symbol"
     END = "end"
-    """Stands behind the last token; its text is empty."""
+    """Follows the last token; its text is empty."""
 
 
 class Token(NamedTuple):
@@ -61,19 +61,19 @@ class Token(NamedTuple):
 
     @property
     def value(self) -> str:
-        """What a string stands for."""
+        """The value of a string literal."""
         return unescape(self.text)
 
 
 class _SourceTokenizer(Spark.Tokenizer):
-    """Spark's tokenizer without what sqlglot's own parser wants from it.
+    """Spark's tokenizer without the features for sqlglot's own parser.
 
     No keywords (so ``ORDER  BY`` stays two words, and ``SHOW …`` is not swallowed whole as a command), no Jinja, no
     hints (they are comments here), no type suffixes that split ``1L`` in three. As in Spark 4, a doubled quote inside a
-    string stands for the quote (``spark.sql.legacy.consecutiveStringLiterals.enabled`` is off).
+    string is an escaped quote (``spark.sql.legacy.consecutiveStringLiterals.enabled`` is off).
     """
 
-    KEYWORDS = {  # noqa: RUF012 - a class attribute of sqlglot's
+    KEYWORDS = {  # noqa: RUF012 - a class attribute of sqlglot
         symbol: Spark.Tokenizer.KEYWORDS[symbol]
         for symbol in ("==", "::", "||", "|>", ">=", "<=", "<>", "!=", "<=>", "->", "=>")
     }
@@ -91,7 +91,7 @@ _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 
 def tokenize(source: str, start: int = 0, end: int | None = None) -> list[Token]:
-    """The tokens of ``source[start:end]``, with an END token behind them; offsets are those of the source.
+    """The tokens of ``source[start:end]``, followed by an END token; offsets are those of the source.
 
     Raises:
         ParseError: When a string, a quoted name or a comment is not closed.
@@ -104,13 +104,13 @@ def tokenize(source: str, start: int = 0, end: int | None = None) -> list[Token]
 
 @lru_cache(maxsize=1)
 def _tokens_of(source: str) -> tuple[Token, ...]:
-    """All tokens of a text. The last text is kept: a statement is parsed first, its spans are looked at next."""
-    made: list[Token] = []
+    """All tokens of a text. The last text is cached: the spans of a statement are tokenised after the statement."""
+    tokens: list[Token] = []
     at = 0
     while at < len(source):
-        at = _scan(source, at, len(source), made)
-    made.append(Token(Kind.END, "", len(source), len(source), ""))
-    return tuple(made)
+        at = _scan(source, at, len(source), tokens)
+    tokens.append(Token(Kind.END, "", len(source), len(source), ""))
+    return tuple(tokens)
 
 
 def _cut(tokens: tuple[Token, ...], start: int, stop: int) -> list[Token]:
@@ -119,8 +119,8 @@ def _cut(tokens: tuple[Token, ...], start: int, stop: int) -> list[Token]:
     return [*tokens[first:last], Token(Kind.END, "", stop, stop, "")]
 
 
-def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
-    """Add tokens from ``start`` on; where to start again, because Spark sees a comment where sqlglot saw tokens."""
+def _scan(source: str, start: int, stop: int, tokens: list[Token]) -> int:
+    """Add tokens from ``start`` on; returns where to restart, if Spark sees a comment where sqlglot sees tokens."""
     tokenizer = _SourceTokenizer(dialect=Spark)
     piece = source[start:stop]
     broken = False
@@ -139,9 +139,9 @@ def _scan(source: str, start: int, stop: int, made: list[Token]) -> int:
             raise _unexpected(source, at)
         if source[begin] in "nN" and source[begin + 1 : begin + 2] in _QUOTES:
             # sqlglot's national strings; for Spark a word and a string.
-            made.append(_make(source, begin, begin + 1))
+            tokens.append(_make(source, begin, begin + 1))
             begin += 1
-        made.append(_make(source, begin, finish))
+        tokens.append(_make(source, begin, finish))
         at = finish
     at = skip_gap(source, at, stop)
     if at < stop:
@@ -172,27 +172,27 @@ def skip_gap(source: str, start: int, stop: int) -> int:
     at = start
     while at < stop:
         if source[at].isspace():
-            found = _SPACE.match(source, at, stop)
+            match = _SPACE.match(source, at, stop)
         elif source.startswith("--", at):
-            found = _LINE_COMMENT.match(source, at, stop)
+            match = _LINE_COMMENT.match(source, at, stop)
         elif source.startswith("/*", at):
             at = _comment_end(source, at, stop)
             continue
         else:
             return at
-        assert found is not None
-        at = found.end()
+        assert match is not None
+        at = match.end()
     return at
 
 
 def _comment_end(source: str, start: int, stop: int) -> int:
-    """The offset just past a bracketed comment, which may hold others."""
+    """The offset just past a bracketed comment, which may be nested."""
     depth = 0
     for mark in _COMMENT_MARK.finditer(source, start, stop):
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise ParseError("The comment is not closed", hint="It wants a */ for each /*.").locate(source, start, start + 2)
+    raise ParseError("The comment is not closed", hint="Each /* needs a */.").locate(source, start, start + 2)
 
 
 def _not_closed(source: str, at: int) -> ParseError:
@@ -213,7 +213,7 @@ _ONE = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%":
 
 
 def unescape(literal: str) -> str:
-    """What a string literal stands for, by Spark's rules (``SparkParserUtils.unescapeSQLString``)."""
+    """The value of a string literal, by Spark's rules (``SparkParserUtils.unescapeSQLString``)."""
     if literal[0] in "rR":
         return literal[2:-1]
     quote = literal[0]
@@ -221,10 +221,10 @@ def unescape(literal: str) -> str:
     return _ESCAPE.sub(_replace_escape, body) if "\\" in body else body
 
 
-def _replace_escape(found: re.Match[str]) -> str:
-    if found["one"] is not None:
-        return _ONE.get(found["one"], found["one"])
-    if found["octal"] is not None:
-        return chr(int(found["octal"], 8))
-    point = int(found["short"] or found["long"], 16)
+def _replace_escape(match: re.Match[str]) -> str:
+    if match["one"] is not None:
+        return _ONE.get(match["one"], match["one"])
+    if match["octal"] is not None:
+        return chr(int(match["octal"], 8))
+    point = int(match["short"] or match["long"], 16)
     return chr(point) if point <= 0x10FFFF else "\ufffd"

@@ -1,4 +1,4 @@
-"""A WITH clause that stands before a statement, and the query inside it that it is meant for."""
+"""A WITH clause before a statement, combined with the query in the statement."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from acidsql.sql.tokens import tokenize
 
 
 def whole_query(with_clause: Span | None, *pieces: Span) -> Span:
-    """One query out of a WITH clause and the pieces that follow it, each on a line of its own.
+    """One query from a WITH clause and the pieces that follow it, each on its own line.
 
-    ``WITH a AS (…) INSERT INTO t WITH b AS (…) SELECT …`` has two WITH clauses. Its query then goes in parentheses
-    behind the first, which is what Spark makes of it: the inner clause sees the outer one's names, hides those that are
-    its own too, and RECURSIVE stays with the clause that has it.
+    ``WITH a AS (…) INSERT INTO t WITH b AS (…) SELECT …`` has two WITH clauses. Its query is then put in parentheses
+    after the first, as in Spark: the inner clause sees the outer one's names and shadows equal ones, and RECURSIVE
+    applies only to its own clause.
 
     Args:
-        with_clause: ``WITH …``, None where the statement has none.
+        with_clause: ``WITH …``, or None.
         pieces: The texts of the query, in their order: of ``FROM s INSERT INTO t SELECT a`` they are ``FROM s`` and
             ``SELECT a``.
 
     Returns:
-        The user's own span where there is one piece and nothing before it; else a span that is all of a new text.
+        The user's span if there is a single piece and no WITH clause; else a span over a new text.
     """
     if with_clause is None and len(pieces) == 1:
         return pieces[0]

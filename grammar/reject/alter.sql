@@ -37,10 +37,10 @@ ALTER TABLE emp DROP PARTITION (p = 1) PARTITION (p = 2);
 --> ParseError 1:39 Expected PARTITION, found '('
 ALTER TABLE emp DROP PARTITION (p=1), (p = 2);
 
---> UnsupportedError 1:35 Partitions are chosen by = in this version, not by >=
+--> UnsupportedError 1:35 Partitions can only be selected with =, not with >=
 ALTER TABLE emp DROP PARTITION (p >= 1);
 
---> UnsupportedError 1:35 Partitions are chosen by = in this version, not by LIKE
+--> UnsupportedError 1:35 Partitions can only be selected with =, not with LIKE
 ALTER TABLE emp DROP PARTITION (p LIKE 'a%');
 
 --> ParseError 1:35 Expected (, found 'a'
@@ -58,7 +58,7 @@ ALTER TABLE emp CHANGE a b;
 --> ParseError 1:37 Expected a column name, found the end
 ALTER TABLE emp CHANGE a b int AFTER;
 
---> ParseError 1:33 Expected what to change of the column, found 'b'
+--> ParseError 1:33 Expected an action on the column, found 'b'
 ALTER TABLE emp ALTER COLUMN  a b int;
 
 --> ParseError 1:36 Expected a type, found the end

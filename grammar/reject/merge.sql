@@ -61,7 +61,7 @@ MERGE INTO emp USING s ON a = b WHEN NOT MATCHED BY ME THEN INSERT *;
 --> ParseError 1:58 Expected SET, found 'a'
 MERGE INTO emp USING s ON a = b WHEN MATCHED THEN UPDATE a = 1;
 
---> ParseError 1:64 x.a is not a column of the table that is updated
+--> ParseError 1:64 x.a is not a column of the updated table
 MERGE INTO emp t USING s ON a = b WHEN MATCHED THEN UPDATE SET x.a = 1;
 
 --> ParseError 1:66 Expected a value, found 'WHEN'
@@ -82,14 +82,14 @@ MERGE INTO emp USING s ON a = b WHEN NOT MATCHED THEN INSERT SELECT 1;
 --> ParseError 1:70 Expected a value, found ')'
 MERGE INTO emp USING s ON a = b WHEN NOT MATCHED THEN INSERT VALUES ();
 
---> ParseError 1:33 Only the last WHEN MATCHED clause may be without AND and a condition
+--> ParseError 1:33 Only the last WHEN MATCHED clause may omit the AND condition
 MERGE INTO emp USING s ON a = b WHEN MATCHED THEN DELETE WHEN MATCHED AND c THEN UPDATE SET a = 1;
 
---> ParseError 2:1 Only the last WHEN NOT MATCHED clause may be without AND
+--> ParseError 2:1 Only the last WHEN NOT MATCHED clause may omit the AND condition
 MERGE INTO emp USING s ON a = b WHEN MATCHED THEN DELETE
 WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED THEN INSERT *;
 
---> ParseError 2:1 Only the last WHEN NOT MATCHED BY SOURCE clause may be without AND
+--> ParseError 2:1 Only the last WHEN NOT MATCHED BY SOURCE clause may omit the AND condition
 MERGE INTO emp USING s ON a = b WHEN MATCHED THEN DELETE
 WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED BY SOURCE AND c THEN DELETE;
 

@@ -29,13 +29,13 @@ SET a = WHERE id = 1;
 --> ParseError 1:23 Expected the rest of the expression
 UPDATE emp SET a = b +;
 
---> ParseError 1:18 x.a is not a column of the table that is updated
+--> ParseError 1:18 x.a is not a column of the updated table
 UPDATE emp e SET x.a = 1;
 
 --> ParseError 1:18 Expected =, found '1'
 UPDATE emp SET a 1;
 
---> ParseError 1:12 The name test-table cannot stand without back-quotes
+--> ParseError 1:12 The name test-table must be back-quoted
 UPDATE test-table SET a = 1;
 
 --> ParseError 1:16 Expected a name after the dot, found the end

@@ -62,22 +62,22 @@ SHOW TRANSACTIONS WHERE 1 = 1;
 --> ParseError 1:9 Expected a table name, found the end
 DESCRIBE;
 
---> UnsupportedError 1:1 START TRANSACTION comes in a later version
+--> UnsupportedError 1:1 START TRANSACTION is not supported
 START TRANSACTION;
 
---> UnsupportedError 1:1 BEGIN TRANSACTION comes in a later version
+--> UnsupportedError 1:1 BEGIN TRANSACTION is not supported
 BEGIN;
 
---> UnsupportedError 1:1 COMMIT comes in a later version
+--> UnsupportedError 1:1 COMMIT is not supported
 COMMIT;
 
---> UnsupportedError 1:1 ROLLBACK comes in a later version
+--> UnsupportedError 1:1 ROLLBACK is not supported
 ROLLBACK;
 
 --> ParseError 1:14 Expected FROM or IN, found 'emp'
 SHOW COLUMNS emp;
 
---> ParseError 1:27 The table is in hr, and not in sales
+--> ParseError 1:27 The table is in hr, not in sales
 SHOW COLUMNS IN hr.emp IN sales;
 
 --> ParseError 1:19 Expected a table name, found the end
@@ -92,16 +92,16 @@ DESCRIBE FORMATTED emp    id  b;
 --> ParseError 1:22 Expected the end of the statement, found 'x'
 DESCRIBE DATABASE hr x;
 
---> UnsupportedError 1:1 LOCK TABLE is not there: each statement takes the locks that it needs
+--> UnsupportedError 1:1 LOCK TABLE is not supported: each statement takes the locks that it needs
 LOCK TABLE emp EXCLUSIVE;
 
---> UnsupportedError 1:1 UNLOCK DATABASE is not there
+--> UnsupportedError 1:1 UNLOCK DATABASE is not supported
 UNLOCK DATABASE hr;
 
---> UnsupportedError 1:1 EXPORT TABLE is not there
+--> UnsupportedError 1:1 EXPORT TABLE is not supported
 EXPORT TABLE emp TO '/out';
 
---> UnsupportedError 1:1 IMPORT is not there
+--> UnsupportedError 1:1 IMPORT is not supported
 IMPORT TABLE emp FROM '/in';
 
 --> ParseError 1:28 Expected a number of rows, found 'many'

@@ -16,7 +16,7 @@ CREATE TABLE t (a int DEFAULT);
 --> ParseError 1:24 Expected a clause of CREATE TABLE
 CREATE TABLE t (a int) FOO BAR;
 
---> ParseError 1:37 COMMENT stands here twice
+--> ParseError 1:37 Duplicate clause COMMENT
 CREATE TABLE t (a int) COMMENT 'x'  COMMENT 'y';
 
 --> ParseError 1:46 Expected a number of buckets
@@ -40,7 +40,7 @@ CREATE TABLE t (a int CHECK a > 0);
 --> ParseError 1:31 Expected a condition, found ')'
 CREATE TABLE t (a int, CHECK ());
 
---> UnsupportedError 1:50 A column has one CHECK here
+--> UnsupportedError 1:50 A column can have only one CHECK
 CREATE TRANSACTIONAL TABLE t (a int CHECK (a>0)  CHECK (a < 9));
 
 --> ParseError 1:48 Expected (, found the end
@@ -49,10 +49,10 @@ CREATE TABLE t (a int, CONSTRAINT p PRIMARY KEY;
 --> ParseError 1:43 Expected REFERENCES, found ')'
 CREATE TABLE t (a int, FOREIGN KEY (a)    );
 
---> UnsupportedError 1:24 GENERATED is not there for ACID tables
+--> UnsupportedError 1:24 GENERATED is not supported for ACID tables
 CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY) TBLPROPERTIES ('transactional' = 'true');
 
---> UnsupportedError 1:38 OPTIONS is not for ACID tables
+--> UnsupportedError 1:38 OPTIONS is not supported for ACID tables
 CREATE TRANSACTIONAL TABLE t (a int) OPTIONS ('a' = 'b');
 
 --> ParseError 1:11 Expected a table name, found the end

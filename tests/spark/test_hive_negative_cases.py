@@ -99,11 +99,11 @@ REFUSED = [
     ("update of a view", "UPDATE v SET a = 1", (10402, "42000"), "in a view"),
     ("delete of a view", "DELETE FROM v", (10402, "42000"), "in a view"),
     ("truncate of a view", "TRUNCATE TABLE v", (10146, "42000"), "non-managed table v"),
-    ("dbtxnmgr_notablelock", "LOCK TABLE acidtbl SHARED", (10271, "42000"), "LOCK TABLE is not there"),
-    ("dbtxnmgr_notableunlock", "UNLOCK TABLE acidtbl", (10271, "42000"), "UNLOCK TABLE is not there"),
-    ("dbtxnmgr_nodblock", "LOCK DATABASE default SHARED", (10271, "42000"), "LOCK DATABASE is not there"),
-    ("testErrors: COMMIT without a transaction", "COMMIT", (40000, "42000"), "COMMIT comes in a later version"),
-    ("testErrors: ROLLBACK without a transaction", "ROLLBACK", (40000, "42000"), "ROLLBACK comes in a later version"),
+    ("dbtxnmgr_notablelock", "LOCK TABLE acidtbl SHARED", (10271, "42000"), "LOCK TABLE is not supported"),
+    ("dbtxnmgr_notableunlock", "UNLOCK TABLE acidtbl", (10271, "42000"), "UNLOCK TABLE is not supported"),
+    ("dbtxnmgr_nodblock", "LOCK DATABASE default SHARED", (10271, "42000"), "LOCK DATABASE is not supported"),
+    ("testErrors: COMMIT without a transaction", "COMMIT", (40000, "42000"), "COMMIT is not supported"),
+    ("testErrors: ROLLBACK without a transaction", "ROLLBACK", (40000, "42000"), "ROLLBACK is not supported"),
     (
         "a table of Spark's under an ACID table's name",
         "CREATE TABLE acidtbl (z int)",
@@ -129,10 +129,10 @@ def test_hive_refuses_it_and_so_does_acidsql(
 
 # Hive carries these out, or Spark would answer that it cannot read them: the error says what to do instead
 INSTEAD = [
-    ("testExport", "EXPORT TABLE acidtbl TO '/out'", "EXPORT TABLE is not there", 'acid.table("t").write.orc'),
+    ("testExport", "EXPORT TABLE acidtbl TO '/out'", "EXPORT TABLE is not supported", 'acid.table("t").write.orc'),
     ("testExportPart", "EXPORT TABLE acidtblpart PARTITION (p = 'p1') TO '/out'", "EXPORT TABLE", "write.orc"),
-    ("testImport", "IMPORT TABLE imported FROM '/in'", "IMPORT is not there", "LOAD DATA INPATH"),
-    ("testImportNoTarget", "IMPORT FROM '/in'", "IMPORT is not there", "LOAD DATA INPATH"),
+    ("testImport", "IMPORT TABLE imported FROM '/in'", "IMPORT is not supported", "LOAD DATA INPATH"),
+    ("testImportNoTarget", "IMPORT FROM '/in'", "IMPORT is not supported", "LOAD DATA INPATH"),
     (
         "exchangePartition of other tables",
         "ALTER TABLE nonacidpart EXCHANGE PARTITION (p = 'p1') WITH TABLE nonacidpart",

@@ -1,7 +1,7 @@
-"""From the text of a statement to its dataclass: recursive descent, one function for each first word.
+"""Parses the text of a statement to its dataclass: recursive descent, one function for each first keyword.
 
-The grammar stands in ``grammar/acidsql.ebnf``. What a statement leaves to Spark (expressions, queries, types) is not
-taken apart here; brackets are counted and the ends found.
+The grammar is in ``grammar/acidsql.ebnf``. What a statement leaves to Spark (expressions, queries, types) is not
+parsed here; only its end is found, by counting brackets.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["ScriptStatement", "parse_statement", "parse_table_name", "split_scri
 
 
 def parse_statement(text: str) -> Statement:
-    """Parse one statement; a ``;`` at its end is allowed.
+    """Parse one statement; a trailing ``;`` is allowed.
 
     Raises:
-        ParseError: When it is not well formed; the error carries the place and what was expected there.
-        UnsupportedError: When it is a statement that this version does not carry out.
+        ParseError: For a syntax error, with the position and what was expected there.
+        UnsupportedError: When the statement is not supported.
     """
     cursor = Cursor(text, _one_statement(text))
     return _statement(cursor)
@@ -33,7 +33,7 @@ def parse_table_name(text: str) -> TableName:
     """Parse ``[[catalog.]database.]table``, where each part may be back-quoted.
 
     Raises:
-        ParseError: When it is something else.
+        ParseError: When it is not a table name.
     """
     cursor = Cursor(text)
     table = cursor.expect_table()

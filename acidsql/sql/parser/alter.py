@@ -34,15 +34,15 @@ COMPACT_CLAUSES = "CLUSTERED INTO, AND WAIT, POOL, WITH OVERWRITE TBLPROPERTIES,
 
 
 def alter(cursor: Cursor) -> Statement:
-    """ALTER TABLE in the forms that change ACID tables; every other ALTER is Spark's."""
+    """ALTER TABLE in the forms for ACID tables; all others are passed to Spark."""
     cursor.expect("ALTER")
     if not cursor.accept("TABLE"):
         return passthrough(cursor)
     table = cursor.expect_table()
     partition = cursor.partition_spec()
     first = cursor.at
-    found = _of_table(cursor, table) if partition is None else _of_partition(cursor, table, partition)
-    return found or _left_to_spark(cursor, first)
+    statement = _of_table(cursor, table) if partition is None else _of_partition(cursor, table, partition)
+    return statement or _left_to_spark(cursor, first)
 
 
 def _of_table(cursor: Cursor, table: TableName) -> Statement | None:
@@ -53,7 +53,7 @@ def _of_table(cursor: Cursor, table: TableName) -> Statement | None:
 
 
 def _of_partition(cursor: Cursor, table: TableName, partition: PartitionSpec) -> Statement | None:
-    """What stands behind ``ALTER TABLE t PARTITION (…)``."""
+    """The rest after ``ALTER TABLE t PARTITION (…)``."""
     if cursor.accept("COMPACT"):
         return _compact(cursor, table, partition)
     if cursor.accept("CONCATENATE"):
@@ -70,14 +70,14 @@ def _of_partition(cursor: Cursor, table: TableName, partition: PartitionSpec) ->
         return RenamePartition(cursor.statement_span(), table, partition, new)
     for words in ("ADD COLUMNS", "REPLACE COLUMNS", "CHANGE"):
         if cursor.accept(*words.split()):
-            found = COLUMN_FORMS[words](cursor, table)
-            if isinstance(found, AddColumns | ReplaceColumns | ChangeColumn):
-                return replace(found, partition=partition)
+            statement = COLUMN_FORMS[words](cursor, table)
+            if isinstance(statement, AddColumns | ReplaceColumns | ChangeColumn):
+                return replace(statement, partition=partition)
     return None
 
 
 def _left_to_spark(cursor: Cursor, first: int) -> Statement:
-    """A form that Spark may carry out on tables of its own; on ACID tables a later version will."""
+    """A form that Spark may support for its own tables; it is not supported for ACID tables."""
     words = [cursor.tokens[first].word]
     if words[0] in ("SET", "RENAME", "REPLACE", "ADD", "DROP") and cursor.tokens[first + 1].kind is Kind.WORD:
         words.append(cursor.tokens[first + 1].word)
@@ -105,7 +105,7 @@ def _location(cursor: Cursor, table: TableName, partition: PartitionSpec | None)
 
 
 def _exchange(cursor: Cursor, table: TableName) -> Statement:
-    """The rest behind EXCHANGE."""
+    """The rest after EXCHANGE."""
     partition = cursor.partition_spec()
     if partition is None:
         raise cursor.error("Expected PARTITION and its keys")
@@ -123,7 +123,7 @@ def _compact_table(cursor: Cursor, table: TableName) -> Statement:
 
 
 def _compact(cursor: Cursor, table: TableName, partition: PartitionSpec | None) -> Compact:
-    """The rest behind COMPACT; Hive fixes the order of the clauses."""
+    """The rest after COMPACT; Hive fixes the order of the clauses."""
     type = cursor.expect_text("a type of compaction")
     buckets = pool = order_by = where = None
     properties: dict[str, str] = {}

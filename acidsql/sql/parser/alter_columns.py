@@ -1,6 +1,6 @@
 """ALTER TABLE … ADD, REPLACE, CHANGE, ALTER, RENAME and DROP of columns.
 
-Each function answers None for a form that Spark alone knows: a field of a struct, several columns at once.
+Each function returns None for a form that only Spark has: a struct field, several columns at once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _add(cursor: Cursor, table: TableName) -> Statement | None:
 
 
 def _replace(cursor: Cursor, table: TableName) -> Statement | None:
-    """``(name type …, …)``: all columns of the table from now on."""
+    """``(name type …, …)``: all new columns of the table."""
     if cursor.word != "(":
         raise cursor.error("Expected (")
     columns = _new_columns(cursor)
@@ -51,7 +51,7 @@ def _replace(cursor: Cursor, table: TableName) -> Statement | None:
 
 
 def _new_columns(cursor: Cursor) -> tuple[ColumnDef, ...]:
-    """Columns up to CASCADE or the end; none where there is a place, a field or a constraint among them."""
+    """Columns up to CASCADE or the end; none if there is a position, a field or a constraint."""
     refused: list[AcidError] = []
     found: list[ColumnDef] = []
     in_brackets = cursor.accept("(")
@@ -70,7 +70,7 @@ def _new_columns(cursor: Cursor) -> tuple[ColumnDef, ...]:
 
 
 def _end(cursor: Cursor) -> Span | None:
-    """``[CASCADE | RESTRICT]``: whether a table's partitions follow it; those of ACID tables do in any case.
+    """``[CASCADE | RESTRICT]``: whether partitions change too; those of ACID tables always do.
 
     Returns:
         The word CASCADE.
@@ -88,7 +88,7 @@ def _end(cursor: Cursor) -> Span | None:
 
 @dataclass(frozen=True)
 class _Change:
-    """What ALTER COLUMN says of the column."""
+    """The change that ALTER COLUMN declares."""
 
     type: Span | None = None
     comment: str | None = None
@@ -131,7 +131,7 @@ def _change(cursor: Cursor, table: TableName) -> Statement | None:
 
 
 def _is_keyword(cursor: Cursor) -> bool:
-    """Whether COLUMN is the keyword: a name, a name and a type follow it (or an action), and not a name and a type."""
+    """Whether COLUMN is the keyword: followed by a name, a name and a type (or an action), not by a name and a type."""
     if not cursor.peek().is_name:
         return False
     cursor.advance()
@@ -142,7 +142,7 @@ def _is_keyword(cursor: Cursor) -> bool:
 
 
 def _at_action(cursor: Cursor, ahead: int = 0) -> bool:
-    """Whether one of Spark's actions stands there, and not the new name of a column and its type."""
+    """Whether one of Spark's actions follows, not a column's new name and type."""
     word = cursor.peek(ahead).word
     following, second = cursor.peek(ahead + 1), cursor.peek(ahead + 2)
     if word == "COMMENT":
@@ -211,8 +211,8 @@ def _action(cursor: Cursor) -> _Change:
     if cursor.word in ("FIRST", "AFTER"):
         return _place(cursor)
     raise cursor.error(
-        "Expected what to change of the column",
-        hint="TYPE t, COMMENT '…', SET or DROP NOT NULL, SET or DROP DEFAULT, FIRST, AFTER c.",
+        "Expected an action on the column",
+        hint="Actions are TYPE t, COMMENT '…', SET or DROP NOT NULL, SET or DROP DEFAULT, FIRST, AFTER c.",
     )
 
 

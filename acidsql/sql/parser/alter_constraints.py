@@ -12,7 +12,7 @@ from acidsql.sql.statements import AddConstraint, DropConstraint, Statement, Tab
 def _add(cursor: Cursor, table: TableName) -> Statement | None:
     """``CONSTRAINT name {CHECK (c) | PRIMARY KEY (a) | UNIQUE (a) | FOREIGN KEY (a) REFERENCES t (b)} [traits]``.
 
-    Spark also knows it without a name.
+    In Spark the name is optional.
     """
     if not at_table_constraint(cursor):
         cursor.expect("CONSTRAINT")
@@ -23,7 +23,7 @@ def _add(cursor: Cursor, table: TableName) -> Statement | None:
     return AddConstraint(cursor.statement_span(), table, constraint)
 
 
-_OF_COLUMNS = "NOT NULL and DEFAULT belong to a column: CHANGE COLUMN c c type CONSTRAINT name NOT NULL."
+_OF_COLUMNS = "NOT NULL and DEFAULT are column constraints: CHANGE COLUMN c c type CONSTRAINT name NOT NULL."
 
 
 def _drop(cursor: Cursor, table: TableName) -> Statement | None:
@@ -53,4 +53,4 @@ CONSTRAINT_FORMS: dict[str, Callable[[Cursor, TableName], Statement | None]] = {
     "ADD FOREIGN KEY": _add_key_without_name,
     "DROP CONSTRAINT": _drop,
 }
-"""``ADD CONSTRAINT`` also stands for the forms without a name, by the words that they begin with."""
+"""``ADD CONSTRAINT`` and the forms without a name, by their first keywords."""

@@ -26,11 +26,11 @@ def _add_missing_partitions(cursor: Cursor, table: TableName) -> Statement:
 
 
 def _new_partitions(cursor: Cursor, table: TableName, if_not_exists: bool) -> AddPartitions:
-    found = [_new_partition(cursor)]
+    partitions = [_new_partition(cursor)]
     while cursor.accept("PARTITION"):
-        found.append(_new_partition(cursor))
+        partitions.append(_new_partition(cursor))
     cursor.expect_end()
-    return AddPartitions(cursor.statement_span(), table, tuple(found), if_not_exists)
+    return AddPartitions(cursor.statement_span(), table, tuple(partitions), if_not_exists)
 
 
 def _new_partition(cursor: Cursor) -> NewPartition:
@@ -39,14 +39,14 @@ def _new_partition(cursor: Cursor) -> NewPartition:
 
 
 def _drop_partitions(cursor: Cursor, table: TableName) -> Statement:
-    return _gone_partitions(cursor, table, False)
+    return _dropped_partitions(cursor, table, False)
 
 
 def _drop_known_partitions(cursor: Cursor, table: TableName) -> Statement:
-    return _gone_partitions(cursor, table, True)
+    return _dropped_partitions(cursor, table, True)
 
 
-def _gone_partitions(cursor: Cursor, table: TableName, if_exists: bool) -> DropPartitions:
+def _dropped_partitions(cursor: Cursor, table: TableName, if_exists: bool) -> DropPartitions:
     specs = [partition_values(cursor)]
     while cursor.accept(","):
         cursor.expect("PARTITION")
@@ -60,13 +60,13 @@ _COMPARISONS = ("<", "<=", ">", ">=", "<>", "!=", "<=>", "LIKE", "BETWEEN", "IN"
 
 
 def partition_values(cursor: Cursor) -> PartitionSpec:
-    """``(p = 1, q = 'a')`` behind PARTITION: every key with a value."""
+    """``(p = 1, q = 'a')`` after PARTITION: every key with a value."""
     first = cursor.at - 1
 
     def one() -> tuple[Name, Span | None]:
         key = cursor.expect_name("a partition key")
         if cursor.word in _COMPARISONS:
-            raise cursor.unsupported(f"Partitions are chosen by = in this version, not by {cursor.word}")
+            raise cursor.unsupported(f"Partitions can only be selected with =, not with {cursor.word}")
         if not cursor.accept_equals():
             raise cursor.error("Expected = and a value")
         return key, cursor.expect_expression((), "a value")

@@ -19,24 +19,24 @@ from acidsql.sql.statements import ColumnDef, ConstraintDef, Span
 
 @dataclass(frozen=True)
 class Elements:
-    """What stands in the parentheses of CREATE TABLE."""
+    """The contents of the parentheses of CREATE TABLE."""
 
     columns: tuple[ColumnDef, ...] = ()
     constraints: tuple[ConstraintDef, ...] = ()
-    """The constraints beside the columns."""
+    """The table constraints."""
 
     @property
     def checks(self) -> tuple[Span, ...]:
-        """The conditions of those that are enforced."""
+        """The conditions of enforced CHECK constraints."""
         return tuple(c.expression for c in self.constraints if c.expression is not None and c.is_enforced)
 
 
 def elements(cursor: Cursor, refused: list[AcidError]) -> Elements:
     """``(name type …, [CONSTRAINT name] CHECK (condition) …, [CONSTRAINT name] PRIMARY KEY (name) …, …)``.
 
-    What only Spark's own tables have is read over; ``refused`` takes an error for it.
+    Elements that only Spark tables support are skipped, adding an error to ``refused``.
     """
-    found: list[ColumnDef] = []
+    definitions: list[ColumnDef] = []
     constraints: list[ConstraintDef] = []
 
     def one() -> None:
@@ -45,10 +45,10 @@ def elements(cursor: Cursor, refused: list[AcidError]) -> Elements:
             if cursor.word not in (",", ")"):
                 skip_constraint(cursor, refused)
         else:
-            found.append(column(cursor, refused, "a column name"))
+            definitions.append(column(cursor, refused, "a column name"))
 
     cursor.list_in_parentheses(one)
-    return Elements(tuple(found), tuple(constraints))
+    return Elements(tuple(definitions), tuple(constraints))
 
 
 _TYPES = (
@@ -58,12 +58,12 @@ _TYPES = (
 
 
 def at_column(cursor: Cursor) -> bool:
-    """``(table string, …)``: a column that is called like the first word of a query."""
+    """``(table string, …)``: a column named like the first keyword of a query."""
     return cursor.peek().word not in ("SELECT", "WITH", "(") and cursor.peek(2).word in _TYPES
 
 
 def column(cursor: Cursor, refused: list[AcidError], what: str, stops: tuple[str, ...] = (",", ")")) -> ColumnDef:
-    """``name type`` and, in any order, COMMENT and constraints, up to one of the words that end it."""
+    """``name type`` and, in any order, COMMENT and constraints, up to one of ``stops``."""
     name = cursor.expect_name(what)
     type = data_type(cursor)
     comment: str | None = None
@@ -75,8 +75,8 @@ def column(cursor: Cursor, refused: list[AcidError], what: str, stops: tuple[str
             first = cursor.token
             constraints.append(column_constraint(cursor, name))
             if constraints[-1].kind == "CHECK" and sum(c.kind == "CHECK" for c in constraints) > 1:
-                hint = "Join the conditions by AND."
-                refused.append(cursor.unsupported("A column has one CHECK here", first, hint=hint))
+                hint = "Combine the conditions with AND."
+                refused.append(cursor.unsupported("A column can have only one CHECK", first, hint=hint))
         elif at_spark_constraint(cursor):
             skip_constraint(cursor, refused)
         else:
@@ -95,7 +95,7 @@ def column(cursor: Cursor, refused: list[AcidError], what: str, stops: tuple[str
 
 
 def data_type(cursor: Cursor) -> Span:
-    """A type, as text: whoever uses it knows which there are."""
+    """A type, as text; it is validated by its user."""
     first = cursor.at
     if not cursor.token.is_name or cursor.token.quoted:
         raise cursor.error("Expected a type")

@@ -1,4 +1,4 @@
-"""Constraints, as CREATE TABLE and ALTER TABLE declare them: Hive's syntax, and what Spark's has beyond it."""
+"""Constraints in CREATE TABLE and ALTER TABLE: Hive's syntax, and Spark's extensions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ONLY_SPARK = ("GENERATED", "NULL")
 
 
 def at_table_constraint(cursor: Cursor) -> bool:
-    """Whether a constraint stands here, and not a column that is called like one of its words."""
+    """Whether a constraint starts here, not a column named like one of its keywords."""
     if cursor.word == "CONSTRAINT":
         return cursor.peek().is_name and cursor.peek(2).word in _OF_TABLES
     if cursor.word in ("PRIMARY", "FOREIGN"):
@@ -45,7 +45,7 @@ def table_constraint(cursor: Cursor) -> ConstraintDef:
 
 
 def at_column_constraint(cursor: Cursor) -> bool:
-    """Whether a constraint of a column stands here."""
+    """Whether a column constraint starts here."""
     word = cursor.peek(2).word if cursor.word == "CONSTRAINT" else cursor.word
     return word in _NAMED
 
@@ -107,7 +107,7 @@ def _with_traits(
 
 
 def _parent(cursor: Cursor) -> tuple[TableName, tuple[Name, ...]]:
-    """``REFERENCES t [(a, b)]``; whoever refers to no columns is told by the command."""
+    """``REFERENCES t [(a, b)]``; the command reports missing columns."""
     cursor.expect("REFERENCES")
     parent = cursor.expect_table()
     return parent, cursor.names_in_parentheses("a column name") if cursor.word == "(" else ()
@@ -124,7 +124,7 @@ def _condition(cursor: Cursor) -> Span:
 
 
 def _default(cursor: Cursor) -> Span:
-    """The expression behind DEFAULT: up to the next option of the column."""
+    """The expression after DEFAULT: up to the next option of the column."""
     first = cursor.at
     while cursor.word not in (",", ")") and not cursor.at_end():
         if cursor.at > first and _at_option(cursor):
@@ -157,8 +157,8 @@ def at_spark_constraint(cursor: Cursor) -> bool:
 
 
 def skip_constraint(cursor: Cursor, refused: list[AcidError]) -> None:
-    """Read over what a table of Spark's own may have; ``refused`` takes an error for it."""
-    refused.append(cursor.unsupported(f"{cursor.word} is not there for ACID tables in this version"))
+    """Skip a constraint that only Spark tables may have, adding an error for it to ``refused``."""
+    refused.append(cursor.unsupported(f"{cursor.word} is not supported for ACID tables"))
     while cursor.word not in (",", ")") and not cursor.at_end():
         if cursor.word == "COMMENT" and cursor.peek().kind is Kind.STRING:
             return

@@ -1,4 +1,4 @@
-"""A place in the tokens of a statement, and the small pieces that every statement is made of."""
+"""A position in the tokens of a statement, and parsers for common elements."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
 
 
 class LeftToSpark(Exception):
-    """Raised where a statement turns out to be one that only Spark understands; the statement is handed to it."""
+    """Raised when only Spark can parse a statement, which is then passed to it."""
 
 
 class Cursor:
-    """Reads tokens from left to right. Each ``expect_…`` raises a ParseError at the token that does not fit."""
+    """Reads tokens from left to right. Each ``expect_…`` raises a ParseError at an unexpected token."""
 
     def __init__(self, source: str, tokens: list[Token] | None = None) -> None:
         self.source = source
         self.tokens = tokenize(source) if tokens is None else tokens
         self.at = 0
         self.begin = 0
-        """Where the statement starts; behind EXPLAIN it is the inner statement's start."""
+        """Start of the statement; after EXPLAIN that of the inner statement."""
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ class Cursor:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
 
     def sees(self, *words: str) -> bool:
-        """Whether these words stand here, one after the other."""
+        """Whether these words follow, in this order."""
         return all(self.peek(i).word == w for i, w in enumerate(words))
 
     def sees_kind(self, kind: Kind) -> bool:
@@ -65,14 +65,14 @@ class Cursor:
         return token
 
     def accept(self, *words: str) -> bool:
-        """Read these words if they stand here, one after the other."""
+        """Read these words if they follow, in this order."""
         if not self.sees(*words):
             return False
         self.at += len(words)
         return True
 
     def accept_one_of(self, *words: str) -> str | None:
-        """Read one of these words if one stands here."""
+        """Read one of these words if one follows."""
         return self.advance().word if self.word in words else None
 
     def expect(self, *words: str) -> None:
@@ -82,14 +82,14 @@ class Cursor:
             self.at += 1
 
     def accept_equals(self) -> bool:
-        """``=``, or ``==``, which is the same to Spark."""
+        """``=``, or ``==``, which is equivalent in Spark."""
         return self.accept("=") or self.accept("==")
 
     def expect_one_of(self, *words: str) -> str:
-        found = self.accept_one_of(*words)
-        if found is None:
+        word = self.accept_one_of(*words)
+        if word is None:
             raise self.error("Expected " + ", ".join(words[:-1]) + f" or {words[-1]}")
-        return found
+        return word
 
     def expect_end(self) -> None:
         if not self.at_end():
@@ -98,18 +98,18 @@ class Cursor:
     # --- errors ------------------------------------------------------------------------------------------------------
 
     def error(self, message: str, token: Token | None = None, hint: str | None = None) -> ParseError:
-        """A ParseError at a token (this one, when left out), which names what was found there."""
+        """A ParseError at a token (by default the current one), with the token in its message."""
         at = token or self.token
-        found = "the end" if at.kind is Kind.END else _shown(at)
+        actual = "the end" if at.kind is Kind.END else _shown(at)
         start = at.start
         if at.kind is Kind.END and len(self.tokens) > 1:
             start = self.tokens[-2].end
-        return ParseError(f"{message}, found {found}", hint=hint).locate(self.source, start, max(at.end, start + 1))
+        return ParseError(f"{message}, found {actual}", hint=hint).locate(self.source, start, max(at.end, start + 1))
 
     def unsupported(
         self, message: str, token: Token | None = None, hint: str | None = None, code: int | None = None
     ) -> UnsupportedError:
-        """An UnsupportedError at a token; with Hive's code, and then its SQLSTATE, where Hive refuses the same."""
+        """An UnsupportedError at a token, with Hive's code and SQLSTATE if Hive refuses the same."""
         at = token or self.token
         error = UnsupportedError(message, hint=hint, code=code, sqlstate="42000" if code is not None else None)
         return error.locate(self.source, at.start, at.end)
@@ -117,7 +117,7 @@ class Cursor:
     # --- spans -------------------------------------------------------------------------------------------------------
 
     def span(self, first: int, last: int | None = None) -> Span:
-        """The text from the token at index ``first`` to the one before ``last`` (here, when left out)."""
+        """The text from the token at index ``first`` to the one before ``last`` (by default the current one)."""
         last = self.at if last is None else last
         end = self.tokens[last - 1].end if last > first else self.tokens[first].start
         return Span(self.source, self.tokens[first].start, end)
@@ -147,7 +147,7 @@ class Cursor:
         following = self.token
         if following.word == "-" and following.start == token.end and self.peek().kind is not Kind.END:
             name = f"{token.name}-{self.peek().name}"
-            raise self.error(f"The name {name} cannot stand without back-quotes", hint=f"Write `{name}`.")
+            raise self.error(f"The name {name} must be back-quoted", hint=f"Write `{name}`.")
 
     def expect_table(self, what: str = "a table name") -> TableName:
         """``[[catalog.]database.]table``; longer names, and IDENTIFIER (…), are left to Spark."""
@@ -172,7 +172,7 @@ class Cursor:
         return self.list_in_parentheses(lambda: self.expect_name(what))
 
     def list_in_parentheses(self, item: Callable[[], T]) -> tuple[T, ...]:
-        """``(item, item, …)``, one at least."""
+        """``(item, item, …)``, at least one."""
         self.expect("(")
         items = [item()]
         while self.accept(","):
@@ -191,7 +191,7 @@ class Cursor:
     # --- literals ----------------------------------------------------------------------------------------------------
 
     def expect_string(self, what: str) -> str:
-        """A string; strings that follow one another are one, as in Spark."""
+        """A string; adjacent strings are concatenated, as in Spark."""
         if not self.sees_kind(Kind.STRING):
             raise self.error(f"Expected {what} in quotes")
         text = self.advance().value
@@ -200,7 +200,7 @@ class Cursor:
         return text
 
     def expect_text(self, what: str) -> Text:
-        """A string with its place."""
+        """A string with its position."""
         first = self.at
         return Text(self.expect_string(what), self.span(first))
 
@@ -210,7 +210,7 @@ class Cursor:
         return int(self.advance().text)
 
     def expect_number(self, what: str) -> Number:
-        """A whole number with its place."""
+        """A whole number with its position."""
         first = self.at
         return Number(self.expect_integer(what), self.span(first))
 
@@ -219,7 +219,7 @@ class Cursor:
         return {key.text: value for key, value in self.named_properties()}
 
     def named_properties(self) -> tuple[tuple[Name, str], ...]:
-        """As :meth:`properties`, with the places of the keys."""
+        """As :meth:`properties`, with the positions of the keys."""
 
         def one() -> tuple[Name, str]:
             key = self.property_key()
@@ -279,7 +279,7 @@ class Cursor:
         raise self.error("Expected >", hint=_where(self.source, opened))
 
     def _skip_cast(self) -> None:
-        """``::type``, whose ``<``, ``,`` and ``>`` are no operators and end nothing."""
+        """``::type``; its ``<``, ``,`` and ``>`` are not operators and do not end the expression."""
         self.at += 2
         if self.word == "<":
             self.skip_angles()
@@ -287,7 +287,7 @@ class Cursor:
     def expect_expression(self, stops: Collection[str], what: str = "an expression") -> Span:
         """An expression up to ``,``, a closing bracket, the end, or one of the phrases that may follow it here.
 
-        A phrase is a word or several, ``WHEN MATCHED``; inside of ``CASE … END`` none ends the expression.
+        A phrase has one or more words, such as ``WHEN MATCHED``; inside ``CASE … END`` none ends the expression.
         """
         first, cast_end = self.at, -1
         while not self.at_end() and self.word != "," and self.word not in _CLOSED:
@@ -307,12 +307,12 @@ class Cursor:
         return self.span(first)
 
     def at_phrase(self, phrases: Collection[str]) -> bool:
-        """Whether one of these phrases stands here."""
+        """Whether one of these phrases follows."""
         word = self.word
         return any(word == p or (p.startswith(f"{word} ") and self.sees(*p.split())) for p in phrases)
 
     def _ends_expression(self, first: int, stops: Collection[str]) -> bool:
-        """Whether the stop word that stands here is one, and not a column of that name; two words are none."""
+        """Whether the stop phrase here ends the expression, and is not a column of that name, unlike two words."""
         before, after = self.tokens[self.at - 1], self.peek()
         if self.word not in stops:
             return before.word not in (".", ":")
@@ -321,7 +321,7 @@ class Cursor:
         return not (after.kind is Kind.SYMBOL and after.word not in "([{")
 
     def _skip_case(self) -> bool:
-        """Read ``CASE … END``, if it stands here; a column that is called ``case`` has no END."""
+        """Read ``CASE … END`` if it follows; a column named ``case`` has no END."""
         if self.word != "CASE" or self.tokens[self.at - 1].word in (".", ":"):
             return False
         first, depth = self.at, 0
@@ -345,7 +345,7 @@ class Cursor:
         return token.word in _BEFORE_OPERANDS and self.tokens[index - 1].word not in (".", ":")
 
     def partition_spec(self) -> PartitionSpec | None:
-        """``PARTITION (p = 1, q)``, None where there is none."""
+        """``PARTITION (p = 1, q)``, or None."""
         if not self.sees("PARTITION", "("):
             return None
         first = self.at
@@ -367,7 +367,7 @@ class Cursor:
         return self.peek(ahead).word in QUERY_WORDS
 
     def query(self, what: str = "a query") -> Span:
-        """A query, which goes to the end of the statement."""
+        """A query, which extends to the end of the statement."""
         if not self.at_query():
             raise self.error(f"Expected {what}")
         first = self.at
@@ -375,7 +375,7 @@ class Cursor:
         return self.span(first)
 
     def skip_balanced(self) -> None:
-        """Go to the end, looking at brackets only."""
+        """Skip to the end, checking only brackets."""
         while not self.at_end():
             if self.word in _CLOSED:
                 raise self.error("Expected the end of the statement")
@@ -386,7 +386,7 @@ class Cursor:
 
     @contextmanager
     def at_statement(self) -> Iterator[None]:
-        """The statement that starts here, inside another one (EXPLAIN)."""
+        """Parse the statement that starts here, inside another one (EXPLAIN)."""
         outer, self.begin = self.begin, self.at
         yield
         self.begin = outer
@@ -399,4 +399,4 @@ def _shown(token: Token) -> str:
 
 def _where(source: str, opened: Token) -> str:
     place: AcidError = ParseError("").locate(source, opened.start)
-    return f"The {opened.text} at line {place.line}:{place.column} is still open."
+    return f"The {opened.text} at line {place.line}:{place.column} is not closed."

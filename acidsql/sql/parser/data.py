@@ -58,9 +58,9 @@ def analyze(cursor: Cursor) -> Statement:
 
 
 def _columns(cursor: Cursor) -> tuple[Name, ...]:
-    """``COLUMNS [c, …]``; without names it is all of them, as in Hive."""
+    """``COLUMNS [c, …]``; without names all columns, as in Hive."""
     cursor.expect("COLUMNS")
-    found: list[Name] = []
-    while not cursor.at_end() and (not found or cursor.accept(",")):
-        found.append(cursor.expect_name("a column name"))
-    return tuple(found)
+    names: list[Name] = []
+    while not cursor.at_end() and (not names or cursor.accept(",")):
+        names.append(cursor.expect_name("a column name"))
+    return tuple(names)

@@ -19,7 +19,7 @@ DATABASE_WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
 
 
 def create(cursor: Cursor) -> Statement:
-    """CREATE DATABASE, TABLE or [TEMPORARY] VIEW; every other CREATE is Spark's."""
+    """CREATE DATABASE, TABLE or [TEMPORARY] VIEW; any other CREATE is passed to Spark."""
     cursor.expect("CREATE")
     if cursor.word in DATABASE_WORDS:
         return _create_database(cursor)
@@ -35,7 +35,7 @@ def create(cursor: Cursor) -> Statement:
 
 
 def drop(cursor: Cursor) -> Statement:
-    """DROP DATABASE, TABLE or VIEW; every other DROP is Spark's."""
+    """DROP DATABASE, TABLE or VIEW; any other DROP is passed to Spark."""
     cursor.expect("DROP")
     if cursor.accept_one_of(*DATABASE_WORDS):
         if_exists = cursor.if_exists()
@@ -55,7 +55,7 @@ def drop(cursor: Cursor) -> Statement:
 
 
 def repair(cursor: Cursor) -> Statement:
-    """``MSCK [REPAIR] TABLE t [ADD PARTITIONS]`` and ``REPAIR TABLE t``; DROP and SYNC PARTITIONS are Spark's."""
+    """``MSCK [REPAIR] TABLE t [ADD PARTITIONS]`` and ``REPAIR TABLE t``; DROP and SYNC PARTITIONS go to Spark."""
     if cursor.accept("MSCK"):
         cursor.accept("REPAIR")
     else:
@@ -71,7 +71,7 @@ def repair(cursor: Cursor) -> Statement:
 
 
 def database_name(cursor: Cursor) -> Name:
-    """A database's name; ``spark_catalog.`` before it means nothing, and another catalog is left to Spark."""
+    """A database name; the prefix ``spark_catalog.`` is ignored, other catalogs are left to Spark."""
     if cursor.sees("IDENTIFIER", "("):
         raise LeftToSpark
     name = cursor.expect_name("a database name")

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE and DELETE, and the pieces of them that MERGE has too."""
+"""INSERT, UPDATE and DELETE, and their clauses that MERGE shares."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _at_directory(cursor: Cursor) -> bool:
 
 
 def _at_table_word(cursor: Cursor) -> bool:
-    """Whether TABLE stands here, and not a table of that name."""
+    """Whether the keyword TABLE follows, not a table of that name."""
     following = cursor.peek()
     if cursor.word != "TABLE" or not following.is_name:
         return False
@@ -109,7 +109,7 @@ def _at_scalar_subquery(cursor: Cursor) -> bool:
 
 
 def _at_query_in_parentheses(cursor: Cursor) -> bool:
-    """``(SELECT …)``, and not a column list whose first column is called so."""
+    """``(SELECT …)``, not a column list with a first column of that name."""
     ahead = 0
     while cursor.peek(ahead).word == "(":
         ahead += 1
@@ -117,7 +117,7 @@ def _at_query_in_parentheses(cursor: Cursor) -> bool:
 
 
 def _rows(cursor: Cursor) -> tuple[Row, ...] | None:
-    """The rows of a plain VALUES list, which must be all there is; None where it is not."""
+    """The rows of a plain VALUES list up to the end; None if something follows."""
     cursor.expect("VALUES")
     rows: list[Row] = []
     while True:
@@ -135,7 +135,7 @@ def _row(cursor: Cursor) -> Row | None:
         row = cursor.list_in_parentheses(lambda: value(cursor, ()))
         return row if cursor.word == "," or cursor.at_end() else None
     if cursor.word in ("STRUCT", "NAMED_STRUCT"):
-        # Spark makes a column of each field.
+        # Spark turns each field into a column.
         return None
     return (value(cursor, ("AS",)),)
 
@@ -182,24 +182,24 @@ def table_alias(cursor: Cursor, stop: str) -> Name | None:
 
 
 def _at_alias(cursor: Cursor, stop: str) -> bool:
-    """Whether SET (or WHERE) is an alias here: ``UPDATE t set SET a = 1``, and not ``UPDATE t SET set = 1``."""
+    """Whether SET (or WHERE) is an alias here: ``UPDATE t set SET a = 1``, not ``UPDATE t SET set = 1``."""
     following = cursor.peek(2)
     return cursor.peek().word == stop and (following.kind is not Kind.SYMBOL or following.word == "(")
 
 
 def assignments(cursor: Cursor, table: TableName, alias: Name | None, stops: Sequence[str]) -> tuple[Assignment, ...]:
-    """``column = expression | DEFAULT, …`` behind SET, up to one of the phrases that may follow."""
-    found: list[Assignment] = []
-    while not found or cursor.accept(","):
+    """``column = expression | DEFAULT, …`` after SET, up to one of the phrases that may follow."""
+    parsed: list[Assignment] = []
+    while not parsed or cursor.accept(","):
         column = target_column(cursor, table, alias)
         if not cursor.accept_equals():
             raise cursor.error("Expected =")
-        found.append(Assignment(column, value(cursor, stops)))
-    return tuple(found)
+        parsed.append(Assignment(column, value(cursor, stops)))
+    return tuple(parsed)
 
 
 def target_column(cursor: Cursor, table: TableName, alias: Name | None) -> Name:
-    """A column of SET (or of MERGE's INSERT); the alias, or the table's name, may stand before it."""
+    """A column of SET (or of MERGE's INSERT), optionally qualified by the alias or the table's name."""
     first = cursor.at
     parts = [cursor.expect_name("a column name")]
     while cursor.accept("."):
@@ -215,9 +215,9 @@ def target_column(cursor: Cursor, table: TableName, alias: Name | None) -> Name:
     if not fits:
         name = ".".join(p.text for p in parts)
         raise cursor.error(
-            f"{name} is not a column of the table that is updated",
+            f"{name} is not a column of the updated table",
             cursor.tokens[first],
-            hint="Fields of a struct cannot be set alone; set the whole column (named_struct).",
+            hint="Struct fields cannot be set individually; set the whole column (named_struct).",
         )
     return parts[-1]
 

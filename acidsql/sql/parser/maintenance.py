@@ -1,4 +1,4 @@
-"""OPTIMIZE and VACUUM, as Delta's users write them."""
+"""OPTIMIZE and VACUUM, with Delta's syntax."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from acidsql.sql.tokens import Kind
 
 _OF_OPTIMIZE = ("ZORDER", "FULL")
 _OF_VACUUM = ("USING", "LITE", "FULL")
-"""Words of clauses that only Delta has."""
+"""Keywords of clauses that only Delta has."""
 
 
 def optimize(cursor: Cursor) -> Statement:
-    """``OPTIMIZE t [PARTITION (…)] [WHERE condition]``; a path in quotes, and what only Delta knows, are Spark's."""
+    """``OPTIMIZE t [PARTITION (…)] [WHERE condition]``; quoted paths and Delta-only clauses are passed to Spark."""
     cursor.expect("OPTIMIZE")
     if cursor.sees_kind(Kind.STRING):
         return _of_spark(cursor)
@@ -26,7 +26,7 @@ def optimize(cursor: Cursor) -> Statement:
 
 
 def vacuum(cursor: Cursor) -> Statement:
-    """``VACUUM t [RETAIN n HOURS] [DRY RUN]``, in any order; paths and what only Delta knows are Spark's."""
+    """``VACUUM t [RETAIN n HOURS] [DRY RUN]``, in any order; paths and Delta-only clauses are passed to Spark."""
     cursor.expect("VACUUM")
     if cursor.sees_kind(Kind.STRING):
         return _of_spark(cursor)

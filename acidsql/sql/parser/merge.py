@@ -87,7 +87,7 @@ def _version(cursor: Cursor) -> Span | None:
 
 
 def _query_in_parentheses(cursor: Cursor) -> Span:
-    """``(query)``: the text inside."""
+    """``(query)``: the text inside the parentheses."""
     opened = cursor.at
     if not cursor.at_query():
         cursor.advance()
@@ -97,7 +97,7 @@ def _query_in_parentheses(cursor: Cursor) -> Span:
 
 
 def _at_values(cursor: Cursor) -> bool:
-    """Whether a VALUES list stands here, and not a table of that name with an alias."""
+    """Whether a VALUES list starts here, not a table of that name with an alias."""
     following, second = cursor.peek(), cursor.peek(2)
     if cursor.word != "VALUES":
         return False
@@ -141,7 +141,7 @@ def _when(cursor: Cursor, table: TableName, alias: Name | None) -> WhenClause:
     if not cursor.at_end() and not cursor.at_phrase(_WHEN):
         hint = None
         if cursor.word == "WHERE":
-            hint = "A condition stands before THEN: WHEN MATCHED AND condition THEN …"
+            hint = "A condition goes before THEN: WHEN MATCHED AND condition THEN …"
         raise cursor.error("Expected WHEN or the end of the statement", hint=hint)
     return WhenClause(match, condition, action, cursor.span(first))
 
@@ -151,11 +151,11 @@ def _change(cursor: Cursor, table: TableName, alias: Name | None, match: Match) 
     if cursor.accept("DELETE"):
         return MergeDelete()
     if not cursor.accept("UPDATE"):
-        raise cursor.error("Expected UPDATE or DELETE", hint=f"WHEN {match.value} is about rows of the target.")
+        raise cursor.error("Expected UPDATE or DELETE", hint=f"WHEN {match.value} applies to target rows.")
     cursor.expect("SET")
     if cursor.word == "*":
         if match is Match.NOT_MATCHED_BY_SOURCE:
-            raise cursor.error("Expected a column name", hint="These rows have no values in the source.")
+            raise cursor.error("Expected a column name", hint="These rows have no matching source row.")
         cursor.advance()
         return MergeUpdate(None)
     return MergeUpdate(assignments(cursor, table, alias, (*_WHEN, "WHERE")))
@@ -164,7 +164,7 @@ def _change(cursor: Cursor, table: TableName, alias: Name | None, match: Match) 
 def _insert(cursor: Cursor, table: TableName, alias: Name | None) -> MergeInsert:
     """``INSERT * | INSERT [(columns)] VALUES (value, …)``."""
     if not cursor.accept("INSERT"):
-        raise cursor.error("Expected INSERT", hint="WHEN NOT MATCHED is about rows of the source.")
+        raise cursor.error("Expected INSERT", hint="WHEN NOT MATCHED applies to source rows.")
     if cursor.accept("*"):
         return MergeInsert(None, None)
     columns = None
@@ -175,7 +175,7 @@ def _insert(cursor: Cursor, table: TableName, alias: Name | None) -> MergeInsert
 
 
 def _refuse_unreachable(cursor: Cursor, clauses: list[WhenClause]) -> None:
-    """A clause without a condition takes all rows of its kind: what follows it would never be carried out."""
+    """A clause without a condition applies to all remaining rows: later clauses would be unreachable."""
     for i, clause in enumerate(clauses):
         hidden = [c for c in clauses[i + 1 :] if c.match is clause.match]
         if clause.condition is None and hidden:
@@ -183,8 +183,8 @@ def _refuse_unreachable(cursor: Cursor, clauses: list[WhenClause]) -> None:
             if code is not None and type(clause.action) is type(hidden[0].action):
                 code = _TOO_MANY[type(clause.action)]
             error = ParseError(
-                f"Only the last WHEN {clause.match.value} clause may be without AND and a condition",
+                f"Only the last WHEN {clause.match.value} clause may omit the AND condition",
                 code=code,
-                hint="The first clause whose condition holds is carried out; this one would hide those behind it.",
+                hint="The first matching clause applies; later clauses would be unreachable.",
             )
             raise error.locate(cursor.source, clause.span.start, clause.span.end)

@@ -1,4 +1,4 @@
-"""Statements that acidsql hands to Spark, and those that a later version will carry out."""
+"""Statements that are passed to Spark, and those that are not supported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BEFORE_TABLES = {
     "REFRESH",
 }
 _BEFORE_CALLS = {"FROM", "JOIN", ",", "IN", "ON"}
-"""Where a bracket behind a name makes it a function; elsewhere the bracket holds columns."""
+"""Keywords after which a name followed by a parenthesis is a function; elsewhere the parenthesis lists columns."""
 _IN_BETWEEN = {"IF", "NOT", "EXISTS", "TABLE", "EXTENDED", "FORMATTED", "LATERAL", "ONLY"}
 
 
@@ -37,7 +37,7 @@ def passthrough(cursor: Cursor, later: Name | None = None) -> Passthrough:
 
     Args:
         cursor: Anywhere in the statement.
-        later: What of it a later version will carry out on ACID tables.
+        later: The part of it that is not supported for ACID tables.
     """
     cursor.at = cursor.begin
     first = cursor.at
@@ -47,9 +47,9 @@ def passthrough(cursor: Cursor, later: Name | None = None) -> Passthrough:
 
 
 def _names(source: str, tokens: list[Token]) -> Iterator[TableName]:
-    """Names behind the words that tables stand behind, and behind a comma that follows such a name.
+    """Names after keywords that precede tables, and after a comma that follows such a name.
 
-    Too many are no harm: a name counts only where the metastore knows a table of that name.
+    False positives are harmless: a name counts only if the metastore has a table of that name.
     """
     at, in_list = 0, False
     while at < len(tokens):
@@ -69,7 +69,7 @@ def _names(source: str, tokens: list[Token]) -> Iterator[TableName]:
 
 
 def _name(source: str, tokens: list[Token], at: int, *, calls: bool) -> tuple[TableName | None, int]:
-    """A dotted name of up to three parts, and what is behind it; None where it is a function's, or none stands."""
+    """A dotted name of up to three parts, and the index after it; None for a function or no name."""
     if at >= len(tokens) or not tokens[at].is_name:
         return None, at
     parts = [tokens[at].name]
@@ -95,14 +95,14 @@ def _past_alias(tokens: list[Token], at: int) -> int:
 
 
 def begin(cursor: Cursor) -> Statement:
-    """``BEGIN [TRANSACTION]`` is a transaction's; ``BEGIN … END`` is a script of Spark's own."""
+    """``BEGIN [TRANSACTION]`` starts a transaction; ``BEGIN … END`` is a Spark script."""
     following = cursor.peek()
     return unsupported(cursor) if following.word == "TRANSACTION" or not following.text else passthrough(cursor)
 
 
 def unsupported(cursor: Cursor) -> Statement:
-    """A statement that is understood, and that this version does not carry out; Hive 4.0.1 does not either."""
-    raise cursor.unsupported(f"{_LATER[cursor.word]} comes in a later version", code=GENERIC_ERROR)
+    """A known statement that is not supported, neither in Hive 4.0.1."""
+    raise cursor.unsupported(f"{_LATER[cursor.word]} is not supported", code=GENERIC_ERROR)
 
 
 _LATER = {
@@ -113,7 +113,7 @@ _LATER = {
 }
 
 GENERIC_ERROR = 40000
-"""Hive's code where it has no other."""
+"""Hive's generic error code."""
 
 LOCK_UNSUPPORTED = 10271
 """Hive's code (``LOCK_REQUEST_UNSUPPORTED``): its transaction manager takes the locks itself."""
@@ -121,18 +121,18 @@ LOCK_UNSUPPORTED = 10271
 
 def lock(cursor: Cursor) -> Statement:
     """``LOCK`` and ``UNLOCK`` of a table or database: refused, as by Hive's ``DbTxnManager``."""
-    message = f"{cursor.word} {cursor.peek().word} is not there: each statement takes the locks that it needs"
-    hint = "SHOW LOCKS lists the locks that are held."
+    message = f"{cursor.word} {cursor.peek().word} is not supported: each statement takes the locks that it needs"
+    hint = "SHOW LOCKS lists the current locks."
     raise cursor.unsupported(message, hint=hint, code=LOCK_UNSUPPORTED)
 
 
 def export_table(cursor: Cursor) -> Statement:
     """``EXPORT TABLE``: neither acidsql nor Spark writes Hive's dumps."""
-    hint = 'acid.table("t").write.orc("path") writes the rows that a table has now as plain files.'
-    raise cursor.unsupported("EXPORT TABLE is not there", hint=hint)
+    hint = 'acid.table("t").write.orc("path") writes the current rows of a table as plain files.'
+    raise cursor.unsupported("EXPORT TABLE is not supported", hint=hint)
 
 
 def import_table(cursor: Cursor) -> Statement:
     """``IMPORT``: neither acidsql nor Spark reads Hive's dumps."""
-    hint = "LOAD DATA INPATH 'dump/data' INTO TABLE t takes in the ORC files of a dump; CREATE TABLE makes the table."
-    raise cursor.unsupported("IMPORT is not there", hint=hint)
+    hint = "LOAD DATA INPATH 'dump/data' INTO TABLE t loads the ORC files of a dump; create the table first."
+    raise cursor.unsupported("IMPORT is not supported", hint=hint)

@@ -1,4 +1,4 @@
-"""Queries, the WITH clause that may stand before a statement, and several INSERTs from one FROM."""
+"""Queries, the WITH clause before a statement, and several INSERTs from one FROM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from acidsql.sql.statements import Insert, MultiInsert, Query, Span, Statement
 
 
 def query(cursor: Cursor) -> Statement:
-    """A query: Spark's, over snapshots; or several INSERTs, where they follow a FROM."""
+    """A query, run by Spark over snapshots; or several INSERTs after a FROM."""
     if not cursor.at_query():
         raise LeftToSpark
     if cursor.word == "FROM" and _inserts_follow(cursor):
@@ -88,7 +88,7 @@ def _leg(cursor: Cursor) -> Insert:
     first = cursor.at
     head = insert_head(cursor)
     if cursor.word not in ("SELECT", "MAP", "REDUCE"):
-        raise cursor.error("Expected SELECT", hint="Each INSERT behind a FROM has a SELECT without a FROM.")
+        raise cursor.error("Expected SELECT", hint="Each INSERT after a FROM has a SELECT without a FROM.")
     body = cursor.at
     while not cursor.at_end() and not _at_insert(cursor):
         _skip_one(cursor)
@@ -96,13 +96,13 @@ def _leg(cursor: Cursor) -> Insert:
 
 
 def _inserts_follow(cursor: Cursor) -> bool:
-    """Whether an INSERT stands behind the FROM here, outside of brackets."""
+    """Whether an INSERT follows the FROM here, outside of brackets."""
     here = cursor.at
     while not cursor.at_end() and not _at_insert(cursor):
         _skip_one(cursor)
-    found = not cursor.at_end()
+    follows = not cursor.at_end()
     cursor.at = here
-    return found
+    return follows
 
 
 def _at_insert(cursor: Cursor) -> bool:

@@ -1,4 +1,4 @@
-"""Scripts: where one statement ends and the next begins, and what ``${name}`` stands for."""
+"""Scripts: splitting into statements, and substitution of ``${name}``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ScriptStatement:
 
     Attributes:
         text: The statement.
-        line: The line of the script that it starts in, from 1.
-        offset: Where it starts in the script.
+        line: Its first line in the script, from 1.
+        offset: Its offset in the script.
     """
 
     text: str
@@ -27,22 +27,22 @@ class ScriptStatement:
 
 
 def split_script(text: str) -> list[ScriptStatement]:
-    """The statements of a script; a ``;`` outside of strings, quoted names and comments ends one. Empty ones count not.
+    """The statements of a script, separated by ``;`` outside of strings, quoted names and comments; no empty ones.
 
     Raises:
         ParseError: When a string, a quoted name or a comment is not closed.
     """
-    found: list[ScriptStatement] = []
+    statements: list[ScriptStatement] = []
     piece: list[Token] = []
     for token in tokenize(text):
         if token.word == ";" or not token.text:
             if piece:
                 start = piece[0].start
-                found.append(ScriptStatement(text[start : piece[-1].end], text.count("\n", 0, start) + 1, start))
+                statements.append(ScriptStatement(text[start : piece[-1].end], text.count("\n", 0, start) + 1, start))
             piece = []
         else:
             piece.append(token)
-    return found
+    return statements
 
 
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
@@ -50,10 +50,10 @@ _PREFIXES = ("hivevar:", "hiveconf:")
 
 
 def substitute(text: str, variables: Mapping[str, str]) -> str:
-    """Put the values of variables in the place of ``${name}``, ``${hivevar:name}`` and ``${hiveconf:name}``.
+    """Replace ``${name}``, ``${hivevar:name}`` and ``${hiveconf:name}`` by the values of variables.
 
-    As in Hive and Spark this is done to the text, inside strings too. A variable that nobody knows is left alone in a
-    comment. What a value brings in is not looked at again.
+    As in Hive and Spark this is a text substitution, also inside strings. In a comment an unknown variable is kept.
+    Values are not substituted again.
 
     Raises:
         ParseError: When a variable has no value.
@@ -62,24 +62,24 @@ def substitute(text: str, variables: Mapping[str, str]) -> str:
         return text
     commented = _Comments(text)
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1].strip()
+    def value(match: re.Match[str]) -> str:
+        name = match[1].strip()
         bare = next((name[len(p) :] for p in _PREFIXES if name.lower().startswith(p)), name)
         for candidate in (name, bare):
             if candidate in variables:
                 return str(variables[candidate])
-        if commented.hold(found.start()):
-            return found[0]
+        if commented.hold(match.start()):
+            return match[0]
         known = ", ".join(sorted(variables)) or "none"
-        raise ParseError(f"The variable {bare} has no value", hint=f"Variables that have one: {known}.").locate(
-            text, found.start(), found.end()
+        raise ParseError(f"The variable {bare} has no value", hint=f"Known variables: {known}.").locate(
+            text, match.start(), match.end()
         )
 
     return _VARIABLE.sub(value, text)
 
 
 class _Comments:
-    """Which places of a text are in comments; none where the text cannot be taken apart before its variables are in."""
+    """The comments of a text; none if it cannot be tokenised before substitution."""
 
     def __init__(self, text: str) -> None:
         try:

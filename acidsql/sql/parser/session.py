@@ -12,7 +12,7 @@ from acidsql.sql.tokens import Kind
 
 
 def use(cursor: Cursor) -> Statement:
-    """``USE [DATABASE] db``; a catalog other than Spark's own is Spark's to use."""
+    """``USE [DATABASE] db``; other catalogs than Spark's own are passed to Spark."""
     cursor.expect("USE")
     if cursor.word in DATABASE_WORDS and cursor.peek().is_name:
         cursor.advance()
@@ -22,11 +22,11 @@ def use(cursor: Cursor) -> Statement:
 
 
 _SPARKS_OWN = ("ROLE", "TIME", "CATALOG", "COLLATION", "VAR", "VARIABLE", "PATH")
-"""Words behind SET that begin a statement of Spark's own, where another word, a string or a bracket follows them."""
+"""Words after SET that start a Spark statement if another word, a string or a bracket follows."""
 
 
 def set_value(cursor: Cursor) -> Statement:
-    """``SET``, ``SET name``, ``SET name = value``: the value goes to the end of the statement, as it stands."""
+    """``SET``, ``SET name``, ``SET name = value``: the value is the rest of the statement, unchanged."""
     cursor.expect("SET")
     if cursor.at_end():
         return Set(cursor.statement_span())

@@ -32,11 +32,11 @@ from acidsql.sql.tokens import Kind
 
 
 def show(cursor: Cursor) -> Statement:
-    """The SHOW statements that the metastore answers; every other one is Spark's."""
+    """The SHOW statements about the metastore; any other is passed to Spark."""
     cursor.expect("SHOW")
     parse = _SHOW.get(cursor.word)
-    found = parse(cursor) if parse else None
-    return passthrough(cursor) if found is None else found
+    statement = parse(cursor) if parse else None
+    return passthrough(cursor) if statement is None else statement
 
 
 def _like(cursor: Cursor) -> str | None:
@@ -77,7 +77,7 @@ def _columns(cursor: Cursor) -> Statement:
     database = _in_database(cursor)
     if database is not None:
         if table.database is not None and table.database.lower() != database.text.lower():
-            raise cursor.error(f"The table is in {table.database}, and not in {database.text}", place)
+            raise cursor.error(f"The table is in {table.database}, not in {database.text}", place)
         table = TableName(table.table, database.text, table.span, table.catalog)
     like = _like(cursor)
     cursor.expect_end()
@@ -164,7 +164,7 @@ def _compactions(cursor: Cursor) -> Statement:
 
 
 def _at_compactions_clause(cursor: Cursor) -> bool:
-    """Whether a clause stands here, and not a table that is called like one."""
+    """Whether a clause starts here, not a table named like one."""
     following = cursor.peek().kind
     if cursor.word in ("POOL", "TYPE", "STATUS"):
         return following is Kind.STRING
@@ -201,7 +201,7 @@ _NOT_TABLES = ("FUNCTION", "CATALOG", "QUERY")
 
 
 def describe(cursor: Cursor) -> Statement:
-    """``DESC[RIBE] [TABLE] [FORMATTED | EXTENDED] t [PARTITION (…)] [column]``; a field, JSON, a query are Spark's."""
+    """``DESC[RIBE] [TABLE] [FORMATTED | EXTENDED] t [PARTITION (…)] [column]``; fields, JSON, queries go to Spark."""
     cursor.expect_one_of("DESC", "DESCRIBE")
     if cursor.at_end():
         raise cursor.error("Expected a table name")
@@ -250,13 +250,13 @@ def _describe_history(cursor: Cursor) -> DescribeHistory:
 
 
 def _names_table(cursor: Cursor) -> bool:
-    """Whether a name follows the word here, or a path as Delta takes it."""
+    """Whether a name follows the current word, not a path as in Delta."""
     following = cursor.peek()
     return (following.is_name and following.word != "PARTITION") or following.kind is Kind.STRING
 
 
 def _describe_detail(cursor: Cursor) -> Statement:
-    """``DESCRIBE DETAIL t``; a path in quotes is Delta's."""
+    """``DESCRIBE DETAIL t``; a quoted path is passed to Delta."""
     cursor.expect("DETAIL")
     if cursor.sees_kind(Kind.STRING):
         return passthrough(cursor)
@@ -266,6 +266,6 @@ def _describe_detail(cursor: Cursor) -> Statement:
 
 
 def _has_more(cursor: Cursor) -> bool:
-    """Whether the word here is a keyword: something other than a dot follows it."""
+    """Whether the current word is a keyword: something other than a dot follows it."""
     following = cursor.peek()
     return following.kind is not Kind.END and following.word != "."

@@ -14,7 +14,7 @@ from acidsql.sql.tokens import Kind
 
 
 def at_table(cursor: Cursor) -> bool:
-    """Whether ``[TRANSACTIONAL] [EXTERNAL] TABLE`` stands here."""
+    """Whether ``[TRANSACTIONAL] [EXTERNAL] TABLE`` follows."""
     ahead = 0
     while cursor.peek(ahead).word in ("TRANSACTIONAL", "EXTERNAL"):
         ahead += 1
@@ -23,9 +23,9 @@ def at_table(cursor: Cursor) -> bool:
 
 @dataclass
 class _Clauses:
-    """What the clauses of CREATE TABLE said.
+    """The clauses of CREATE TABLE.
 
-    ``refused`` are those that Spark carries out on its own tables and acidsql cannot on ACID tables.
+    ``refused`` has errors for clauses that only Spark tables support.
     """
 
     elements: Elements = field(default_factory=Elements)
@@ -40,12 +40,12 @@ class _Clauses:
     num_buckets: int | None = None
     refused: list[AcidError] = field(default_factory=list)
     untyped: list[AcidError] = field(default_factory=list)
-    """An error for each partition key without a type, where there is no query that gives it one."""
+    """An error for each partition key without a type, raised if there is no query that has the type."""
     seen: set[str] = field(default_factory=set)
 
 
 def create_table(cursor: Cursor) -> Statement:
-    """``[TRANSACTIONAL] [EXTERNAL] TABLE …``, behind CREATE."""
+    """``[TRANSACTIONAL] [EXTERNAL] TABLE …``, after CREATE."""
     transactional = external = False
     while not cursor.accept("TABLE"):
         transactional |= cursor.word == "TRANSACTIONAL"
@@ -110,12 +110,12 @@ def _property(properties: Mapping[str, str], name: str) -> str:
 
 
 def _clause(cursor: Cursor, clauses: _Clauses) -> None:
-    """One clause behind the columns; they come in any order, each once."""
+    """One clause after the columns; in any order, each once."""
     token = cursor.token
     for words, parse in _CLAUSES.items():
         if cursor.sees(*words.split()):
             if words in clauses.seen:
-                raise cursor.error(f"{words} stands here twice")
+                raise cursor.error(f"Duplicate clause {words}")
             clauses.seen.add(words)
             cursor.accept(*words.split())
             parse(cursor, clauses)
@@ -167,10 +167,12 @@ def _row_format(cursor: Cursor, clauses: _Clauses) -> None:
             cursor.expect("SERDEPROPERTIES")
             cursor.properties()
         if not serde.lower().endswith("orcserde"):
-            clauses.refused.append(cursor.unsupported(f"ACID tables are ORC; {serde} is not its SerDe", token))
+            clauses.refused.append(
+                cursor.unsupported(f"ACID tables are stored as ORC; {serde} is not its SerDe", token)
+            )
         return
     cursor.expect("DELIMITED")
-    clauses.refused.append(cursor.unsupported("ACID tables are ORC; ROW FORMAT DELIMITED is for text", token))
+    clauses.refused.append(cursor.unsupported("ACID tables are stored as ORC; ROW FORMAT DELIMITED is for text", token))
     while cursor.word in _DELIMITED:
         cursor.advance()
         while cursor.word in ("TERMINATED", "ITEMS", "KEYS", "DEFINED", "BY", "AS"):
@@ -193,7 +195,7 @@ def _stored_as(cursor: Cursor, clauses: _Clauses) -> None:
 
 
 def _stored_by(cursor: Cursor, clauses: _Clauses) -> None:
-    clauses.refused.append(cursor.unsupported("ACID tables are ORC; they have no storage handler"))
+    clauses.refused.append(cursor.unsupported("ACID tables are stored as ORC; they have no storage handler"))
     clauses.stored_as = cursor.expect_string("a storage handler") if cursor.sees_kind(Kind.STRING) else None
     if clauses.stored_as is None:
         clauses.stored_as = cursor.expect_name("a storage handler").text
@@ -222,10 +224,12 @@ def _properties(cursor: Cursor, clauses: _Clauses) -> None:
 
 
 def _only_spark(words: str) -> Callable[[Cursor, _Clauses], None]:
-    """A clause that Spark's own tables may have."""
+    """A clause that only Spark tables may have."""
 
     def parse(cursor: Cursor, clauses: _Clauses) -> None:
-        clauses.refused.append(cursor.unsupported(f"{words} is not for ACID tables", cursor.tokens[cursor.at - 1]))
+        clauses.refused.append(
+            cursor.unsupported(f"{words} is not supported for ACID tables", cursor.tokens[cursor.at - 1])
+        )
         while not cursor.at_end() and not _at_as_query(cursor):
             if any(cursor.sees(*w.split()) for w in _CLAUSES):
                 return

@@ -12,7 +12,7 @@ ViewColumn = tuple[Name, "str | None"]
 
 
 def create_view(cursor: Cursor, or_replace: bool) -> CreateView:
-    """``[IF NOT EXISTS] v [(column [COMMENT '…'], …)] [COMMENT '…'] [TBLPROPERTIES (…)] AS query``, behind VIEW."""
+    """``[IF NOT EXISTS] v [(column [COMMENT '…'], …)] [COMMENT '…'] [TBLPROPERTIES (…)] AS query``, after VIEW."""
     if_not_exists = cursor.if_not_exists()
     view = cursor.expect_table("a view name")
     columns, comment, properties = _head(cursor)
@@ -21,7 +21,7 @@ def create_view(cursor: Cursor, or_replace: bool) -> CreateView:
 
 
 def create_temp_view(cursor: Cursor, or_replace: bool, is_global: bool) -> CreateTempView:
-    """A view over a query; a view over a data source, and what Spark refuses itself, are left to Spark."""
+    """A view over a query; views over data sources, and what Spark refuses, are left to Spark."""
     if cursor.sees("IF", "NOT", "EXISTS") or cursor.sees("IDENTIFIER", "("):
         raise LeftToSpark
     name = cursor.expect_name("a view name")
@@ -36,7 +36,7 @@ def create_temp_view(cursor: Cursor, or_replace: bool, is_global: bool) -> Creat
 
 
 def drop_view(cursor: Cursor) -> DropView:
-    """``[IF EXISTS] v``, behind DROP VIEW."""
+    """``[IF EXISTS] v``, after DROP VIEW."""
     if_exists = cursor.if_exists()
     view = cursor.expect_table("a view name")
     cursor.expect_end()
@@ -44,7 +44,7 @@ def drop_view(cursor: Cursor) -> DropView:
 
 
 _SPARKS_OWN = ("DEFAULT COLLATION", "WITH", "PARTITIONED ON")
-"""Clauses of views that Spark alone knows: collations, how a view follows its tables' schemas, metrics."""
+"""View clauses that only Spark has: collations, schema binding, metrics."""
 
 
 def _head(cursor: Cursor) -> tuple[tuple[ViewColumn, ...] | None, str | None, Mapping[str, str]]:
@@ -68,9 +68,9 @@ def _uses_source(cursor: Cursor) -> bool:
     here = cursor.at
     if cursor.word == "(":
         cursor.skip_brackets()
-    found = cursor.word == "USING"
+    uses_source = cursor.word == "USING"
     cursor.at = here
-    return found
+    return uses_source
 
 
 def _column(cursor: Cursor) -> ViewColumn:

@@ -1,7 +1,7 @@
-"""The statements that acidsql carries out itself, as frozen values.
+"""The statements that acidsql implements, as frozen values.
 
-An expression or a query of the user is never taken apart and printed again: it is a :class:`Span` of the source text.
-Names are as the user wrote them, without back-quotes; whoever resolves them makes them lower case.
+An expression or a query of the user is never regenerated from a syntax tree: it is a :class:`Span` of the source text.
+Names are as the user wrote them, without back-quotes; they are lower-cased when resolved.
 """
 
 from acidsql.sql.statements.data import (

@@ -1,4 +1,4 @@
-"""Statements that write or gather rows: INSERT, UPDATE, DELETE, MERGE, LOAD DATA, TRUNCATE, ANALYZE."""
+"""Statements about rows: INSERT, UPDATE, DELETE, MERGE, LOAD DATA, TRUNCATE, ANALYZE."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MultiInsert(Statement):
     """``[WITH …] FROM source INSERT … SELECT … INSERT … SELECT …``.
 
     ``source`` is the whole ``FROM …`` clause; the ``query`` of each of the ``inserts`` is its SELECT without a FROM,
-    so that ``source.text + query.text`` is a query of Spark's (``FROM s SELECT a WHERE b``).
+    so that ``source.text + query.text`` is a Spark query (``FROM s SELECT a WHERE b``).
     """
 
     source: Span
@@ -69,11 +69,11 @@ class MultiInsert(Statement):
 
 
 class Match(Enum):
-    """Which rows a WHEN clause of MERGE is about."""
+    """The rows to which a WHEN clause of MERGE applies."""
 
     MATCHED = "MATCHED"
     NOT_MATCHED = "NOT MATCHED"
-    """Rows of the source without a partner in the target."""
+    """Source rows without a matching target row."""
     NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
 
 
@@ -109,11 +109,11 @@ class WhenClause:
 
 @dataclass(frozen=True)
 class MergeSource:
-    """What stands behind USING: a table or view by its name, or a query (``(SELECT …)``, ``(VALUES …)``).
+    """The source after USING: a table or view by its name, or a query (``(SELECT …)``, ``(VALUES …)``).
 
     Exactly one of ``table`` and ``query`` is set. ``query`` is the text inside the parentheses (or ``VALUES (…), …``
     without them). ``columns`` are the names of ``AS s (a, b)``. ``version`` is the whole clause ``VERSION AS OF n``
-    behind a table.
+    after a table.
     """
 
     span: Span
@@ -139,7 +139,7 @@ class Merge(Statement):
 
 @dataclass(frozen=True)
 class Truncate(Statement):
-    """``TRUNCATE [TABLE] t [PARTITION (…)]``: a partial specification names all partitions that it fits."""
+    """``TRUNCATE [TABLE] t [PARTITION (…)]``: a partial specification selects all matching partitions."""
 
     table: TableName
     partition: PartitionSpec | None = None
@@ -155,7 +155,7 @@ class LoadData(Statement):
     local: bool = False
     overwrite: bool = False
     input_format: Text | None = None
-    """The name of a class of Hive's; with it stands ``serde``."""
+    """The name of a Hive class; given together with ``serde``."""
     serde: Text | None = None
 
 
@@ -167,4 +167,4 @@ class Analyze(Statement):
     partition: PartitionSpec | None = None
     noscan: bool = False
     for_columns: tuple[Name, ...] | None = None
-    """The columns; the empty tuple for all of them, None where the clause is not there."""
+    """The columns; the empty tuple for all of them, None without the clause."""

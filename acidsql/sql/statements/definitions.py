@@ -1,4 +1,4 @@
-"""Statements that define what the metastore knows: databases, tables, views and their changes (CREATE, DROP, ALTER)."""
+"""Statements that define databases, tables and views (CREATE, DROP, ALTER)."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class CreateTable(Statement):
     query: Span | None = None
     """CREATE TABLE … AS query."""
     checks: tuple[Span, ...] = ()
-    """The conditions of ``[CONSTRAINT name] CHECK (…)`` beside the columns, without the parentheses."""
+    """The conditions of table constraints ``[CONSTRAINT name] CHECK (…)``, without the parentheses."""
     constraints: tuple[ConstraintDef, ...] = ()
-    """All constraints beside the columns; those conditions are the ones of them that are enforced."""
+    """All table constraints; ``checks`` are the enforced conditions."""
     like: TableName | None = None
     """CREATE TABLE … LIKE other."""
 
@@ -95,7 +95,7 @@ class DropTable(Statement):
 
 @dataclass(frozen=True)
 class RepairTable(Statement):
-    """``MSCK [REPAIR] TABLE t``: register the partition directories that are there."""
+    """``MSCK [REPAIR] TABLE t``: register existing partition directories."""
 
     table: TableName
 
@@ -141,13 +141,13 @@ class ReplaceColumns(Statement):
 
 @dataclass(frozen=True)
 class ChangeColumn(Statement):
-    """One column of a table becomes another: Hive's CHANGE, and Spark's ALTER COLUMN and RENAME COLUMN.
+    """Change of one column: Hive's CHANGE, and Spark's ALTER COLUMN and RENAME COLUMN.
 
     ``ALTER TABLE t [PARTITION (…)] CHANGE [COLUMN] old new type [constraint] [COMMENT '…'] [FIRST | AFTER c]
     [CASCADE | RESTRICT]``;
     ``ALTER TABLE t ALTER [COLUMN] c TYPE type``, ``… COMMENT '…'``, ``… SET NOT NULL``, ``… DROP NOT NULL``,
     ``… SET DEFAULT expr``, ``… DROP DEFAULT``, ``… FIRST``, ``… AFTER c``; ``ALTER TABLE t RENAME COLUMN old TO new``.
-    What stays as it is is None.
+    Unchanged parts are None.
     """
 
     table: TableName
@@ -161,7 +161,7 @@ class ChangeColumn(Statement):
     first: bool = False
     after: Name | None = None
     constraints: tuple[ConstraintDef, ...] = ()
-    """What Hive's CHANGE declares behind the type; ``not_null`` and ``default`` are among them."""
+    """What Hive's CHANGE declares after the type, including ``not_null`` and ``default``."""
     partition: PartitionSpec | None = None
     cascade: Span | None = None
 
@@ -247,7 +247,7 @@ class DropPartitions(Statement):
 
 @dataclass(frozen=True)
 class Compact(Statement):
-    """``ALTER TABLE t [PARTITION (…)] COMPACT 'type' …``: ``type`` is the user's word for it."""
+    """``ALTER TABLE t [PARTITION (…)] COMPACT 'type' …``: ``type`` is the user's text."""
 
     table: TableName
     type: Text
@@ -264,7 +264,7 @@ class Compact(Statement):
 
 @dataclass(frozen=True)
 class Concatenate(Statement):
-    """``ALTER TABLE t [PARTITION (…)] CONCATENATE``: ``word`` is the place of the last word."""
+    """``ALTER TABLE t [PARTITION (…)] CONCATENATE``: ``word`` is the position of the last word."""
 
     table: TableName
     partition: PartitionSpec | None

@@ -1,4 +1,4 @@
-"""Statements that keep a table's files in shape, and the one that tells in which shape they are."""
+"""Statements that maintain a table's files, and DESCRIBE DETAIL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from acidsql.sql.statements.parts import PartitionSpec, Span, Statement, TableNa
 
 @dataclass(frozen=True)
 class Optimize(Statement):
-    """``OPTIMIZE t [PARTITION (…)] [WHERE condition]``: a partial specification names all partitions that it fits."""
+    """``OPTIMIZE t [PARTITION (…)] [WHERE condition]``: a partial specification selects all matching partitions."""
 
     table: TableName
     partition: PartitionSpec | None = None

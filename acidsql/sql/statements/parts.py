@@ -1,4 +1,4 @@
-"""What statements are made of: pieces of the source text, names, columns, partition specifications."""
+"""Parts of statements: spans of the source text, names, columns, partition specifications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of the statement's text: ``source[start:end]``."""
+    """A span of the statement's text: ``source[start:end]``."""
 
     source: str
     start: int
@@ -20,7 +20,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Name:
-    """An identifier and its place."""
+    """An identifier and its position."""
 
     text: str
     span: Span
@@ -28,7 +28,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Text:
-    """A string literal: what it stands for, and its place."""
+    """A string literal: its value and its position."""
 
     value: str
     span: Span
@@ -36,7 +36,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Number:
-    """A whole number and its place."""
+    """A whole number and its position."""
 
     value: int
     span: Span
@@ -44,7 +44,7 @@ class Number:
 
 @dataclass(frozen=True)
 class TableName:
-    """``[database.]table`` and its place. A leading ``spark_catalog.`` stands in ``catalog``."""
+    """``[database.]table`` and its position. A leading ``spark_catalog.`` is in ``catalog``."""
 
     table: str
     database: str | None
@@ -54,7 +54,7 @@ class TableName:
 
 @dataclass(frozen=True)
 class Default:
-    """The word DEFAULT in place of an expression."""
+    """The keyword DEFAULT instead of an expression."""
 
     span: Span
 
@@ -65,15 +65,15 @@ class ConstraintDef:
 
     Attributes:
         kind: PRIMARY KEY, UNIQUE, FOREIGN KEY, NOT NULL, DEFAULT or CHECK.
-        span: All of it, without the traits.
+        span: The whole constraint without the traits.
         name: Its name.
-        columns: The columns; the one that it stands behind.
+        columns: The columns; for a column constraint its column.
         expression: The condition of a CHECK, without the parentheses; the value of a DEFAULT.
         parent: The table that a FOREIGN KEY refers to.
         parent_columns: The columns of it.
-        enabled: ENABLE or ENFORCED; False for DISABLE or NOT ENFORCED, None where nothing is said.
-        validate: VALIDATE; False for NOVALIDATE, None where nothing is said.
-        rely: RELY; False for NORELY, None where nothing is said.
+        enabled: ENABLE or ENFORCED; False for DISABLE or NOT ENFORCED, None if not given.
+        validate: VALIDATE; False for NOVALIDATE, None if not given.
+        rely: RELY; False for NORELY, None if not given.
     """
 
     kind: str
@@ -89,18 +89,18 @@ class ConstraintDef:
 
     @property
     def given_name(self) -> str | None:
-        """Its name as the metastore keeps it, None where it was given none."""
+        """Its name as stored in the metastore, None if not given."""
         return self.name.text.lower() if self.name is not None else None
 
     @property
     def is_enforced(self) -> bool:
-        """Whether rows are held against it: of NOT NULL, DEFAULT and CHECK, those that nobody has disabled."""
+        """Whether it is enforced: NOT NULL, DEFAULT and CHECK unless disabled."""
         return self.kind in ("NOT NULL", "DEFAULT", "CHECK") and self.enabled is not False and not self.validate
 
 
 @dataclass(frozen=True)
 class ColumnDef:
-    """A column of CREATE TABLE; ``type`` is the user's text of the type, empty for a partition key of a query's."""
+    """A column of CREATE TABLE; ``type`` is the user's text, empty for a partition key of CREATE TABLE … AS."""
 
     name: Name
     type: Span
@@ -110,10 +110,10 @@ class ColumnDef:
     check: Span | None = None
     """The condition of CHECK (…), without the parentheses."""
     constraints: tuple[ConstraintDef, ...] = ()
-    """All constraints of the column; those three are the ones that are enforced."""
+    """All constraints of the column; the fields above have the enforced ones."""
 
     def named(self, kind: str) -> str | None:
-        """The name of the enforced constraint of a kind, where it was given one."""
+        """The given name of the enforced constraint of a kind."""
         return next((c.given_name for c in self.constraints if c.kind == kind and c.is_enforced), None)
 
 
@@ -127,6 +127,6 @@ class PartitionSpec:
 
 @dataclass(frozen=True)
 class Statement:
-    """Base of all. ``span`` covers the whole statement."""
+    """Base of all statements. ``span`` covers the whole statement."""
 
     span: Span

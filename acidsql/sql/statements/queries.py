@@ -1,4 +1,4 @@
-"""Statements that ask, or set up the session: queries and views over them, SHOW, DESCRIBE, USE, SET, ABORT."""
+"""Read-only and session statements: queries and views over them, SHOW, DESCRIBE, USE, SET, ABORT."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from acidsql.sql.statements.parts import Name, Number, PartitionSpec, Span, Stat
 
 @dataclass(frozen=True)
 class Query(Statement):
-    """A query (SELECT, WITH, VALUES, FROM …, TABLE …): answered by Spark over snapshots of its ACID tables."""
+    """A query (SELECT, WITH, VALUES, FROM …, TABLE …): run by Spark over snapshots of its ACID tables."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Explain(Statement):
 
 @dataclass(frozen=True)
 class CreateTempView(Statement):
-    """``CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW v [(cols)] AS query``: Spark's view over today's snapshot."""
+    """``CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW v [(cols)] AS query``: a Spark view over the current snapshot."""
 
     name: Name
     query: Span
@@ -168,11 +168,11 @@ class DescribeDatabase(Statement):
 
 @dataclass(frozen=True)
 class Passthrough(Statement):
-    """Anything else: handed to Spark as it stands.
+    """Anything else: passed to Spark unchanged.
 
-    ``names`` are the words of the statement that may be table names, so that a statement that acidsql does not know but
-    that names an ACID table can be refused instead of failing strangely. ``later`` says what of it a later version will
-    carry out on ACID tables, and where that stands.
+    ``names`` are the words of the statement that may be table names, so that an unknown statement that names an ACID
+    table can be refused with a clear error. ``later`` is the part that is not supported for ACID tables, with its
+    position.
     """
 
     names: tuple[TableName, ...] = ()

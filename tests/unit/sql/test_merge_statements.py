@@ -285,7 +285,7 @@ def test_a_clause_that_takes_all_rows_must_be_the_last_of_its_kind(made: list[Ma
     if not hidden:
         assert taking in [read_back(c) for c in parse(text).clauses]
         return
-    with pytest.raises(ParseError, match="may be without AND") as caught:
+    with pytest.raises(ParseError, match="may omit the AND condition") as caught:
         parse_statement(text)
     assert (caught.value.line, caught.value.column) == (hidden[0] + 2, 1)
 

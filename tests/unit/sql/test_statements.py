@@ -255,7 +255,7 @@ def test_a_column_of_set_may_be_qualified_by_its_table(qualifier: str) -> None:
     ],
 )
 def test_a_column_of_something_else_is_refused(text: str) -> None:
-    with pytest.raises(ParseError, match="not a column of the table"):
+    with pytest.raises(ParseError, match="not a column of the updated table"):
         parse_statement(text)
 
 
