@@ -51,7 +51,7 @@ def check(spark: SparkSession) -> None:
     """
     jvm: Any = spark._jvm
     if jvm is None:
-        raise UnsupportedError("A Spark session with a JVM of its own is needed, not one of Spark Connect")
+        raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
     if spark.sparkContext.applicationId in _checked:
         return
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -68,6 +68,6 @@ def check(spark: SparkSession) -> None:
 
 def _missing(spark: SparkSession, name: str) -> UnsupportedError:
     return UnsupportedError(
-        f"PySpark {spark.version} is not supported by this version of acidsql: it has no {name}",
+        f"PySpark {spark.version} is not supported: it has no {name}",
         hint="Supported are PySpark 4.0 and the newer 4.x that this version of acidsql was tested with.",
     )

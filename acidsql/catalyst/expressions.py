@@ -30,7 +30,7 @@ class JavaExpressions:
     def __init__(self, spark: SparkSession) -> None:
         jvm = spark._jvm
         if jvm is None:
-            raise UnsupportedError("A Spark session with a JVM of its own is needed, not one of Spark Connect")
+            raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
         self._jvm: Any = jvm
         self._expressions = jvm.org.apache.spark.sql.catalyst.expressions
         self._columns = jvm.org.apache.spark.sql.classic.ExpressionUtils

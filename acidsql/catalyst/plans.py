@@ -62,7 +62,7 @@ class Catalyst:
     def __init__(self, spark: SparkSession) -> None:
         jvm, gateway = spark._jvm, spark.sparkContext._gateway
         if jvm is None or gateway is None:
-            raise UnsupportedError("A Spark session with a JVM of its own is needed, not one of Spark Connect")
+            raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         self.spark = spark
         self._jvm: Any = jvm

@@ -72,7 +72,7 @@ def as_far_as_written(fs: FileSystem, file: AcidFile) -> AcidFile:
     whole = len(content) // 8 * 8  # the last number may be half written
     length = int.from_bytes(content[whole - 8 : whole], "big", signed=True) if whole else -1
     if length < 0:
-        raise CorruptFile(f"{side} is there, but says no length", hint="Run the statement again in a while.")
+        raise CorruptFile(f"{side} exists, but contains no length", hint="Run the statement again later.")
     return file if length == file.length > 0 else replace(file, length=length, is_prefix=True)
 
 

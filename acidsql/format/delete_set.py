@@ -118,7 +118,7 @@ class DeleteSet:
         self._shift = max(1, largest.bit_length())
         self._max_row_id = largest
         if len(self._pairs).bit_length() + self._shift > 62:
-            raise UnsupportedError("There are too many deletes of rows with too large row ids for one bucket")
+            raise UnsupportedError("A bucket has too many deletes of rows with large row ids")
         numbers = [self._numbers(pair, keys)[0] for pair, (_, keys) in zip(pairs, files, strict=True)]
         reaches = [np.full(len(keys), reach, np.int64) for reach, keys in files]
         found = np.concatenate(numbers) if numbers else np.empty(0, np.int64)

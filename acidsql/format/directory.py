@@ -368,8 +368,8 @@ class _Selection:
         for below in visible(self._fs, entry.path):
             if below.is_dir and _parse(below) is not None:
                 raise CorruptFile(
-                    f"{below.path} is an ACID directory inside {entry.path}, which is none",
-                    hint="Is this the directory of a partitioned table that is not declared so?",
+                    f"{below.path} is an ACID directory inside {entry.path}, which is not one",
+                    hint="Is this the directory of a partitioned table, declared without PARTITIONED BY?",
                 )
             yield from self._originals(below)
 
@@ -411,7 +411,7 @@ def data_format(fs: FileSystem, base: str) -> str | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as e:
-        raise CorruptFile(f"{path} cannot be understood: {e}") from e
+        raise CorruptFile(f"{path} is invalid: {e}") from e
     if version != "0" or what not in ("compacted", "truncated", "dropped"):
         raise CorruptFile(f"{path} has an unknown version or format: {version!r}, {what!r}")
     return str(what)

@@ -88,8 +88,8 @@ class StripeInput:
         self._row_type = row_type
         footer = self.source.footer
         if footer.is_acid != (has_events and file.original is None):
-            found = "columns of events" if footer.is_acid else "no columns of events"
-            raise CorruptFile(f"{file.path} has {found}, against what its place says")
+            actual = "event columns" if footer.is_acid else "no event columns"
+            raise CorruptFile(f"{file.path} has {actual}, which does not match its directory")
         names = [name.lower() for name in footer.field_names]
         self._places = [names.index(name.lower()) for name in EVENT_COLUMNS] if footer.is_acid else []
         self.is_whole = self._places == sorted(self._places) and footer.is_acid == has_events
@@ -139,7 +139,7 @@ class StripeInput:
 
     def _check_calendar(self, arrays: Sequence[pa.Array]) -> None:
         if self._is_proleptic and not all(counts_alike(array) for array in arrays):
-            raise UnsupportedError(f"{self.file.path} has days before 1582, counted in the proleptic calendar")
+            raise UnsupportedError(f"{self.file.path} has dates before 1582 in the proleptic calendar")
 
     def _completed(self, rows: pa.StructArray) -> pa.StructArray:
         """With the columns that the table got later, and with its names."""
@@ -150,7 +150,7 @@ class StripeInput:
     def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
         """The events of a stripe as stored numbers."""
         if self._is_proleptic:
-            raise UnsupportedError(f"{self.file.path} has days that are counted in the proleptic calendar")
+            raise UnsupportedError(f"{self.file.path} has dates in the proleptic calendar")
         added = (None,) * len(self._missing)
         if not self._has_events:
             yield from ((*row, *added) for row in self.source.rows(number))

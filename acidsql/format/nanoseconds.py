@@ -51,7 +51,7 @@ def finer_rows(fs: FileSystem, path: str, footer: OrcFooter, columns: Sequence[i
             return np.empty(0, dtype=np.int64)
         return _exactly(fs, path, footer, wanted, above)
     except (pa.ArrowException, pyorc.errors.ORCError, OSError, RuntimeError, ValueError) as e:
-        raise CorruptFile(f"{path} is not an ORC file, or not a whole one: {e}") from e
+        raise CorruptFile(f"{path} is not a complete ORC file: {e}") from e
 
 
 def _may_be_finer(fs: FileSystem, path: str, names: Sequence[str], above: str | None) -> bool:

@@ -216,13 +216,13 @@ def _stored_columns(rows: pa.Table, row_type: Struct, start: int, stop: int) -> 
 
 def _check_keys(path: str, keys: Sequence[tuple[int, int, int]]) -> None:
     if not keys:
-        raise AcidError(f"No rows to be deleted for {path}: a file of deletes is never empty")
+        raise AcidError(f"No rows to delete for {path}: a file of deletes must not be empty")
     writers = {bucket_codec.decode(prop).writer_id for prop in {prop for _, prop, _ in keys}}
     if len(writers) > 1:
-        raise AcidError(f"Deletes of several writers ({', '.join(map(str, sorted(writers)))}) are meant for {path}")
+        raise AcidError(f"Deletes of several writers ({', '.join(map(str, sorted(writers)))}) for {path}")
     for one, other in zip(keys, islice(keys, 1, None), strict=False):
         if one == other:
-            raise AcidError(f"The row {RecordKey(*one)} is to be deleted twice in {path}")
+            raise AcidError(f"The row {RecordKey(*one)} would be deleted twice in {path}")
 
 
 class _Stripes:
@@ -255,7 +255,9 @@ def _write(
     compression: str,
 ) -> None:
     if compression not in COMPRESSIONS:
-        raise UnsupportedError(f"Compression {compression!r} cannot be written", hint=f"One of {list(COMPRESSIONS)}")
+        raise UnsupportedError(
+            f"Compression {compression!r} cannot be written", hint=f"Use one of {list(COMPRESSIONS)}"
+        )
     with fs.open_write(path) as file:
         writer = pyorc.Writer(
             file,
@@ -338,13 +340,13 @@ def read_keys(fs: FileSystem, path: str) -> pa.Table:
         file = orc.ORCFile(pa.BufferReader(fs.read_bytes(path)))
         names = [name.lower() for name in file.schema.names]
         if not is_acid_schema(names):
-            raise CorruptFile(f"{path} holds no events: its columns are {', '.join(file.schema.names)}")
+            raise CorruptFile(f"{path} has no events: its columns are {', '.join(file.schema.names)}")
         places = [names.index(name.lower()) for name in wanted]
         read = file.read(columns=places)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as e:
-        raise CorruptFile(f"{path} is not an ORC file, or not a whole one") from e
+        raise CorruptFile(f"{path} is not a complete ORC file") from e
     by_place = dict(zip(sorted(places), read.columns, strict=True))
     types = [pa.int32() if name == BUCKET else pa.int64() for name in wanted]
     return pa.table([by_place[p].cast(t) for p, t in zip(places, types, strict=True)], names=list(wanted))
@@ -370,4 +372,4 @@ def read_events(fs: FileSystem, path: str) -> Iterator[Event]:
                 else:
                     yield Event(read_row(stored))
         except (pyorc.errors.ORCError, RuntimeError, ValueError) as e:
-            raise CorruptFile(f"{path} is not an ORC file, or not a whole one: {e}") from e
+            raise CorruptFile(f"{path} is not a complete ORC file: {e}") from e

@@ -73,7 +73,7 @@ def number_originals(
         if file.bucket_id < 0:
             raise UnsupportedError(
                 f"{file.path} has no bucket number in its name, so its rows have no row ids",
-                hint="Hive's own files are called 000000_0, 000000_0_copy_1 and so on.",
+                hint="Hive's own files are named 000000_0, 000000_0_copy_1 and so on.",
             )
         stripes = stripes_of(file)
         yield OriginalFile(file, write_id, encode(file.bucket_id, statement_id), counted[file.bucket_id], stripes)

@@ -130,7 +130,7 @@ class StripeSource:
         while left:
             piece = self._file.read(min(left, _COPY_BYTES))
             if not piece:
-                raise CorruptFile(f"{self.name} is cut off")
+                raise CorruptFile(f"{self.name} is truncated")
             left -= len(piece)
             yield piece
 
@@ -176,7 +176,7 @@ class StripeFile:
         """
         if compression not in COMPRESSIONS:
             raise UnsupportedError(
-                f"Compression {compression!r} cannot be written", hint=f"One of {list(COMPRESSIONS)}"
+                f"Compression {compression!r} cannot be written", hint=f"Use one of {list(COMPRESSIONS)}"
             )
         self._file = file
         self._types = types

@@ -159,7 +159,7 @@ def as_errors_of(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except UNREADABLE as e:
-        raise CorruptFile(f"{name} is not an ORC file, or not a whole one") from e
+        raise CorruptFile(f"{name} is not a complete ORC file") from e
     except UnsupportedError as e:
         raise UnsupportedError(f"{name}: {e.message}", hint=e.hint) from e
 
@@ -249,7 +249,7 @@ def _stripe(found: dict[int, list[int | bytes]]) -> Stripe:
 def _rows(found: Message, field: int) -> int:
     rows = number_of(found, field)
     if rows > _MAX_ROWS:
-        raise ValueError("it has more rows than can be counted")
+        raise ValueError("its number of rows is too large")
     return rows
 
 
@@ -306,7 +306,7 @@ def _below(types: _Types, found: Message) -> list[HiveType]:
         raise ValueError("its types are too deep")
     for child in numbers_of(found.get(2, [])):
         if child != types.next:
-            raise ValueError("its types are no tree")
+            raise ValueError("its types are not a tree")
         below.append(_type(types))
     types.depth -= 1
     return below
@@ -314,13 +314,13 @@ def _below(types: _Types, found: Message) -> list[HiveType]:
 
 def _decimal(precision: int, scale: int) -> Decimal:
     if precision > MAX_PRECISION or scale > precision:
-        raise ValueError("it has a decimal that none can be")
+        raise ValueError("it has an invalid decimal type")
     return Decimal(precision, scale)
 
 
 def _length(length: int) -> int:
     if length > _MAX_LENGTH:
-        raise ValueError("it has a char or varchar that none can be")
+        raise ValueError("it has an invalid char or varchar type")
     return length
 
 
@@ -341,7 +341,7 @@ def _expand(data: bytes, compression: str, limit: int) -> bytes:
         head = int.from_bytes(data[at : at + 3], "little")
         chunk = data[at + 3 : at + 3 + (head >> 1)]
         if len(chunk) != head >> 1:
-            raise ValueError("its footer is cut off")
+            raise ValueError("its footer is truncated")
         parts.append(chunk if head & 1 else expand(chunk))
         size += len(parts[-1])
         if size > limit:
@@ -362,7 +362,7 @@ def _zlib(chunk: bytes) -> bytes:
     made = expander.decompress(chunk, MAX_CHUNK + 1)
     _sized(len(made))
     if not expander.eof:
-        raise ValueError("a chunk of its tail is cut off")
+        raise ValueError("a chunk of its tail is truncated")
     return made
 
 

@@ -152,7 +152,7 @@ def _dates(column: pa.Array) -> Sequence[Any]:
 
 def _timestamps(column: pa.Array) -> Sequence[Any]:
     if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
-        raise AcidError(f"Timestamps to be written are wall clocks, not {column.type}")
+        raise AcidError(f"Timestamps to be written must have no time zone, not {column.type}")
     return _seconds_and_nanos(column.cast(pa.int64()), _PER_SECOND[column.type.unit])
 
 
@@ -160,7 +160,7 @@ def _instants(column: pa.Array) -> Sequence[Any]:
     if column.type == pa.int64():
         return _seconds_and_nanos(column, _PER_SECOND["us"])
     if not pa.types.is_timestamp(column.type) or column.type.tz is None:
-        raise AcidError(f"Timestamps with local time zone to be written are instants, not {column.type}")
+        raise AcidError(f"Timestamps with local time zone to be written must be instants, not {column.type}")
     return _seconds_and_nanos(column.cast(pa.int64()), _PER_SECOND[column.type.unit])
 
 

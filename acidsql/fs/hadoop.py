@@ -49,7 +49,7 @@ class HadoopFileSystem:
     def mkdirs(self, path: str, *, durable: bool = True) -> None:
         with java_errors("create", path):
             if not self._fs.mkdirs(self._classes.path(path)):
-                raise StorageError(f"Cannot create {path}: the file system says no")
+                raise StorageError(f"Cannot create {path}: the file system refused")
 
     def rename(self, source: str, target: str) -> None:
         """``FileSystem.rename`` of Hadoop would move the source *into* a target directory that is there already."""
@@ -66,13 +66,13 @@ class HadoopFileSystem:
         """A rename with ``FileSystem.rename``, which would make missing parents, and tells little."""
         fs = self._fs
         if fs.exists(target_path):
-            raise StorageError(f"Cannot rename {source}: {target} is there already")
+            raise StorageError(f"Cannot rename {source}: {target} already exists")
         if not fs.exists(target_path.getParent()):
-            raise FileNotFoundError(f"The directory of {target} is not there")
+            raise FileNotFoundError(f"The directory of {target} does not exist")
         if not fs.rename(source_path, target_path):
             if not fs.exists(source_path):
-                raise FileNotFoundError(f"{source} is not there")
-            raise StorageError(f"Cannot rename {source} to {target}: the file system says no")
+                raise FileNotFoundError(f"{source} does not exist")
+            raise StorageError(f"Cannot rename {source} to {target}: the file system refused")
 
     def _file_context(self) -> Any:
         """What renames without moving into the target; False where the scheme has no such implementation."""
@@ -89,7 +89,7 @@ class HadoopFileSystem:
             with java_errors("delete", path):
                 fs, target = self._fs, self._classes.path(path)
                 if not fs.delete(target, True) and fs.exists(target):
-                    raise StorageError(f"Cannot delete {path}: the file system says no")
+                    raise StorageError(f"Cannot delete {path}: the file system refused")
         except FileNotFoundError:
             return
 

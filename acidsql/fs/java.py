@@ -84,7 +84,7 @@ def java_errors(verb: str, path: str) -> Iterator[None]:
     except Py4JJavaError as e:
         name = str(e.java_exception.getClass().getName())
         if name in ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"):
-            raise FileNotFoundError(f"{path} is not there") from e
+            raise FileNotFoundError(f"{path} does not exist") from e
         raise StorageError(f"Cannot {verb} {path}: {_sentence(name, e.java_exception.getMessage())}") from e
     except (Py4JError, ConnectionError) as e:  # the socket to the JVM
         reason = str(e).partition("\n")[0]

@@ -78,8 +78,8 @@ def _hint(scheme: str, version: str) -> str:
         return "Hadoop's file system for S3 is s3a: write s3a://bucket/…"
     if scheme in _MODULES:
         module = f"org.apache.hadoop:{_MODULES[scheme]}:{version}"
-        return f"Start Spark with spark.jars.packages={module}, the version of its Hadoop."
-    return f"Put its jar on Spark's class path, and its class into spark.hadoop.fs.{scheme}.impl."
+        return f"Start Spark with spark.jars.packages={module}, matching the version of its Hadoop."
+    return f"Add its jar to Spark's class path, and set spark.hadoop.fs.{scheme}.impl to its class."
 
 
 _attached: Hadoop | None = None

@@ -67,7 +67,7 @@ class LocalFileSystem:
     def rename(self, source: str, target: str) -> None:
         with _refusals("rename", source):
             if os.path.exists(target):
-                raise StorageError(f"Cannot rename {source}: {target} is there already")
+                raise StorageError(f"Cannot rename {source}: {target} already exists")
             os.rename(source, target)
 
     def delete(self, path: str) -> None:

@@ -61,7 +61,7 @@ def resolve(location: str) -> tuple[FileSystem, str]:
     scheme, authority, below = uri.groups()
     if hadoop is None:
         raise UnsupportedError(
-            f"{location} cannot be reached: files that are not local are reached through Spark, and none is running"
+            f"{location} cannot be accessed: files that are not local need Spark, and no session is running"
         )
     filesystem = hadoop.open(_root(scheme, authority))
     if not authority and "//" in filesystem.root:  # hdfs:/a is on the default one of its kind

@@ -44,7 +44,7 @@ def bucketing_version(table: Table) -> int:
     """
     text = table.parameters.get(BUCKETING_VERSION, "1")
     if text not in ("1", "2"):
-        raise UnsupportedError(f"Table {table.full_name} has {BUCKETING_VERSION}={text}, which is not known")
+        raise UnsupportedError(f"Table {table.full_name} has {BUCKETING_VERSION}={text}, which is not supported")
     return int(text)
 
 
@@ -247,7 +247,7 @@ class BucketHash:
 
     def _whole_number(self, value: Column, type: Primitive) -> Column:
         if type.name not in ("boolean", "tinyint", "smallint", "int", "bigint"):
-            raise UnsupportedError(f"Hive's bucket of a value of type {type.name} is not known here")
+            raise UnsupportedError(f"Hive's bucket hash of type {type.name} is not supported")
         return value
 
 

@@ -1,4 +1,4 @@
-"""What a scan must know of a data file before it is read: a few things of its footer, read once and kept."""
+"""Metadata of a data file that a scan needs in advance: parts of its footer, read once and cached."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from acidsql.types import HiveType
 
 
 @dataclass(frozen=True)
-class FileFacts:
-    """Of one file.
+class FileMetadata:
+    """Metadata of one data file.
 
     Attributes:
         columns: Names and types of its data columns.
-        acid: Whether it holds events.
-        rows: How many rows or events.
-        stripes: The stripes of a file without event columns; nobody asks for those of another.
-        is_versioned: Whether its metadata name the ACID version, as all writers since Hive 3 do but Spark's.
-        stats: How many events of each kind it holds; None where it does not say.
+        acid: Whether it has events.
+        rows: Number of rows or events.
+        stripes: The stripes of a file without event columns; not needed for other files.
+        is_versioned: Whether its metadata has the ACID version, as of all writers since Hive 3 except Spark's.
+        stats: The number of events of each kind; None if unknown.
     """
 
     columns: tuple[tuple[str, HiveType], ...]
@@ -35,30 +35,30 @@ class FileFacts:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it may hold update or delete events."""
+        """Whether it may have update or delete events."""
         if self.stats is None:
             return self.rows > 0
         return self.stats.updates > 0 or self.stats.deletes > 0
 
 
-_facts = FileCache[FileFacts](capacity=20000)
+_facts = FileCache[FileMetadata](capacity=20000)
 _types = FileCache["tuple[HiveType, ...] | None"](capacity=20000)
 _PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
+"""Magic bytes at the start of a Parquet file."""
 
 
-def facts_of(file: AcidFile) -> FileFacts:
-    """The facts of a file.
+def facts_of(file: AcidFile) -> FileMetadata:
+    """The metadata of a file.
 
     Raises:
-        CorruptFile: When it is not an ORC file, or not a whole one.
+        CorruptFile: When it is not a complete ORC file.
     """
 
-    def read() -> FileFacts:
+    def read() -> FileMetadata:
         filesystem, path = fs.resolve(file.path)
         footer = read_footer(filesystem, path, file.length if file.is_prefix else None)
         stats = footer.metadata.get(STATS_KEY)
-        return FileFacts(
+        return FileMetadata(
             columns=footer.row_type.fields,
             acid=footer.acid_schema,
             rows=footer.row_count,
@@ -86,8 +86,8 @@ def plain_types(file: AcidFile) -> tuple[HiveType, ...] | None:
             return tuple(type for _, type in read_footer(filesystem, path).row_type.fields)
         except CorruptFile as e:
             raise UnsupportedError(
-                f"{file.path} is neither an ORC nor a Parquet file: not read by this version",
-                hint="Hive can copy the table into one that is STORED AS ORC.",
+                f"{file.path} is neither an ORC nor a Parquet file, which is not supported",
+                hint="Use Hive to copy the table into one that is STORED AS ORC.",
             ) from e
 
     return _types.get(file, read)

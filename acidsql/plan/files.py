@@ -174,7 +174,7 @@ def with_values(
     same = [frame[key] == table[other] for key, other in partner.items()]
     joined = frame.join(F.broadcast(table), same, "left")
     [first, *_] = partner.values()
-    message = f"acidsql: a row of {origin} that the snapshot does not know"
+    message = f"acidsql: a row of {origin} that is not in the snapshot"
     return joined.filter(f"CASE WHEN {first} IS NULL THEN raise_error('{message}') ELSE true END")
 
 

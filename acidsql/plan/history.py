@@ -44,9 +44,9 @@ def require_history(
         writes = writes if writes is not None else completed()
         if writes is None or not _began_after(high, later, _name(snapshot, part), writes):
             raise SnapshotTooOld(
-                f"Not enough history for {part.state.path}: a base of write id {later} replaced what was there at write"
-                f" id {high}, and nothing older is left",
-                hint=f"The oldest version of {snapshot.table.full_name} that can be read may be that write id.",
+                f"Not enough history for {part.state.path}: a base of write id {later} replaced the rows as of write"
+                f" id {high}, whose files may have been removed",
+                hint=f"The oldest readable version of {snapshot.table.full_name} may be that write id.",
             )
 
 

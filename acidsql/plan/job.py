@@ -73,9 +73,9 @@ def write_by_job(
 def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolation:
     """The error of a row that is named twice."""
     return CardinalityViolation(
-        "Cardinality Violation in Merge statement: several rows of the source match the row"
+        "Cardinality Violation in Merge statement: more than one source row matches the row"
         f' {{"writeid":{write_id},"bucketid":{bucket},"rowid":{row_id}}} of the target',
-        hint="Make the source's rows unique by what ON compares.",
+        hint="Make the source rows unique in the columns that ON compares.",
     )
 
 

@@ -14,7 +14,7 @@ from acidsql.format.originals import OriginalFile, number_originals
 from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
-from acidsql.plan.facts import FileFacts, facts_of, plain_types
+from acidsql.plan.facts import FileMetadata, facts_of, plain_types
 from acidsql.plan.prefixes import whole_file
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
 from acidsql.types import Char, HiveType, Primitive, Struct, Varchar, contains, parse_type
@@ -126,8 +126,8 @@ def plain_layout(snapshot: TableSnapshot) -> PlainLayout:
                 found.places.update((f.path, place) for f in filled)
     if layout.parquet.files and any(contains(parse_type(c.type), "timestamp") for c in snapshot.table.columns):
         raise UnsupportedError(
-            f"Insert-only table {snapshot.table.full_name} holds timestamps in Parquet files: not read by this version",
-            hint="Their wall clocks depend on the writer's time zone. Copy the table into one that is STORED AS ORC.",
+            f"Insert-only table {snapshot.table.full_name} has timestamps in Parquet files, which is not supported",
+            hint="Their values depend on the writer's time zone. Copy the table into one that is STORED AS ORC.",
         )
     return layout
 
@@ -181,7 +181,7 @@ class _Layout:
             group.places[readable.path] = place
             group.statements[readable.path] = statement
 
-    def _group(self, facts: FileFacts, is_merged: bool) -> EventFiles:
+    def _group(self, facts: FileMetadata, is_merged: bool) -> EventFiles:
         wanted = tuple(c.name for c in self._table.columns)
         names = tuple(name for name, _ in facts.columns[: len(wanted)])
         same = tuple(n.lower() for n in names) == wanted[: len(names)]
@@ -227,7 +227,7 @@ def _kinds(directory: AcidDirectory) -> tuple[list[AcidFile], list[AcidFile]]:
         (events if known or facts_of(file).acid else originals).append(file)
     name = directory.name
     if originals and isinstance(name, DeltaName) and name.min_write_id != name.max_write_id:
-        raise CorruptFile(f"{originals[0].path} has no event columns, so nobody knows the write ids of its rows")
+        raise CorruptFile(f"{originals[0].path} has no event columns, so the write ids of its rows are unknown")
     return events, originals
 
 

@@ -69,7 +69,7 @@ def reject_sub_microsecond(
         same = same & changes[name].eqNullSafe(marked[f"{_PREFIX}{name}"])
     joined = changes.join(marked, same, "left")
     rewritten = "true" if change is not None else f"kind = {int(Change.UPDATE)}"
-    failure = failing("A row holds a timestamp with nanoseconds, which Spark would cut to microseconds")
+    failure = failing("A row has a timestamp with nanoseconds, which Spark would truncate to microseconds")
     checked = joined.filter(f"CASE WHEN {_FOUND} AND {rewritten} THEN {failure} ELSE true END")
     return checked.select(*changes.columns)
 

@@ -55,7 +55,7 @@ def _copied(spark: SparkSession, table: Table, file: AcidFile) -> str:
         while left:
             part = reader.read(min(left, _CHUNK))
             if not part:
-                raise CorruptFile(f"{file.path} ends {left} bytes before the length that its side file says")
+                raise CorruptFile(f"{file.path} ends {left} bytes before the length in its side file")
             writer.write(part)
             left -= len(part)
     return path

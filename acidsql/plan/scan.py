@@ -220,7 +220,7 @@ def _visible_inserts(snapshot: TableSnapshot) -> str:
 
     An event of another kind means that the file's footer did not tell the truth: to go on would give wrong rows.
     """
-    message = literal(f"Table {snapshot.table.full_name} holds events of ACID version 1 in a file that denies it")
+    message = literal(f"Table {snapshot.table.full_name} has events of ACID version 1 in a file that is not marked so")
     terms = [f"CASE operation WHEN 0 THEN true ELSE raise_error({message}) END"]
     hidden = _visible_write_ids(snapshot)
     return " AND ".join([*terms, hidden] if hidden else terms)

@@ -91,7 +91,7 @@ def _states(
         if not (state.data_directories or state.originals or filesystem.exists(path)):
             # a table or partition has a directory from its first day to its last: rows may be where it is now
             raise StorageError(
-                f"{path} is not there: it was renamed, moved or dropped meanwhile",
-                hint="Run it again. A partition whose directory was removed by hand goes with DROP PARTITION.",
+                f"{path} does not exist: it was renamed, moved or dropped in the meantime",
+                hint="Run it again. If a partition's directory was deleted manually, use DROP PARTITION.",
             )
         yield PartitionState(partition, state)

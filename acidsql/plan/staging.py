@@ -123,7 +123,7 @@ class Staging:
             named |= dict.fromkeys(above)
             target = fs.join(parent, str(directory.name))
             if self.fs.exists(target):
-                raise StorageError(f"Cannot publish {target}: it is there already, a write id was used twice")
+                raise StorageError(f"Cannot publish {target}: it already exists, a write id was used twice")
             self._published.append(target)  # before the rename: an error of it does not tell whether it was done
             self.fs.rename(directory.path, target)
         if self._sync:

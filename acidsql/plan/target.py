@@ -67,7 +67,7 @@ def compression_of(table: Table) -> str:
     if name not in CODECS:
         raise UnsupportedError(
             f"Table {table.full_name} has orc.compress={name}, which cannot be written",
-            hint=f"One of {', '.join(CODECS)}.",
+            hint=f"Use one of {', '.join(CODECS)}.",
         )
     return CODECS[name]
 

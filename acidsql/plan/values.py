@@ -79,7 +79,7 @@ def zones_of(spark: SparkSession, files: str | None = None) -> Zones:
     """
     jvm = spark._jvm
     if jvm is None:
-        raise AnalysisError("acidsql needs a classic Spark session: one with a JVM of its own, not Spark Connect")
+        raise AnalysisError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
     zones = jvm.java.util.TimeZone
     zone = zones.getDefault() if files is None else zones.getTimeZone(files)
     session = spark.conf.get("spark.sql.session.timeZone") or "UTC"

@@ -156,7 +156,7 @@ def test_directories_are_taken_in(acid: AcidSession, directory: Directory) -> No
     acid.sql(f"CREATE TRANSACTIONAL TABLE u (id int) PARTITIONED BY (p string) LOCATION '{location}'")
     assert rows(acid, "SELECT * FROM u") == [(2, "c%d"), (3, None)]
     directory.hadoop.rename(directory.path("found", "p=a b"), directory.path("found", "p=new"))
-    with pytest.raises(StorageError, match="p=a b is not there"):
+    with pytest.raises(StorageError, match="p=a b does not exist"):
         acid.sql("SELECT * FROM u")
     acid.sql("MSCK REPAIR TABLE u")
     acid.sql("ALTER TABLE u DROP PARTITION (p = 'a b')")

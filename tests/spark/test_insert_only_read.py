@@ -98,7 +98,7 @@ def test_timestamps_in_parquet_files_are_refused(acid: AcidSession, tmp_path: Pa
     path.parent.mkdir(parents=True)
     parquet.write_table(pa.table({"a": [dt.datetime(2024, 1, 1)]}), path)
     register(acid, tmp_path / "t", [("a", "timestamp")], parameters=INSERT_ONLY)
-    with pytest.raises(UnsupportedError, match="holds timestamps in Parquet files"):
+    with pytest.raises(UnsupportedError, match="has timestamps in Parquet files"):
         acid.sql("SELECT * FROM t")
 
 

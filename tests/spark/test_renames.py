@@ -222,7 +222,7 @@ def test_a_directory_that_is_gone_is_an_error_and_no_empty_table(
     shop: AcidSession, warehouse: Path, statement: str
 ) -> None:
     (warehouse / "emp").rename(warehouse / "gone")
-    with pytest.raises(AcidError, match="emp is not there: it was renamed, moved or dropped meanwhile"):
+    with pytest.raises(AcidError, match="emp does not exist: it was renamed, moved or dropped in the meantime"):
         shop.sql(statement)
 
 

@@ -58,7 +58,7 @@ def test_a_round_counts_what_became_of_the_requests_and_fails_if_one_of_them_did
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--warehouse", "hdfs://host/w", "--no-spark"], "cannot be reached: files that are not local"),
+        (["--warehouse", "hdfs://host/w", "--no-spark"], "cannot be accessed: files that are not local"),
         (["--warehouse", "w", "--metastore", "thrift://nobody:1"], "pass either metastore or warehouse"),
         (["--conf", "hive.compactor.worker.thread=2"], "Did you mean hive.compactor.worker.threads?"),
         (["--conf", "hive.compactor.worker.threads=many"], "hive.compactor.worker.threads takes a whole number"),

@@ -67,7 +67,7 @@ REFUSED = [
     ("ORDER BY", AnalysisError, "cannot order"),
     ("SORT BY a", AnalysisError, "cannot order"),
     ("ORDER BY a DESC ASC", AnalysisError, "cannot order"),
-    ("ORDER BY nope", AnalysisError, "no column nope"),
+    ("ORDER BY nope", AnalysisError, "Unknown column nope"),
     ("ORDER BY l", AnalysisError, "column l of type array<int>"),
     ("ORDER BY `a", ParseError, "not closed|quoted"),
 ]

@@ -95,7 +95,7 @@ def test_it_is_told_in_a_line(world: World) -> None:
     size = sum(p.stat().st_size for p in world.path(part="a").rglob("bucket_*"))
     assert str(told) == (
         f"MINOR of delta_0000001_0000001_0000, delta_0000002_0000002_0000 (2 files, {size} bytes)"
-        " makes delta_0000001_0000002_v<transaction> (1 file at most)"
+        " writes delta_0000001_0000002_v<transaction> (1 file at most)"
     )
     assert str(foretold(world, request(MAJOR, "b"))) == f"MAJOR would be refused: {NOTHING_TO_DO}"
 

@@ -264,7 +264,7 @@ def test_given_a_table_that_is_renamed_while_the_worker_waits_then_it_is_left_al
     assert outcome is not None
     assert (outcome.state, outcome.message) == (
         "refused",
-        "default.t was renamed or dropped while the worker waited for it",
+        "default.t was renamed or dropped while the worker waited for its lock",
     )
     assert [txn for txn in world.store.show_txns() if txn.state is TxnState.OPEN] == []
     now = world.snapshot(name="u")

@@ -224,7 +224,7 @@ def test_timestamps_are_stored_as_hybrid_wall_clocks_to_the_nanosecond(
 
 
 def test_a_timestamp_with_a_zone_is_an_error(path: str) -> None:
-    with pytest.raises(AcidError, match="wall clocks"):
+    with pytest.raises(AcidError, match="must have no time zone"):
         insert(path, "t:timestamp", t=pa.array([0], pa.timestamp("us", tz="UTC")))
 
 
@@ -445,7 +445,7 @@ def test_deletes_of_two_writers_in_one_file_are_an_error(path: str) -> None:
 
 
 def test_a_file_of_no_deletes_is_an_error(path: str) -> None:
-    with pytest.raises(AcidError, match="never empty"):
+    with pytest.raises(AcidError, match="must not be empty"):
         write_deletes(FS, path, row_type("a:int"), keys_table(), write_id=7)
 
 
@@ -492,7 +492,7 @@ def test_a_file_without_acid_columns_is_told_and_its_rows_are_read(tmp_path: Pat
     footer = read_footer(FS, file)
     assert (footer.is_acid, footer.row_type, footer.row_count) == (False, row_type("a:int,b:char(3)"), 2)
     assert [e.to_dict() for e in read_events(FS, file)] == [{"row": {"a": 1, "b": "x  "}}, {"row": {"a": 2, "b": None}}]
-    with pytest.raises(CorruptFile, match="holds no events: its columns are a, b"):
+    with pytest.raises(CorruptFile, match="has no events: its columns are a, b"):
         read_keys(FS, file)
 
 
@@ -545,7 +545,7 @@ READERS = [read_footer, lambda fs, path: list(read_events(fs, path)), read_keys]
 @pytest.mark.parametrize("content", [b"", b"ORC", b"1,Ann,5000\n" * 10, b"ORC" + bytes(100), bytes(100)])
 def test_a_file_that_is_not_orc_is_corrupt(path: str, reader: Any, content: bytes) -> None:
     FS.write_bytes(path, content)
-    with pytest.raises(CorruptFile, match=f"{path} is not an ORC file, or not a whole one"):
+    with pytest.raises(CorruptFile, match=f"{path} is not a complete ORC file"):
         reader(FS, path)
 
 
@@ -568,7 +568,7 @@ def test_a_broken_stripe_is_corrupt_when_its_rows_are_read(path: str) -> None:
     Path(path).write_bytes(bytes(data))
     assert read_footer(FS, path).row_count == 5000
     for reader in READERS[1:]:
-        with pytest.raises(CorruptFile, match="is not an ORC file, or not a whole one"):
+        with pytest.raises(CorruptFile, match="is not a complete ORC file"):
             reader(FS, path)
 
 

@@ -302,7 +302,7 @@ def test_given_a_file_without_events_where_there_should_be_some_when_it_is_compa
     tmp_path: Path,
 ) -> None:
     write_rows(FS, str(tmp_path / "f"), OLD, numbers(1))
-    with pytest.raises(CorruptFile, match="no columns of events"):
+    with pytest.raises(CorruptFile, match="no event columns"):
         rewrite_rows(FS, work_of(tmp_path, InputFile(str(tmp_path / "f"), 0), row_type=OLD))
 
 

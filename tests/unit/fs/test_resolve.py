@@ -83,7 +83,7 @@ def test_local_files_need_no_jvm() -> None:
 
 @pytest.mark.usefixtures("_nothing_attached")
 def test_other_file_systems_need_one() -> None:
-    with pytest.raises(UnsupportedError, match=r"hdfs://host/a cannot be reached: .* through Spark"):
+    with pytest.raises(UnsupportedError, match=r"hdfs://host/a cannot be accessed: .* need Spark"):
         fs.resolve("hdfs://host/a")
 
 
@@ -174,6 +174,6 @@ def test_the_first_location_that_is_not_local_starts_the_jvm_and_the_next_ones_u
 
 def test_once_detached_none_is_started_any_more(started: list[FakeHadoop]) -> None:
     fs.detach()
-    with pytest.raises(UnsupportedError, match="none is running"):
+    with pytest.raises(UnsupportedError, match="no session is running"):
         fs.resolve("hdfs://host:8020/a")
     assert started == []
