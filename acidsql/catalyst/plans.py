@@ -1,4 +1,4 @@
-"""Logical plans: parsed from the user's text, put together, analysed, and looked into.
+"""Logical plans: parsed from the user's text, composed, analysed, and inspected.
 
 Names are resolved by Spark itself. The user's text is parsed by Spark's own parser; ours are only the plans that are
 put in the place of the relations in it, each below a ``SubqueryAlias`` with the table's full qualifier. So qualifiers,
@@ -114,7 +114,7 @@ class Catalyst:
         return self.substitute_with(with_clause.withNewChildren(self.seq([plan])))
 
     def substitute_with(self, plan: Plan) -> Plan:
-        """The plan with the queries of its WITH clauses in the places of their names, by Spark's own rule."""
+        """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
         return self._analysis("CTESubstitution").apply(plan)
 
     def parse_expression(self, text: str) -> Expression:
@@ -130,7 +130,7 @@ class Catalyst:
         return list(self.items(self._sql_parser.parseMultipartIdentifier(text)))
 
     def with_parameters(self, plan: Plan, values: Mapping[str, Any]) -> Plan:
-        """The plan with values in the places of its named parameters: as typed literals, never as text."""
+        """The plan with its named parameters replaced by values: as typed literals, never as text."""
         if not values:
             return plan
         literals = [self.expression(value if isinstance(value, Column) else F.lit(value)) for value in values.values()]
@@ -221,7 +221,7 @@ class Catalyst:
         return self._logical("SubqueryAlias")(identifier, plan)
 
     def project(self, columns: Iterable[Expression], plan: Plan, *, hidden: Sequence[Expression] = ()) -> Plan:
-        """SELECT; ``hidden`` columns of ``plan`` are there for whoever names them, but no star stands for them."""
+        """SELECT; ``hidden`` columns of ``plan`` can be named, but a star does not include them."""
         made = self._logical("Project")(self.seq(columns), plan)
         if hidden:
             made.setTagValue(self._logical("Project").hiddenOutputTag(), self.seq(hidden))
@@ -284,7 +284,7 @@ class Catalyst:
         return self._expression("Not")(self.equal(one, other))
 
     def both(self, conditions: Sequence[Expression]) -> Expression:
-        """All conditions, put together with AND; at least one."""
+        """All conditions, combined with AND; at least one."""
         made = conditions[0]
         for condition in conditions[1:]:
             made = self._expression("And")(made, condition)

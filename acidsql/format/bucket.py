@@ -39,7 +39,7 @@ def encode(writer_id: int, statement_id: int = 0) -> int:
         statement_id: 0 to 4095; -1 (a directory name without statement id) counts as 0.
 
     Raises:
-        AcidError: When one of them is out of its range.
+        AcidError: When one of them is out of range.
     """
     if not 0 <= writer_id <= MAX_WRITER_ID:
         raise AcidError(
@@ -58,7 +58,7 @@ def decode(prop: int) -> BucketProperty:
     """The parts of a ``bucket`` value.
 
     Raises:
-        CorruptFile: When the value is of a version that nobody knows.
+        CorruptFile: When the value has an unknown version.
     """
     version = (prop & _VERSION_MASK) >> VERSION_SHIFT
     if version == 0:

@@ -13,15 +13,15 @@ from acidsql.fs import FileStatus, FileSystem
 
 @dataclass(frozen=True)
 class AcidFile:
-    """A data file. Of length 0 it holds no rows; readers pass over it.
+    """A data file. One of length 0 has no rows and is skipped by readers.
 
     Attributes:
         path: Full path.
         name: Last component of the path.
         bucket_id: The bucket number in its name, -1 where the name has none.
-        length: Size in bytes; of a streamed file that is still being written, as far as it is finished.
+        length: Size in bytes; of a file with an open streaming writer that of the finished part.
         modified_ns: Time of last modification, nanoseconds since 1970.
-        is_prefix: Whether more (or, on HDFS, seemingly less) than ``length`` bytes are there: a writer is at work.
+        is_prefix: Whether the file has more (or, on HDFS, apparently fewer) than ``length`` bytes: it is being written.
     """
 
     path: str
@@ -33,7 +33,7 @@ class AcidFile:
 
 
 def visible(fs: FileSystem, path: str) -> Iterator[FileStatus]:
-    """The entries of a directory but the hidden ones."""
+    """The visible entries of a directory."""
     return (entry for entry in fs.list(path) if not names.is_hidden(entry.name))
 
 
@@ -59,10 +59,10 @@ def may_be_streamed(name: BaseName | DeltaName) -> bool:
 
 
 def as_far_as_written(fs: FileSystem, file: AcidFile) -> AcidFile:
-    """A streamed file as far as its side file says that it is written (``AcidUtils.getLogicalLength``).
+    """A streamed file up to the length in its side file (``AcidUtils.getLogicalLength``).
 
     Raises:
-        CorruptFile: When the side file says nothing: whatever is read then may be less than what was committed.
+        CorruptFile: When the side file has no length: committed rows could be missed.
     """
     side = names.side_file(file.path)
     try:

@@ -110,7 +110,7 @@ class DeleteSet:
             files: The events of each file that the snapshot sees, with :func:`reach` of its directory.
 
         Raises:
-            UnsupportedError: When the numbers are too large to be put together.
+            UnsupportedError: When the numbers are too large to be combined.
         """
         pairs = [_pairs(keys) for _, keys in files]
         self._pairs: Longs = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)

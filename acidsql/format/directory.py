@@ -41,7 +41,7 @@ class AcidDirectory:
 
 @dataclass(frozen=True)
 class AcidState:
-    """What a snapshot reads of a table or partition directory, and what nobody needs any more.
+    """What a snapshot reads of a table or partition directory, and what is obsolete.
 
     Attributes:
         path: The directory.
@@ -91,7 +91,7 @@ class AcidState:
 
 
 class DirectorySummary(NamedTuple):
-    """What the names in a directory made elsewhere tell of the transactions that wrote it.
+    """The transactions that wrote a foreign directory, by the names in it.
 
     Attributes:
         max_write_id: The largest write id in any name, 0 where there is none.
@@ -111,7 +111,7 @@ def acid_state(
     any_file_name: bool = False,
     is_pinned: bool = False,
 ) -> AcidState:
-    """The state of a table (or partition) directory for a snapshot; empty where the directory is not there.
+    """The state of a table (or partition) directory for a snapshot; empty if the directory does not exist.
 
     Args:
         fs: The file system of ``path``.
@@ -126,7 +126,7 @@ def acid_state(
 
     Raises:
         SnapshotTooOld: Where it is not pinned, when the files that the snapshot needs were compacted away (Hive 10327).
-        CorruptFile: When a directory name, ``_metadata_acid`` or a side file cannot be understood.
+        CorruptFile: When a directory name, ``_metadata_acid`` or a side file is invalid.
     """
     return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name, is_pinned).state()
 
@@ -143,10 +143,10 @@ def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) ->
 
 
 def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
-    """Look through a table directory, its partitions included, before the table is taken in.
+    """Summarise a table directory, including its partitions, before it is imported.
 
     Raises:
-        CorruptFile: When a directory name cannot be understood.
+        CorruptFile: When a directory name is invalid.
     """
     found = DirectorySummary(0, 0)
     for entry in visible(fs, path):
@@ -323,7 +323,7 @@ class _Selection:
         return last <= ids.high_watermark and not any(first <= one <= last for one in ids.open_ids)
 
     def _check_unusable(self, usable: Sequence[_Delta], base: _Base | None) -> None:
-        """The deltas that a compaction has put together must still be there for a snapshot from before it."""
+        """Deltas merged by a compaction must still exist for a snapshot from before it."""
         for wide in self._unusable:
             first = max(wide.name.min_write_id, base.name.write_id + 1 if base is not None else 0)
             last = wide.name.max_write_id
@@ -402,7 +402,7 @@ def data_format(fs: FileSystem, base: str) -> str | None:
     """The ``dataFormat`` of a base's ``_metadata_acid``: ``compacted``, ``truncated`` or ``dropped``; None without it.
 
     Raises:
-        CorruptFile: When it is of a version or format that is not known: nobody can say what the base means then.
+        CorruptFile: When its version or format is unknown, so that the meaning of the base is unknown.
     """
     path = join(base, names.METADATA_FILE)
     try:

@@ -1,4 +1,4 @@
-"""Column statistics of ORC, put together: those of a file out of those of its stripes.
+"""Column statistics of ORC files, merged from those of their stripes.
 
 Readers skip files and stripes by them, so a number that cannot be told is left out. Fields and kinds are those of
 ``orc_proto.proto``; the rules of putting together those of ``ColumnStatisticsImpl``.
@@ -25,7 +25,7 @@ def merged(parts: Sequence[bytes]) -> bytes:
         values = [read_message(bytes_of(part[kind][-1])) for part in counted if kind in part]
         if values and len(values) == len(counted):
             fields.append((kind, merge(values)))
-    # an absent flag means that nobody knows (ColumnStatisticsImpl takes that for true)
+    # an absent flag means unknown (ColumnStatisticsImpl treats it as true)
     fields.append((HAS_NULL, int(any(part.get(HAS_NULL, [1])[-1] for part in found))))
     if all(BYTES_ON_DISK in part for part in found):
         fields.append((BYTES_ON_DISK, sum(number_of(part, BYTES_ON_DISK) for part in found)))

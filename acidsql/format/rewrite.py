@@ -40,7 +40,7 @@ from acidsql.valid_ids import ValidWriteIdList
 
 SMALL_ROWS = 10_000
 SMALL_BYTES = 1 << 20
-"""Stripes below both are put together."""
+"""Stripes below both limits are merged."""
 GROUP_ROWS = 1_000_000
 GROUP_BYTES = 32 << 20
 """About how many rows, or bytes as they were stored, become one stripe."""
@@ -61,7 +61,7 @@ class Rewrite:
         inputs: The files with rows, in the order of their write ids.
         deletes: The files with delete events for them.
         is_major: Whether deletes are applied and only live rows written; otherwise all events are kept.
-        has_events: Whether the files hold events. Those of insert-only tables hold bare rows: they are put together.
+        has_events: Whether the files have events. Those of insert-only tables have plain rows, which are merged.
     """
 
     target: str
@@ -91,7 +91,7 @@ class Rewritten:
         rows: Rows, or events, that were written.
         dropped: Those that were left out: deleted, or of a write id that is not seen.
         copied: Stripes that were copied as they were.
-        encoded: Stripes that were written anew.
+        encoded: Stripes that were newly encoded.
         bytes_read: Size of the files that were read.
         bytes_written: Size of the new file.
         files_read: Of a compaction as a whole, how many files it replaces; ``bytes_read`` is their size then.

@@ -1,4 +1,4 @@
-"""ORC files put together of stripes: copied byte by byte from other files, or written anew.
+"""ORC files composed of stripes: copied byte by byte from other files, or newly encoded.
 
 A stripe holds all that is needed to decode it but for what the file's tail says: types, compression, calendar, the
 distance of index entries. Where these agree, stripes can be moved from file to file as they are, which is exact

@@ -52,7 +52,7 @@ class HadoopFileSystem:
                 raise StorageError(f"Cannot create {path}: the file system refused")
 
     def rename(self, source: str, target: str) -> None:
-        """``FileSystem.rename`` of Hadoop would move the source *into* a target directory that is there already."""
+        """Hadoop's ``FileSystem.rename`` would move the source *into* an existing target directory."""
         with java_errors("rename", source):
             paths = self._classes.path(source), self._classes.path(target)
             if self._context is None:

@@ -1,4 +1,4 @@
-"""The JVM that Hadoop's file systems live in: whoever has one hands it in, since this room knows no Spark."""
+"""The JVM of Hadoop's file systems: passed in by its owner, since this room does not import Spark."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _MODULES = {
 
 
 def _is_missing(message: str) -> bool:
-    """Whether Hadoop knows no class for a scheme, or knows one whose jar is not there."""
+    """Whether Hadoop has no class for a scheme, or lacks its jar."""
     return "No FileSystem for scheme" in message or "ClassNotFoundException" in message
 
 
@@ -100,7 +100,7 @@ def attach(jvm: Any, configuration: Callable[[], Any]) -> None:
 
 
 def attach_when_needed(start: Callable[[], None] | None) -> None:
-    """Have a JVM started by whoever comes first to a file system that is not local.
+    """Start a JVM on the first access to a file system that is not local.
 
     Args:
         start: Starts one, and hands it in by :func:`attach`; None for no more.
@@ -116,7 +116,7 @@ def detach() -> None:
 
 
 def needed() -> Hadoop | None:
-    """The Hadoop that was handed in last, or one that is started now; None where nobody knows how."""
+    """The Hadoop passed in last, or one that is started now; None if it cannot be started."""
     with _starting:
         if _attached is None and _start is not None:
             _start()

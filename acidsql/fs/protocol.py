@@ -30,7 +30,7 @@ class FileSystem(Protocol):
     """What a file system can do.
 
     Every method raises :class:`~acidsql.errors.StorageError` when the file system refuses, and ``FileNotFoundError``
-    where the path named is not there, unless it says otherwise.
+    where the path does not exist, unless it says otherwise.
 
     To rename a directory is one step on local disks and on HDFS. An object store (``s3a://`` and the like) has no
     directories: it copies file after file, others see that half done, and an error leaves parts of it in both places.
@@ -47,7 +47,7 @@ class FileSystem(Protocol):
     def root(self) -> str: ...
 
     def list(self, path: str) -> list[FileStatus]:
-        """The entries of a directory, hidden ones too, sorted by name; empty where the directory is not there."""
+        """The entries of a directory, including hidden ones, sorted by name; empty if it does not exist."""
         ...
 
     def exists(self, path: str) -> bool:
@@ -55,7 +55,7 @@ class FileSystem(Protocol):
         ...
 
     def mkdirs(self, path: str, *, durable: bool = True) -> None:
-        """Create a directory and its parents; nothing happens where it is there already.
+        """Create a directory and its parents; no effect if it already exists.
 
         Args:
             path: The directory.
@@ -72,7 +72,7 @@ class FileSystem(Protocol):
         ...
 
     def delete_if_empty(self, path: str) -> bool:
-        """Remove a directory in which nothing is; whether it is gone. What somebody puts there meanwhile stays."""
+        """Remove a directory if it is empty; returns whether it was removed. Files added concurrently are kept."""
         ...
 
     def read_bytes(self, path: str) -> bytes:
@@ -80,7 +80,7 @@ class FileSystem(Protocol):
         ...
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file anew, making its parent directory where it is missing. It is durable after :meth:`sync`."""
+        """Write a new file, creating its parent directory if missing. It is durable after :meth:`sync`."""
         ...
 
     def open_read(self, path: str) -> BinaryIO:

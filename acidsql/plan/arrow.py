@@ -1,4 +1,4 @@
-"""Rows of Spark's as an Arrow table: fetched, or at hand already (a local relation)."""
+"""Spark rows as an Arrow table: fetched, or taken from a local relation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small cache of what was read from immutable files."""
+"""A small cache of data read from immutable files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class FileCache(Generic[T]):
-    """The least recently used entries go first. A file that was replaced (other size or time) is read anew."""
+    """An LRU cache. A file that was replaced (different size or time) is read again."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -21,7 +21,7 @@ class FileCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, file: AcidFile, read: Callable[[], T]) -> T:
-        """What was read from a file, reading it where it is not known yet."""
+        """The cached data of a file, read on a miss."""
         key = (file.path, file.length, file.modified_ns)
         with self._lock:
             if key in self._entries:

@@ -1,4 +1,4 @@
-"""CHECK constraints: rows that come into a table are held against its conditions."""
+"""CHECK constraints: new rows of a table must meet its conditions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checked(spark: SparkSession, table: Table, changes: DataFrame, change: Chang
         spark: The session.
         table: The table.
         changes: The changes, as :mod:`acidsql.plan.write` describes them.
-        change: What happens to all rows; None where the column ``kind`` tells it.
+        change: The change of all rows; None if the column ``kind`` has it.
     """
     if not table.checks or change is Change.DELETE:
         return changes

@@ -2,10 +2,10 @@
 
 The delete files are read on the driver (they are immutable, so their keys are cached) and become
 
-* a bitmap, where the deletes fall into few runs of row ids: one array in the plan, tested by expression, which keeps
-  whole-stage code generation alive and needs no join;
-* a broadcast anti join on the row identity, where they do not;
-* a scan of the delete files and an ordinary anti join, where they are too many for the driver.
+* a bitmap, if the deletes fall into few runs of row ids: one array in the plan, tested by an expression, which works
+  with whole-stage code generation and needs no join;
+* a broadcast anti join on the row identity otherwise;
+* a scan of the delete files and an ordinary anti join, if they are too many for the driver.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from acidsql.plan.snapshot import TableSnapshot
 from acidsql.valid_ids import ValidWriteIdList
 
 BITMAP_GROUPS = 32
-"""More runs than this make the bitmap's CASE dearer than a join."""
+"""With more runs than this the bitmap's CASE is slower than a join."""
 BITMAP_WORDS = 4 << 20
 DRIVER_BYTES = 256 << 20
-"""Delete files larger than this in all are joined by Spark instead of being read by the driver."""
+"""Delete files with a larger total size are joined by Spark instead of being read by the driver."""
 
 PART = "__acid_part"
-"""Column with the number of a row's partition in the snapshot: a row id is unique inside its partition only."""
+"""Column with the number of a row's partition in the snapshot: row ids are only unique within a partition."""
 
 _WORDS = "__acid_deleted"
 Ids = npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ class _Keys:
 
 
 IS_DELETED = "__acid_is_deleted"
-"""Column that tells deleted rows, where they are not hidden."""
+"""Column that marks deleted rows if they are not hidden."""
 
 
 def hide_deleted(
@@ -68,7 +68,7 @@ def hide_deleted(
     Args:
         spark: The session.
         snapshot: The snapshot.
-        mark: Leave deleted rows in, with a column :data:`IS_DELETED` that tells them.
+        mark: Keep deleted rows, marked in a column :data:`IS_DELETED`.
     """
     size = sum(f.length for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
     if size > DRIVER_BYTES:

@@ -1,7 +1,7 @@
-"""Errors that a plan of ours raises while Spark runs it: a value too long, a NULL, a row that MERGE meets twice.
+"""Errors that acidsql's plans raise while Spark runs them: a value too long, a NULL, a row that MERGE matches twice.
 
-The plan raises them with :func:`failing`; whoever runs it does so inside :func:`own_failures`, which gives the user an
-error of acidsql's family instead of one of Spark's task.
+The plan raises them with :func:`failing`, and runs inside :func:`own_failures`, which turns the failure of a Spark task
+into an error of acidsql.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def failing_with(message: str) -> str:
 
 
 def failure_of(error: Exception) -> str | None:
-    """The message of a failure of our own in an error of Spark's; None where it is another one's."""
+    """The message of :func:`failing` in a Spark error; None for any other error."""
     found = _FOUND.search(str(error))
     return None if found is None else found[1]
 

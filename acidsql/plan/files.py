@@ -1,4 +1,4 @@
-"""Spark's view of data files: the one place that hands paths to Spark's ORC reader."""
+"""Reading data files with Spark: the only module that passes paths to Spark's ORC reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VERSION AS OF: whether the files that an older snapshot needs are still there.
+"""VERSION AS OF: checks that the files of an older snapshot still exist.
 
 A snapshot cut at an older write id chooses its directories by the rules of every other one: a base beyond it does not
 count, in a compacted delta the rows and deletes beyond it are filtered out, and where only a compacted base is there
@@ -23,11 +23,11 @@ from acidsql.plan.snapshot import PartitionState, Resolve, TableSnapshot, partit
 def require_history(
     snapshot: TableSnapshot, completed: Callable[[], Sequence[CompletedWrite] | None], *, resolve: Resolve = fs.resolve
 ) -> None:
-    """Make sure that the rows of a snapshot older than others are still there.
+    """Check that the rows of an older snapshot still exist.
 
     Args:
         snapshot: The snapshot.
-        completed: The writes that the store has on record; a record goes when a compaction over it is cleaned.
+        completed: The writes recorded in the store, until a compaction over them is cleaned.
         resolve: Finds the file system of a location.
 
     Raises:

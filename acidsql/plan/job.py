@@ -1,7 +1,7 @@
-"""Writing events by one Spark job, for results that are too large for the driver.
+"""Writing events with one Spark job, for results that are too large for the driver.
 
 The job writes part files below the staging directory; they are then moved into the staged directories under their
-bucket names. What the frames of changes hold is told in :mod:`acidsql.plan.write`.
+bucket names. The frames of changes are described in :mod:`acidsql.plan.write`.
 """
 
 from __future__ import annotations

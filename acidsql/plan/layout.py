@@ -1,4 +1,4 @@
-"""The files of a snapshot by the way in which they are read: one scan for all that can be read alike."""
+"""Groups the files of a snapshot by how they are read: one scan for all that can be read alike."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Layout:
 def plain_layout(snapshot: TableSnapshot) -> PlainLayout:
     """The files of an insert-only table.
 
-    All files of a directory come from one statement, so one of them tells for all.
+    All files of a directory come from one statement, so one of them represents all.
 
     Raises:
         UnsupportedError: When they are neither ORC nor Parquet files.
@@ -223,7 +223,7 @@ def _kinds(directory: AcidDirectory) -> tuple[list[AcidFile], list[AcidFile]]:
             continue
         if not file.length:
             raise CorruptFile(f"{file.path} is empty: not an ORC file")
-        known = is_bucket and bool(events)  # of event files, the first one tells for all
+        known = is_bucket and bool(events)  # the first event file represents all
         (events if known or facts_of(file).acid else originals).append(file)
     name = directory.name
     if originals and isinstance(name, DeltaName) and name.min_write_id != name.max_write_id:

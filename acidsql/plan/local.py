@@ -1,4 +1,4 @@
-"""Small results on the driver: fetched once, and handed back to Spark as a local relation."""
+"""Small results on the driver: fetched once, and passed back to Spark as a local relation."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from acidsql.plan.arrow import fetched
 
 SMALL_BYTES = 4 << 20
-"""A result that Spark estimates below this is worth fetching, unless it has too many rows."""
+"""A result that Spark estimates below this size is fetched, unless it has too many rows."""
 
 
 def estimated_bytes(frame: DataFrame) -> int:
-    """How large Spark takes a result to be."""
+    """Spark's estimate of the size of a result."""
     return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
 
-def fetch_small(frame: DataFrame, most: int) -> pa.Table | None:
-    """The rows of a small result, columns named by their position; None for one that is large, or cannot be fetched.
+def fetch_small(frame: DataFrame, limit: int) -> pa.Table | None:
+    """The rows of a small result, columns named by position; None if it is large or cannot be fetched.
 
     Args:
         frame: The result.
-        most: It is not fetched when there are more rows than this.
+        limit: A result with more rows is not fetched.
     """
     if estimated_bytes(frame) > SMALL_BYTES:
         return None
@@ -33,8 +33,8 @@ def fetch_small(frame: DataFrame, most: int) -> pa.Table | None:
         to_arrow_schema(named.schema)
     except PySparkException:  # a type that Arrow does not have
         return None
-    rows = fetched(named.limit(most + 1))
-    return rows if rows.num_rows <= most else None
+    rows = fetched(named.limit(limit + 1))
+    return rows if rows.num_rows <= limit else None
 
 
 def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""MERGE as one plan: what happens to each pair of rows, and the new values, from the user's own expressions.
+"""MERGE as one plan: the action for each pair of rows, and the new values, from the user's expressions.
 
 The clauses are numbered in their order. A plan over the join of source and target gives, for each pair, the number of
 the first clause that applies, the identity of the target's row, and the values of every clause, each evaluated only
@@ -29,7 +29,7 @@ _NONE = -1
 
 
 class MatchKind(Enum):
-    """Which rows a clause is about."""
+    """The rows to which a clause applies."""
 
     PAIR = "matched"
     SOURCE = "not matched"
@@ -37,16 +37,16 @@ class MatchKind(Enum):
 
 
 class Join(Enum):
-    """Which pairs are looked at; the target stands left."""
+    """The kind of join; the target is on the left."""
 
     PAIRS = "inner"
     PAIRS_AND_TARGET = "left"
     PAIRS_AND_SOURCE = "right"
     ALL = "full"
     SOURCE_ALONE = "leftanti"
-    """Rows of the source without a partner."""
+    """Source rows without a match."""
     NO_TARGET = "none"
-    """Rows of the source, which are known to have no partner."""
+    """Source rows that are known to have no match."""
 
     @property
     def has_target(self) -> bool:
@@ -150,7 +150,7 @@ class MergePlan:
     secret: str
 
     def over_target(self, target: Plan) -> MergePlan:
-        """The same over those rows of the target that may have a partner."""
+        """The same over those target rows that may have a match."""
         return replace(self, target=target)
 
     def answering_all(self) -> MergePlan:
@@ -187,7 +187,7 @@ class MergePlan:
         return made
 
     def matched_numbers(self) -> Plan:
-        """The numbers of the source's rows that have a partner, each once."""
+        """The distinct numbers of the source rows with a match."""
         assert self.source.number is not None
         catalyst = self.catalyst
         return catalyst.distinct(catalyst.project([self.source.number], self._pairs(Join.PAIRS)))

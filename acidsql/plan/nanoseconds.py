@@ -1,4 +1,4 @@
-"""Timestamps that Spark cannot carry: a row that is rewritten must not lose the nanoseconds that Hive stored.
+"""Timestamps that Spark cannot represent: rewriting a row must not lose the nanoseconds that Hive stored.
 
 Spark counts microseconds. So before UPDATE (or MERGE) rewrites a row, the files that it may come from are searched for
 timestamps that are finer; where one of these rows is to be rewritten, the statement fails, unless the user lets it
@@ -56,7 +56,7 @@ def reject_sub_microsecond(
         snapshot: What the changed rows come from.
         columns: Positions of the columns that keep their values (:func:`kept_timestamps`).
         changes: The changes, as :mod:`acidsql.plan.write` describes them.
-        change: What happens to all rows; None where the column ``kind`` tells it.
+        change: The change of all rows; None if the column ``kind`` has it.
     """
     parts = list(_finer_keys(spark, snapshot, tuple(columns))) if columns else []
     if not parts:

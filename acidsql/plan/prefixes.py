@@ -1,4 +1,4 @@
-"""Streamed files that are still being written: Spark gets a copy of the part that is finished.
+"""Files with an open streaming writer: Spark reads a copy of the finished part.
 
 The file ends, for a reader, at the last length in its side file; there a whole ORC footer stands, and behind it what a
 writer is at work on. orc-core can be told so (``orc.max.file.length``), but Spark reads the file's end itself before it
@@ -77,5 +77,5 @@ def _delete_at_exit(spark: SparkSession, directory: str) -> None:
     path = jvm.org.apache.hadoop.fs.Path(fs.spark_path(directory))
     filesystem = path.getFileSystem(spark._jsc.hadoopConfiguration())
     if not filesystem.exists(path):
-        filesystem.mkdirs(path)  # what is not there cannot be marked
+        filesystem.mkdirs(path)  # only an existing path can be marked
     filesystem.deleteOnExit(path)

@@ -1,4 +1,4 @@
-"""Partition pruning by the catalog: which partitions conditions leave, before any directory is listed."""
+"""Partition pruning by the catalog, before any directory is listed."""
 
 from __future__ import annotations
 

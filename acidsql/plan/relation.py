@@ -1,4 +1,4 @@
-"""A table at one place of a statement: a leaf while names are resolved, then the scan of a snapshot.
+"""One occurrence of a table in a statement: a leaf while names are resolved, then the scan of a snapshot.
 
 A statement is analysed and optimised over leaves that have a table's columns and no rows. What Spark's own optimiser
 pushes down to a leaf, from whatever clause, is what may prune the table's partitions and files there; nothing of it is
@@ -188,7 +188,7 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
 
 
 def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:
-    """The plan with scans in the places of leaves; a scan's columns become the leaf's, by position.
+    """The plan with leaves replaced by scans; a scan's columns become the leaf's, by position.
 
     Args:
         catalyst: The session that the plan was analysed in.

@@ -26,7 +26,7 @@ ROW_ID = "ROW__ID"
 ROW_ID_TYPE = "struct<writeId: bigint, bucketId: int, rowId: bigint>"
 ROW_IS_DELETED = "ROW__IS__DELETED"
 VIRTUAL_COLUMNS = (ROW_ID, ROW_IS_DELETED)
-"""Columns that a table has for whoever names them; no star stands for them."""
+"""Columns of every table that a star does not include."""
 RAW_KEY = "__acid_key_"
 """Prefix of the columns that carry a row's partition as the text of its path."""
 
@@ -43,7 +43,7 @@ class ScanColumns:
     Attributes:
         row_id: ``ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>``; rows of insert-only tables have none.
         is_deleted: ``ROW__IS__DELETED boolean``.
-        raw_keys: The partition's path values, under names that begin so; None: they are not there.
+        raw_keys: The partition's path values, under names with this prefix; None: no such columns.
         file_values: Positions of data columns that come once more, with their wall clocks as Spark's reader gives them:
             not moved into the session's time zone, which may have no such clock.
         file_value_prefix: The beginning of their names.

@@ -71,8 +71,8 @@ def take_snapshot(
 
     Raises:
         SnapshotTooOld: When the files of this snapshot were compacted away and cleaned.
-        CorruptFile: When the name of a directory or a side file cannot be understood.
-        StorageError: When a directory is not there.
+        CorruptFile: When the name of a directory or a side file is invalid.
+        StorageError: When a directory does not exist.
     """
     return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions, resolve, is_pinned)))
 

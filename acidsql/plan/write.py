@@ -56,7 +56,7 @@ class Writer:
 
         Args:
             changes: The changes, as the module's text describes them.
-            change: What happens to all rows; None where the column ``kind`` tells it.
+            change: The change of all rows; None if the column ``kind`` has it.
             small: True or False where the caller knows that the result is, or is not, for the driver to write; None to
                 find out: at most ``driver_rows`` rows are fetched, and only when there are more is a job started.
 
@@ -220,7 +220,7 @@ def _by_number(rows: pa.Table, numbers: pa.ChunkedArray | None) -> Iterator[tupl
 
 
 def _refuse_twice(part: pa.Table) -> None:
-    """Raises: CardinalityViolation when a row of the table stands in the changes twice."""
+    """Raises: CardinalityViolation when a row of the table is in the changes twice."""
     old = part.filter(pc.is_valid(part["rowId"])).select(list(IDENTITY))
     counts = old.group_by(list(IDENTITY), use_threads=False).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
