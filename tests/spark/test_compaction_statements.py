@@ -261,7 +261,7 @@ REFUSED = [
         "orc.compress=LZO",
     ),
     ("emp COMPACT 'major' ORDER BY id", AnalysisError, 40000, "1:33", "ORDER BY is only allowed for a 'rebalance'"),
-    ("emp COMPACT 'minor' CLUSTERED INTO 2 BUCKETS", AnalysisError, 40000, "1:48", "CLUSTERED INTO belongs to"),
+    ("emp COMPACT 'minor' CLUSTERED INTO 2 BUCKETS", AnalysisError, 40000, "1:48", "CLUSTERED INTO is only allowed"),
 ]
 
 

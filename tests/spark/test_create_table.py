@@ -174,7 +174,7 @@ def test_a_directory_with_files_that_are_not_orc_is_refused(acid: AcidSession, w
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "000000_0").write_text("1,2\n")
     statement = f"CREATE TRANSACTIONAL TABLE t (a int) LOCATION '{tmp_path / 'taken'}'"
-    assert "is not an ORC file" in str(nothing_left(acid, warehouse, lambda: acid.sql(statement)))
+    assert "is not a complete ORC file" in str(nothing_left(acid, warehouse, lambda: acid.sql(statement)))
 
 
 # --- constraints -----------------------------------------------------------------------------------------------------

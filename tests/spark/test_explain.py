@@ -213,7 +213,7 @@ def test_vacuum_tells_what_it_would_remove_and_what_it_would_keep(acid: AcidSess
     found = plan(acid, "EXPLAIN VACUUM dept")
     assert (found[0], section(found, "Removes:")) == ("== VACUUM ==", ["nothing"])
     [kept] = section(found, "Keeps:")
-    assert kept.startswith("what compaction 1 has replaced: transaction ")
+    assert kept.startswith("files replaced by compaction 1: transaction ")
     assert frame.count() == 1
     del frame
     gc.collect()

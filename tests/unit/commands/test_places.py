@@ -43,7 +43,7 @@ def shop(warehouse: Path) -> Iterator[Session]:
 )
 def test_no_statement_puts_files_where_anothers_are(shop: Session, warehouse: Path, text: str, place: str) -> None:
     before = tree(warehouse)
-    with pytest.raises(AcidError, match=r"is not free|has write ids|acidsql.db is not an ORC file"):
+    with pytest.raises(AcidError, match=r"is not free|has write ids|acidsql.db is not a complete ORC file"):
         shop.sql(text.format(place=f"{warehouse}/{place}"))
     assert tree(warehouse) == before
     assert shop.metastore.list_databases() == ["default"]

@@ -219,5 +219,5 @@ class TestOfAnInsertOnlyTable:
         names = bare.names()
         outcome = bare.compact()
         assert outcome.state == "failed"
-        assert "is not an ORC file" in (outcome.message or "")
+        assert "is not a complete ORC file" in (outcome.message or "")
         assert bare.names() == names

@@ -432,7 +432,7 @@ def test_delete_events_are_sorted_and_have_no_row(path: str) -> None:
 
 def test_the_same_delete_twice_is_an_error(path: str) -> None:
     keys = [(1, encode(0, 0), 2), (1, encode(0, 0), 3), (1, encode(0, 0), 2)]
-    with pytest.raises(AcidError, match=r"row_id=2\) is to be deleted twice"):
+    with pytest.raises(AcidError, match=r"row_id=2\) would be deleted twice"):
         write_deletes(FS, path, row_type("a:int"), keys_table(*keys), write_id=7)
     assert not Path(path).exists()
 
