@@ -173,10 +173,14 @@ def _renamed_partition(
         return replace(target, location=old.location)
     free_place(env.metastore, target.location)
     filesystem, path = fs.resolve(target.location)
-    if filesystem.exists(path) and not filesystem.delete_if_empty(path):
-        message = f"New location for this partition already exists : {path}"
-        raise with_location(span, AlreadyExists(f"Unable to rename partition. {message}", code=REFUSED_BY_HIVE))
+    if filesystem.list(path):
+        raise with_location(span, _partition_directory_exists(path))
     return target
+
+
+def _partition_directory_exists(path: str) -> AlreadyExists:
+    message = f"New location for this partition already exists : {path}"
+    return AlreadyExists(f"Unable to rename partition. {message}", code=REFUSED_BY_HIVE)
 
 
 def _rename_partition(
@@ -187,6 +191,10 @@ def _rename_partition(
     finish_moves(metastore, metastore.get_table(table.database, table.name))
     moved = metastore.version is None and new.location != old.location
     move = new_move(old.location, new.location) if moved else None
+    if move is not None:
+        filesystem, path = fs.resolve(new.location)
+        if filesystem.exists(path) and not filesystem.delete_if_empty(path):
+            raise _partition_directory_exists(path)
     try:
         metastore.rename_partition(name, new, move=move, write_ids=write_ids)
         if move is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.ddl.partitions import spec_values, whole_name
 from acidsql.commands.ddl.type_changes import Verdict, judge
-from acidsql.commands.dml.load_files import at_path, plain_footer, source_files
+from acidsql.commands.dml.load_files import ClaimedFiles, at_path, plain_footer, source_files
 from acidsql.commands.dml.load_rows import LoadRowsCommand, loads_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import write_transaction
-from acidsql.errors import AcidError, AnalysisError, UnsupportedError
+from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.format.names import original_file, parse_original_file
 from acidsql.format.tail import OrcFooter
 from acidsql.metastore.model import LockComponent, Table
@@ -29,8 +28,6 @@ from acidsql.plan.staging import StagedDirectory
 from acidsql.plan.target import Target
 from acidsql.sql.statements import LoadData
 from acidsql.types import parse_type, to_spark
-
-logger = logging.getLogger(__name__)
 
 INVALID_FILE_NAME = 30023
 MAX_FILES = 4096
@@ -52,16 +49,18 @@ class LoadCommand:
     """LOAD DATA [LOCAL] INPATH … [OVERWRITE] INTO TABLE … [PARTITION (…)] of files that stay as they are.
 
     1. Resolve the table and the partition; find the files that the path means: one file, the visible files of a
-       directory, or those that a pattern fits.
+       directory, or those that match a pattern.
     2. Read the footers: the files are ORC, hold no events, and have as many columns as the table, of types that it
        reads rightly. Constraints are not looked at, as in Hive. In a bucketed table each file is named after its
        bucket, and its rows belong there.
     3. Open a transaction; lock the table or partition as INSERT does (OVERWRITE: EXCLUSIVE).
     4. Allocate the write id, copy the files into a staged delta (OVERWRITE: base) as ``000000_0``, ``000001_0`` …, the
        names that Hive gives them.
-    5. Publish by rename, register a new partition, commit.
-    6. Without LOCAL the files are Hive's to move: remove them where they were. After an error before that they are
-       there as they were.
+    5. Without LOCAL the files are Hive's to move, and a file is loaded once, however many statements name it: rename
+       each to a hidden name beside it. Whoever comes second fails.
+    6. Publish by rename, register a new partition, commit.
+    7. Remove the renamed files. After an abort they get their names back; where it is unclear whether the transaction
+       was committed, or the process was killed, they keep the hidden ones.
     """
 
     def __init__(self, env: Environment, statement: LoadData, parameters: Mapping[str, Any], table: Table) -> None:
@@ -76,17 +75,24 @@ class LoadCommand:
         """All phases."""
         env, table = self.env, self.table
         sources = self._found()
-        with write_transaction(env, [self._lock()]) as txn:
-            txn.revalidate(table)
-            target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
-            staging = txn.stage(table)
-            directory = staging.directory(self.partition, target.inserts)
-            for source in sources:
-                _copy(source, directory, staging.fs)
-                staging.wrote(directory, source.footer.row_count)
-            txn.publish(table, staging)
-        if not self.statement.local:
-            _remove(sources)
+        claimed = ClaimedFiles()
+        try:
+            with write_transaction(env, [self._lock()]) as txn:
+                txn.revalidate(table)
+                target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
+                staging = txn.stage(table)
+                directory = staging.directory(self.partition, target.inserts)
+                for source in sources:
+                    _copy(source, directory, staging.fs)
+                    staging.wrote(directory, source.footer.row_count)
+                if not self.statement.local:
+                    with at_path(self.statement):
+                        claimed.claim([source.status for source in sources], txn)
+                txn.publish(table, staging)
+        except BaseException:
+            claimed.give_back()
+            raise
+        claimed.remove()
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
@@ -168,20 +174,6 @@ def _copy(source: _Source, directory: StagedDirectory, target: fs.FileSystem) ->
     filesystem, path = fs.resolve(source.status.path)
     with filesystem.open_read(path) as file, target.open_write(fs.join(directory.path, source.name)) as copy:
         shutil.copyfileobj(file, copy, _COPY_BYTES)
-
-
-def _remove(sources: Sequence[_Source]) -> None:
-    """The rows are in the table: that a file cannot be removed is no reason to fail.
-
-    A file that was replaced since it was listed is another one, and stays.
-    """
-    for source in sources:
-        filesystem, path = fs.resolve(source.status.path)
-        try:
-            if source.status in filesystem.list(path.rpartition("/")[0]):
-                filesystem.delete(path)
-        except AcidError as e:
-            logger.warning("a file that was loaded stays where it was, %s: %s", path, e)
 
 
 def load_command(

@@ -44,6 +44,8 @@ class WriteTransaction:
     env: Environment
     id: int
     stagings: list[Staging] = field(default_factory=list)
+    is_aborted: bool = False
+    """Whether the store has confirmed that none of it counts."""
     _txns: ValidTxnList | None = None
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
@@ -205,6 +207,7 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
         if _aborted(env, txn_id, error, is_unclear=is_unclear):
+            txn.is_aborted = True
             gone = [staging.discard() for staging in txn.stagings]
             if all(gone):
                 _forget(env, txn_id)
