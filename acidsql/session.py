@@ -109,7 +109,8 @@ class AcidSession:
             SnapshotTooOld: When files of that version are gone (Hive 10327).
         """
         self._require_open()
-        return table_frame(self._env, parse_table_name(name), version)
+        with self._env.catalyst.active():
+            return table_frame(self._env, parse_table_name(name), version)
 
     # --- DML without SQL text ----------------------------------------------------------------------------------------
 

@@ -38,15 +38,16 @@ def reader_options(
     jvm: Any = catalyst._jvm
     gateway: Any = catalyst.spark.sparkContext._gateway
     strategy = getattr(getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy$"), "MODULE$")
-    filters = []
-    for condition in conditions:
-        translated = strategy.translateFilter(condition, False)
-        if translated.isDefined() and _is_ordered(catalyst, condition):
-            filters.append(translated.get())
-    if not filters:
-        return {}
-    type = jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
-    made = _create_filter(catalyst, type, catalyst.seq(filters))
+    with catalyst.active():
+        filters = []
+        for condition in conditions:
+            translated = strategy.translateFilter(condition, False)
+            if translated.isDefined() and _is_ordered(catalyst, condition):
+                filters.append(translated.get())
+        if not filters:
+            return {}
+        type = jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
+        made = _create_filter(catalyst, type, catalyst.seq(filters))
     if not made.isDefined():
         return {}
     array = gateway.new_array(jvm.java.lang.String, len(names))

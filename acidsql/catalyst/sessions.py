@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
+from acidsql.catalyst.active import active
 from acidsql.catalyst.plans import Catalyst
 from acidsql.catalyst.zones import ExecutorZones
 
@@ -126,17 +127,12 @@ class _OwnSession(SparkSession):
 
     def createDataFrame(self, *arguments: Any, **options: Any) -> Any:
         """As PySpark's, which makes its session the active one."""
-        active = SparkSession._activeSession
-        sessions = SparkSession._get_j_spark_session_class(self._jvm)
-        active_there = sessions.getActiveSession()
+        before = SparkSession._activeSession
         try:
-            return super().createDataFrame(*arguments, **options)
+            with active(self):
+                return super().createDataFrame(*arguments, **options)
         finally:
-            SparkSession._activeSession = active
-            if active_there.isDefined():
-                sessions.setActiveSession(active_there.get())
-            else:
-                sessions.clearActiveSession()
+            SparkSession._activeSession = before
 
 
 def _beside(spark: SparkSession) -> SparkSession:

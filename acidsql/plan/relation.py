@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from acidsql.catalyst import Catalyst, Expression, Plan, conjuncts_of
+from acidsql.catalyst import Catalyst, Expression, Plan, active, conjuncts_of
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.scan import FILE_VALUE, RAW_KEY, ROW_ID, ROW_ID_TYPE, ROW_IS_DELETED, ScanColumns
 from acidsql.plan.text import quote
@@ -153,7 +153,8 @@ def column_schema(spark: SparkSession, columns: Sequence[Column]) -> str:
 @lru_cache(maxsize=512)
 def _parsed(spark: SparkSession, ddl: str) -> str:
     jvm: Any = spark._jvm
-    return str(jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl).json())
+    with active(spark):
+        return str(jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl).json())
 
 
 def _json(spark: SparkSession, ddl: str, marks: Sequence[tuple[int, str]]) -> str:

@@ -14,8 +14,10 @@ from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from acidsql.catalyst import active
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
+from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing
 from acidsql.plan.text import literal, quote
 from acidsql.types import (
@@ -193,16 +195,18 @@ def _for_driver(value: str, type: HiveType) -> str:
 
 
 def key_text(expression: str, type: HiveType) -> str:
-    """The text by which a partition key's value stands in a path, as in Hive; NULL for NULL and the empty string.
+    """The text by which a partition key's value stands in a path, as in Hive; NULL where it is the default partition's.
 
-    Hive drops the zeros at the end of a decimal's fraction and pads a ``char``; another text were another partition.
+    That holds NULL, the empty string and its own name: one directory must not have several texts, or the files of one
+    would replace those of another. Hive drops the zeros at the end of a decimal's fraction and pads a ``char``; another
+    text were another partition.
     """
     text = f"CAST({expression} AS string)"
     if isinstance(type, Char):
         text = f"rpad({text}, {type.length}, ' ')"
     elif isinstance(type, Decimal) and type.scale:
         text = f"regexp_replace({text}, '[.]?0+$', '')"
-    return f"nullif({text}, '')"
+    return f"nullif(nullif({text}, ''), {literal(DEFAULT_PARTITION)})"
 
 
 def from_key_text(expression: str, type: HiveType) -> str:
@@ -339,5 +343,6 @@ def _assignable(spark: SparkSession, frame: DataFrame, position: int, type: Hive
     jvm = spark._jvm
     assert jvm is not None
     source = frame._jdf.schema().apply(position).dataType()
-    target = jvm.org.apache.spark.sql.types.DataType.fromDDL(to_spark(type, plain_strings=True))
+    with active(spark):
+        target = jvm.org.apache.spark.sql.types.DataType.fromDDL(to_spark(type, plain_strings=True))
     return bool(jvm.org.apache.spark.sql.catalyst.expressions.Cast.canANSIStoreAssign(source, target))

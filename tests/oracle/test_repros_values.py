@@ -29,6 +29,17 @@ def driver_and_job(acid: AcidSession, written_by: str) -> None:
 # --- partition keys --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("written_by", ["driver", "job"])
+def test_all_spellings_of_the_default_partition_are_one_partition(acid: AcidSession, written_by: str) -> None:
+    """NULL, the empty string and the default partition's name: one directory, in which no file may replace another."""
+    driver_and_job(acid, written_by)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
+    acid.sql("INSERT INTO t VALUES (1, NULL), (2, '__HIVE_DEFAULT_PARTITION__'), (3, ''), (4, 'x')")
+    assert rows(acid, "SELECT id, p FROM t") == [(1, None), (2, None), (3, None), (4, "x")]
+    acid.sql("INSERT OVERWRITE t VALUES (5, ''), (6, '__HIVE_DEFAULT_PARTITION__'), (7, NULL)")
+    assert rows(acid, "SELECT id, p FROM t") == [(4, "x"), (5, None), (6, None), (7, None)]
+
+
 @pytest.mark.parametrize("ansi", first_quick(["false", "true"]))
 @pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
 def test_small_decimal_keys_are_keys_of_their_own(
@@ -211,3 +222,19 @@ def test_a_database_stays_inside_the_warehouse(acid: AcidSession, warehouse: Pat
         return
     location = Path(acid.metastore.get_database(name).location.removeprefix("file:")).resolve()
     assert location.parent == warehouse.resolve()
+
+
+# --- collations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows_on_driver", [20000, 0])
+def test_a_fetched_source_keeps_its_collations(acid: AcidSession, spark: SparkSession, rows_on_driver: int) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {rows_on_driver}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, k string, c int)")
+    acid.sql("INSERT INTO t VALUES (1, 'a', 0)")
+    spark.sql("SELECT 1 AS id, 'A' COLLATE UTF8_LCASE AS k").createOrReplaceTempView("collated")
+    acid.sql(
+        "MERGE INTO t USING collated AS s ON t.id = s.id AND s.k = 'a'"
+        " WHEN MATCHED THEN UPDATE SET c = 1 WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.k, 9)"
+    )
+    assert rows(acid, "SELECT * FROM t") == [(1, "a", 1)]

@@ -1,0 +1,71 @@
+"""The session whose settings Spark's code uses.
+
+Spark's parser, rules and expressions take settings from the session that is active in their thread, not from the one
+that they belong to. Spark makes a session active in each of its public methods; what is called here directly must do so
+as well.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from pyspark.sql import SparkSession
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Thread(threading.local):
+    """The session that the innermost block of :func:`active` made active; None outside of all."""
+
+    session: Any = None
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread within the block."""
+    session: Any = spark._jsparkSession
+    outer = _thread.session
+    if outer is session:
+        yield
+        return
+    sessions: Any = SparkSession._get_j_spark_session_class(spark._jvm)
+    before = outer
+    if outer is None:
+        there = sessions.getActiveSession()
+        before = there.get() if there.isDefined() else None
+    sessions.setActiveSession(session)
+    _thread.session = session
+    try:
+        yield
+    finally:
+        _thread.session = outer
+        if before is None:
+            sessions.clearActiveSession()
+        else:
+            sessions.setActiveSession(before)
+
+
+class _OfSession(Protocol):
+    spark: SparkSession
+
+
+S = TypeVar("S", bound=_OfSession)
+
+
+def in_its_session(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Run a method with the object's session as the active one."""
+
+    @wraps(method)
+    def run(self: S, /, *arguments: P.args, **options: P.kwargs) -> T:
+        with active(self.spark):
+            return method(self, *arguments, **options)
+
+    return run
