@@ -16,6 +16,8 @@ _NEEDED = {
     f"{_SQL}.catalyst.analysis.UnresolvedRelation": ("multipartIdentifier", "isStreaming"),
     f"{_SQL}.catalyst.analysis.RelationTimeTravel": ("relation", "timestamp", "version"),
     f"{_SQL}.catalyst.analysis.PlanWithUnresolvedIdentifier": ("identifierExpr", "planBuilder"),
+    f"{_SQL}.catalyst.catalog.SessionCatalog": ("getTempView", "isTemporaryFunction"),
+    f"{_SQL}.catalyst.FunctionIdentifier": (),
     f"{_SQL}.catalyst.expressions.Alias": (),
     f"{_SQL}.catalyst.optimizer.ComputeCurrentTime": ("apply",),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
@@ -36,6 +38,7 @@ _NEEDED = {
     f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
     f"{_SQL}.execution.datasources.HadoopFsRelation": ("location",),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
+    f"{_SQL}.internal.VariableSubstitution": ("substitute",),
 }
 """Classes and methods that this room calls."""
 

@@ -141,6 +141,24 @@ class Catalyst:
         return list(self.items(self._sql_parser.parseMultipartIdentifier(text)))
 
     @in_its_session
+    def substituted(self, text: str) -> str:
+        """The text that Spark's parser reads: with values in the places of ``${variables}``, where the session says so.
+
+        The places in errors are those in this text.
+        """
+        return str(self._class("sql.internal.VariableSubstitution")().substitute(text))
+
+    def identified(self, node: Plan) -> Plan:
+        """What stands for ``IDENTIFIER(text)``: the relation of that name, or the query of a WITH clause."""
+        name = self.frame(self.project([self.alias(node.identifierExpr(), "name")], self.one_row())).collect()[0][0]
+        return node.planBuilder().apply(self.seq(self.parse_name(str(name))), node.children())
+
+    def is_temporary_function(self, name: str) -> bool:
+        """Whether a function of this name lives in this session only."""
+        identifier = self._class("sql.catalyst.FunctionIdentifier")(name)
+        return bool(self._session.sessionState().catalog().isTemporaryFunction(identifier))
+
+    @in_its_session
     def with_parameters(self, plan: Plan, values: Mapping[str, Any]) -> Plan:
         """The plan with values in the places of its named parameters: as typed literals, never as text."""
         if not values:

@@ -88,7 +88,11 @@ class FileSystem(Protocol):
         ...
 
     def open_write(self, path: str) -> BinaryIO:
-        """A new file opened for writing, its parent directory made where missing; durable after :meth:`sync`."""
+        """A new file opened for writing, its parent directory made where missing; durable after :meth:`sync`.
+
+        Raises:
+            StorageError: Also where there is one already; on some file systems when the file is closed.
+        """
         ...
 
     def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:

@@ -125,7 +125,10 @@ class Binding:
         def replaced(node: Plan) -> Plan:
             name = node.nodeName()
             if name == "PlanWithUnresolvedIdentifier":
-                node, name = self._identified(node), "UnresolvedRelation"
+                node = catalyst.identified(node)
+                name = node.nodeName()
+                if name != "UnresolvedRelation":
+                    return self.bound(node, span, inside, database)
             if name == "UnresolvedRelation":
                 return self._relation(node, span, None, inside, database)
             if name == "RelationTimeTravel":
@@ -135,13 +138,6 @@ class Binding:
             return node
 
         return catalyst.transform(plan, replaced)
-
-    def _identified(self, node: Plan) -> Plan:
-        """What ``IDENTIFIER(text)`` names."""
-        catalyst = self.catalyst
-        one = catalyst.parse("SELECT 1").child()
-        text = catalyst.frame(catalyst.project([catalyst.alias(node.identifierExpr(), "name")], one)).collect()[0][0]
-        return node.planBuilder().apply(catalyst.seq(catalyst.parse_name(str(text))), node.children())
 
     def _time_travel(self, node: Plan, span: Span, inside: tuple[str, ...], database: str | None) -> Plan:
         relation = node.relation()
@@ -324,12 +320,13 @@ class Binding:
     def _explain_missing_row_id(self, error: SparkAnalysisException) -> None:
         """Raises: AnalysisError where ROW__ID was asked of a table whose rows have none."""
         name = (error.getMessageParameters() or {}).get("objectName", "")
-        insert_only = [r.table for r in self.relations if r.table.is_insert_only]
+        insert_only = [r for r in self.relations if r.table.is_insert_only and not r.is_target]
         if ROW_ID in name.upper() and insert_only:
-            raise AnalysisError(
-                f"The rows of {insert_only[0].full_name} have no ROW__ID: the table is insert-only transactional",
+            problem = AnalysisError(
+                f"The rows of {insert_only[0].table.full_name} have no ROW__ID: the table is insert-only transactional",
                 hint="Only full-ACID tables number their rows.",
-            ) from error
+            )
+            raise with_location(self._places[insert_only[0].number], problem) from error
 
     def remaining(self, analysed: Plan, made: Relation) -> tuple[Partition, ...] | None:
         """The partitions of a relation that the conditions in a plan leave; None: it has no keys."""
