@@ -194,7 +194,7 @@ def test_merge_compares_by_the_collation_of_its_condition(acid: AcidSession, wri
     acid.sql("CREATE TRANSACTIONAL TABLE t (name string, v int)")
     acid.sql("INSERT INTO t VALUES ('Ann', 1)")
     acid.sql(
-        "MERGE INTO t USING (SELECT 'ANN' COLLATE UTF8_LCASE AS name, 2 AS v) s ON t.name = s.name"
+        "MERGE INTO t USING (SELECT 'ANN' COLLATE UTF8_LCASE AS name, 2 AS v) s ON t.name COLLATE UTF8_LCASE = s.name"
         " WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.v)"
     )
     assert rows(acid, "SELECT * FROM t") == [("Ann", 2)]
