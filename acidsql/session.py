@@ -129,7 +129,7 @@ class AcidSession:
             frame: The rows; columns in the order of the table's, dynamic partition keys last.
             table: ``table`` or ``database.table``.
             overwrite: Replace what is in the table, or in the partitions that get rows.
-            partition: Values of static partition keys.
+            partition: Values of static partition keys; a text is a value here, not an expression.
             by_name: Columns go to those of their name instead; those that are not there get their default.
 
         Returns:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrameReader, SparkSession
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +51,12 @@ def active(spark: SparkSession) -> Iterator[None]:
             sessions.clearActiveSession()
         else:
             sessions.setActiveSession(before)
+
+
+def reader(spark: SparkSession, schema: str) -> DataFrameReader:
+    """``spark.read.schema(…)`` of columns as DDL, whose types are what the session calls so (``timestamp``)."""
+    with active(spark):
+        return spark.read.schema(schema)
 
 
 class _OfSession(Protocol):

@@ -329,6 +329,11 @@ class Catalyst:
     def column(self, expression: Expression) -> Column:
         return Column(self._class("sql.classic.ExpressionUtils").column(expression))
 
+    @in_its_session
+    def schema(self, ddl: str) -> str:
+        """Columns in DDL as the JSON of a ``StructType``."""
+        return str(self._class("sql.types.StructType").fromDDL(ddl).json())
+
     def leaf(self, schema: str) -> tuple[Plan, int]:
         """A relation that stands for another: its columns, no rows, and the number by which its copies are known.
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
+from acidsql.catalyst import reader
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.metastore.model import Column
 from acidsql.plan.text import quote
@@ -48,9 +49,8 @@ def event_frame(
     """
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
-    reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
-    reader = reader.options(**(options or {}))
-    frame = reader.orc(literal)
+    events = reader(spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
+    frame = events.options(**(options or {})).orc(literal)
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
     # A filter that is not deterministic is a wall: no predicate above it reaches the scan. What Spark would push is of
@@ -80,7 +80,7 @@ def plain_options(paths: Sequence[str], columns: Sequence[Column], width: int) -
 def plain_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
     """The rows of files without event columns, as ``c0…``; arguments as for :func:`plain_options`."""
     schema, options, literal = plain_options(paths, columns, width)
-    frame = spark.read.schema(schema).options(**options).orc(literal)
+    frame = reader(spark, schema).options(**options).orc(literal)
     return frame.selectExpr(*[f"{AT}{i} AS c{i}" for i in range(len(columns))], "_metadata")
 
 
@@ -88,7 +88,7 @@ def parquet_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[C
     """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
-    frame = spark.read.schema(ddl).option("__globPaths__", globbing).parquet(*literal)
+    frame = reader(spark, ddl).option("__globPaths__", globbing).parquet(*literal)
     return frame.selectExpr(*[f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)], "_metadata")
 
 

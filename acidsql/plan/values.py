@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 from acidsql.catalyst import active
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing
+from acidsql.plan.fields import FieldsDiffer
+from acidsql.plan.fields import by_name as with_fields_by_name
 from acidsql.plan.text import literal, quote
 from acidsql.types import (
     LOCAL_TIMESTAMP,
@@ -281,9 +284,8 @@ def _not_null(expression: str, column: Column) -> str:
     return f"CASE WHEN {expression} IS NULL THEN {failure} ELSE {expression} END"
 
 
-def _stored(name: str, column: Column, type: HiveType, source: str) -> str:
+def _stored(expression: str, column: Column, type: HiveType, source: str) -> str:
     """One value turned into what its column holds, with the checks of Spark's ANSI store assignment."""
-    expression = quote(name)
     target = to_spark(type, plain_strings=True)
     if source != target:
         expression = f"CAST({expression} AS {target})"
@@ -293,9 +295,10 @@ def _stored(name: str, column: Column, type: HiveType, source: str) -> str:
 class NotStorable(AnalysisError):
     """Raised when values of a type cannot be stored in a column."""
 
-    def __init__(self, source: str, column: Column) -> None:
+    def __init__(self, source: str, column: Column, why: str | None = None) -> None:
         super().__init__(
-            f"Cannot store {source.upper()} in column {column.name} of type {column.type.upper()}",
+            f"Cannot store {source.upper()} in column {column.name} of type {column.type.upper()}"
+            + ("" if why is None else f": {why}"),
             hint=f"Write an explicit cast: CAST(… AS {column.type}).",
         )
         self.target = column.name
@@ -309,6 +312,7 @@ def store_assignment(
     *,
     zones: Zones,
     kept: Collection[int] = (),
+    by_name: bool = True,
 ) -> list[str]:
     """Expressions that turn columns ``first…`` of a frame into values of table columns, as files hold them.
 
@@ -319,6 +323,7 @@ def store_assignment(
         first: Position of the first value in ``frame``.
         zones: The zones that timestamps pass.
         kept: Positions in ``columns`` of those whose values are of the table's types, and as files hold them already.
+        by_name: Whether fields of structs go by their names; by their positions otherwise.
 
     Returns:
         One SQL expression over ``frame`` per column.
@@ -326,17 +331,30 @@ def store_assignment(
     Raises:
         NotStorable: When a type cannot be stored in its column (Spark's ANSI store assignment rules).
     """
-    fields = frame.schema.fields[first : first + len(columns)]
+    names = [quote(name) for name in frame.columns[first : first + len(columns)]]
+    fields, values = frame.schema.fields[first : first + len(columns)], names
+    if by_name:
+        given = zip(names, fields, columns, strict=True)
+        values = [_with_fields_in_order(name, field.dataType, column) for name, field, column in given]
+    if values != names:
+        frame, first = frame.selectExpr(*values), 0
+        fields = frame.schema.fields
     made = []
-    for position, (field, column) in enumerate(zip(fields, columns, strict=True)):
+    for position, (value, field, column) in enumerate(zip(values, fields, columns, strict=True)):
         type = parse_type(column.type)
         source = field.dataType.simpleString()
         if source != to_spark(type, plain_strings=True) and not _assignable(spark, frame, first + position, type):
             raise NotStorable(source, column)
-        name = frame.columns[first + position]
-        stored = _stored(name, column, type, source)
+        stored = _stored(value, column, type, source)
         made.append(stored if position in kept else to_files(stored, type, zones))
     return made
+
+
+def _with_fields_in_order(value: str, source: DataType, column: Column) -> str:
+    try:
+        return with_fields_by_name(value, source, parse_type(column.type))
+    except FieldsDiffer as e:
+        raise NotStorable(source.simpleString(), column, str(e)) from e
 
 
 def _assignable(spark: SparkSession, frame: DataFrame, position: int, type: HiveType) -> bool:

@@ -170,7 +170,7 @@ class Binding:
 
     def _leaf(self, table: Table, version: int | None, place: Span) -> Plan:
         made = relation(
-            self.catalyst,
+            self.env.sessions,
             table,
             self._zones,
             version=version,
@@ -302,7 +302,7 @@ class Binding:
 
     def target(self, table: Table, alias: str | None) -> tuple[Relation, Plan]:
         """The table that the statement changes, with the identity of its rows, and the plan that stands for it."""
-        made = relation(self.catalyst, table, self._zones, row_id=True, is_target=True, secret=self.secret)
+        made = relation(self.env.sessions, table, self._zones, row_id=True, is_target=True, secret=self.secret)
         self.relations.append(made)
         qualifier = [] if alias is not None else [SPARK_CATALOG, table.database]
         return made, self._named(made, alias if alias is not None else table.name, qualifier)
