@@ -75,12 +75,12 @@ _EARLY_MILLIS = -5_000_000_000_000
 """A moment before 1900 (of 1811), in milliseconds since 1970."""
 
 
-def zones_of(spark: SparkSession, files: str | None = None) -> Zones:
+def zones_of(spark: SparkSession, files: str | None) -> Zones:
     """The zones of a session as they are now.
 
     Args:
         spark: The session.
-        files: The default zone of the executors; the driver's, when left out: in local mode they are the same.
+        files: The default zone of the executors; None for the driver's, which in local mode is the same.
     """
     jvm = spark._jvm
     if jvm is None:
