@@ -12,7 +12,14 @@ from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory
-from acidsql.metastore.model import AbortedComponent, CompactionFilter, CompactionInfo, Table, is_marked
+from acidsql.metastore.model import (
+    AbortedComponent,
+    CompactionFilter,
+    CompactionInfo,
+    CompactionState,
+    Table,
+    is_marked,
+)
 from acidsql.partition_names import escape_path_name
 from acidsql.plan.snapshot import new_partition
 from acidsql.settings import CLEANER_DELAYED, CLEANER_MAX_RETRIES, CLEANER_RETENTION, CLEANER_RETRY, STAGING_RETENTION
@@ -89,7 +96,8 @@ class Cleaner:
     # --- after a compaction ------------------------------------------------------------------------------------------
 
     def _clean_entry(self, entry: CompactionInfo, min_open: int, lock: CleanerLock) -> bool:
-        wanted = CompactionFilter(entry.id, entry.database, entry.table, entry.partition, state="ready for cleaning")
+        state = CompactionState.READY_FOR_CLEANING
+        wanted = CompactionFilter(entry.id, entry.database, entry.table, entry.partition, state=state)
         if not self._context.metastore.show_compactions(wanted):  # cleaned, dropped or renamed before the lock
             return False
         try:

@@ -20,7 +20,7 @@ from acidsql.compactor.measure import metrics_of
 from acidsql.compactor.processes import process_name
 from acidsql.compactor.worker import Outcome, Worker
 from acidsql.errors import AcidError
-from acidsql.metastore.model import CompactionFilter, CompactionMetrics
+from acidsql.metastore.model import CompactionFilter, CompactionMetrics, CompactionState
 from acidsql.settings import (
     AUTO_COMPACTION,
     CHECK_INTERVAL,
@@ -204,7 +204,7 @@ class Compactor:
 
     def _work(self, worker: Worker) -> Outcome | None:
         outcome = worker.run_one()
-        if outcome is not None and outcome.state == "ready for cleaning":
+        if outcome is not None and outcome.state.is_done:
             with self._lock:
                 self._compacted += 1
                 self._done += metrics_of(outcome.done)
@@ -274,15 +274,15 @@ class Compactor:
         """How the queue is, and what the workers of this session have done."""
         entries = self.context.metastore.show_compactions(CompactionFilter())
         states = Counter(entry.state for entry in entries)
-        waiting = [e.enqueued_ms for e in entries if e.state == "initiated" and e.enqueued_ms is not None]
+        waiting = [e.enqueued_ms for e in entries if e.state is CompactionState.INITIATED and e.enqueued_ms is not None]
         with self._lock:
             compacted, done = self._compacted, self._done
         return CompactorStatus(
             running=bool(self._threads),
-            queued=states["initiated"],
-            working=states["working"],
-            cleaning=states["ready for cleaning"],
-            failed=states["failed"],
+            queued=states[CompactionState.INITIATED],
+            working=states[CompactionState.WORKING],
+            cleaning=states[CompactionState.READY_FOR_CLEANING],
+            failed=states[CompactionState.FAILED],
             oldest_queued_ms=min(waiting, default=None),
             compacted=compacted,
             done=done,

@@ -14,7 +14,14 @@ from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import AcidError, NoSuchLock, SnapshotTooOld, TableNotFound
 from acidsql.format.directory import AcidState, acid_state, data_format
 from acidsql.format.names import BaseName, parse_directory
-from acidsql.metastore.model import AbortedComponent, CompactionFilter, CompactionInfo, CompactionType, Table
+from acidsql.metastore.model import (
+    AbortedComponent,
+    CompactionFilter,
+    CompactionInfo,
+    CompactionState,
+    CompactionType,
+    Table,
+)
 from acidsql.plan.snapshot import partition_names
 from acidsql.settings import CLEANER_DELAYED, CLEANER_RETENTION, STAGING_RETENTION
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
@@ -170,7 +177,8 @@ class TableCleaner(Cleaner):
 
     def _queued(self) -> list[CompactionInfo]:
         """Those that wait to be cleaned, whether they can be or not."""
-        wanted = CompactionFilter(database=self._table.database, table=self._table.name, state="ready for cleaning")
+        state = CompactionState.READY_FOR_CLEANING
+        wanted = CompactionFilter(database=self._table.database, table=self._table.name, state=state)
         found = self._context.metastore.show_compactions(wanted)
         return [entry for entry in found if entry.type is not CompactionType.ABORT_TXN_CLEANUP]
 

@@ -1,9 +1,9 @@
 """The part of the metastore protocol that compactions are about: the queue, its history, and what there is to clean.
 
-Hive's own words for it are those of ``TxnStore`` and ``CompactionTxnHandler``. An entry is ``initiated`` by a request,
-``working`` while a worker has it, ``ready for cleaning`` when it is compacted; then it goes into the history as
-``succeeded``, or before that as ``failed``, ``refused`` or ``aborted``. What the initiator could not even ask for goes
-there as ``did not initiate``.
+The names are those of Hive's ``TxnStore`` and ``CompactionTxnHandler``. An entry is ``initiated`` by a request,
+``working`` while a worker has it, ``ready for cleaning`` when it is compacted; then it moves to the history as
+``succeeded``, or before that as ``failed``, ``refused`` or ``aborted``. A request that the initiator could not make is
+recorded there as ``did not initiate``. Which state can follow which: :data:`acidsql.metastore.model.TRANSITIONS`.
 
 A Hive Metastore hands requests to workers (from version 4 on), and does everything else by services of its own: those
 calls raise UnsupportedError.
@@ -32,7 +32,7 @@ def latest_done(
     latest: dict[str | None, CompactionInfo] = {}
     for one in entries:
         is_wanted = one.id > after and (partitions is None or one.partition in partitions)
-        if is_wanted and one.state in ("ready for cleaning", "succeeded"):
+        if is_wanted and one.state.is_done:
             latest.setdefault(one.partition, one)
     return list(latest.values())
 

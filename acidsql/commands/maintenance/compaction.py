@@ -29,6 +29,7 @@ from acidsql.metastore.model import (
     CompactionInfo,
     CompactionRequest,
     CompactionResponse,
+    CompactionState,
     CompactionType,
     Partition,
     Table,
@@ -41,11 +42,6 @@ from acidsql.sql.statements import Compact, Concatenate, Span, Text
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 PAUSE_GROWTH = 1.5
-
-UNDER_WAY = ("initiated", "working")
-DONE = ("ready for cleaning", "succeeded")
-STATES = (*UNDER_WAY, *DONE, "failed", "did not initiate", "refused", "aborted")
-"""Hive's words for the states of a compaction."""
 
 _BY_USERS = (CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANCE)
 
@@ -215,9 +211,9 @@ class CompactCommand:
             raise
         return f"Compaction with id {response.id} finished with status: {state}"
 
-    def _wait(self, id: int) -> str:
+    def _wait(self, id: int) -> CompactionState:
         found = wait_for_worker(self.env, id, self.statement.table.span)
-        if found.state in DONE:
+        if found.state.is_done:
             return found.state
         why = f": {found.error}" if found.error else ""
         raise self._at_table(CompactionError(f"Compaction with id {id} finished with status: {found.state}{why}"))
@@ -295,7 +291,7 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
         found = env.metastore.show_compactions(CompactionFilter(id=id))
         if not found:
             raise with_location(span, CompactionError(f"Compaction with id {id} is not listed any more"))
-        if found[0].state not in UNDER_WAY:
+        if not found[0].state.is_under_way:
             return found[0]
         if time.monotonic() >= deadline:
             message = f"Compaction with id {id} is still {found[0].state} after {limit:g} seconds; it goes on"

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from acidsql.metastore.embedded import queue, txns
 from acidsql.metastore.embedded.batches import batches
-from acidsql.metastore.embedded.queue import COMPACTS, DID_NOT_INITIATE, FAILED, READY, SUCCEEDED, Columns
+from acidsql.metastore.embedded.queue import COMPACTS, READY, Columns
 from acidsql.metastore.embedded.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -37,6 +37,7 @@ from acidsql.metastore.embedded.schema import (
     TXNS,
 )
 from acidsql.metastore.model import AbortedComponent, CompactionCandidate, CompactionInfo, CompactionType, TxnState
+from acidsql.metastore.model import CompactionState as State
 
 LATE_MS = 2000
 """A commit's time is taken before the commit: one that is seen now may be stamped some time ago."""
@@ -115,7 +116,7 @@ def _since(entry: Columns) -> ColumnElement[int]:
 
 def put_off(db: Connection, id: int, *, retry_at: int, message: str, now: int) -> None:
     """Let an entry wait until then. Raises: CompactionError when it does not wait for cleaning."""
-    queue.require(db, id, READY)
+    queue.require(db, id, [State.READY_FOR_CLEANING])
     values = {
         "CQ_RETRY_RETENTION": retry_at - _since(_Q),
         "CQ_RETRIES": _Q.CQ_RETRIES + 1,
@@ -135,8 +136,8 @@ def mark_cleaned(db: Connection, id: int, *, keep_aborted: bool, now: int) -> No
     """
     if queue.find(db, id) is None:
         return
-    row = queue.require(db, id, READY)
-    queue.end(db, id, SUCCEEDED, now)
+    row = queue.require(db, id, State.SUCCEEDED.origins)
+    queue.end(db, id, State.SUCCEEDED, now)
     highest = row.CQ_HIGHEST_WRITE_ID
     if highest is None:
         return
@@ -277,7 +278,7 @@ def _written(since: int | None) -> Select[Any]:
             h.CC_TABLE == _DONE.CTC_TABLE,
             h.CC_PARTITION.is_not_distinct_from(_DONE.CTC_PARTITION),
             h.CC_ID.in_(latest),
-            h.CC_STATE.in_([DID_NOT_INITIATE, FAILED]),
+            h.CC_STATE.in_([State.DID_NOT_INITIATE.value, State.FAILED.value]),
         )
     )
     return query.where(or_(_DONE.CTC_TIMESTAMP >= utc(since - LATE_MS), failed))

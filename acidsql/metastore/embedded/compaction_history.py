@@ -10,11 +10,13 @@ from sqlalchemy import Connection, delete, select
 
 from acidsql.metastore.embedded import queue
 from acidsql.metastore.embedded.batches import batches
-from acidsql.metastore.embedded.queue import DID_NOT_INITIATE, FAILED, SUCCEEDED
 from acidsql.metastore.embedded.schema import COMPLETED_COMPACTIONS
-from acidsql.metastore.model import CompactionType
+from acidsql.metastore.model import CompactionState, CompactionType
 
 _H = COMPLETED_COMPACTIONS.c
+_SUCCEEDED, _FAILED, _DID_NOT_INITIATE = (
+    state.value for state in (CompactionState.SUCCEEDED, CompactionState.FAILED, CompactionState.DID_NOT_INITIATE)
+)
 _NEWEST_FIRST = select(
     _H.CC_DATABASE, _H.CC_TABLE, _H.CC_PARTITION, _H.CC_ID, _H.CC_STATE, _H.CC_TYPE, _H.CC_START, _H.CC_END
 ).order_by(_H.CC_ID.desc())
@@ -33,11 +35,11 @@ class _Kept:
         return self.major_succeeded or (self.minor_succeeded and type == CompactionType.MINOR.value)
 
 
-def purge(db: Connection, retained: Mapping[str, int], ended_before: int) -> None:
+def purge(db: Connection, retained: Mapping[CompactionState, int], ended_before: int) -> None:
     """Forget what is beyond the number retained of its state, or is old and superseded (``purgeCompactionHistory``).
 
     Args:
-        retained: How many entries of a table or partition stay, by the letter of their state.
+        retained: How many entries of a table or partition stay, by their state.
         ended_before: What began before this is old. Milliseconds since 1970.
     """
     kept: dict[tuple[str, str, str | None], _Kept] = {}
@@ -45,10 +47,10 @@ def purge(db: Connection, retained: Mapping[str, int], ended_before: int) -> Non
     for *place, id, state, type, started, ended in db.execute(_NEWEST_FIRST):
         of_place = kept.setdefault(tuple(place), _Kept())
         of_place.counts[state] += 1
-        is_old = state != SUCCEEDED and (started or ended or 0) < ended_before and of_place.is_superseded(type)
-        if of_place.counts[state] > retained[state] or is_old:
+        is_old = state != _SUCCEEDED and (started or ended or 0) < ended_before and of_place.is_superseded(type)
+        if of_place.counts[state] > retained[CompactionState(state)] or is_old:
             doomed.append(id)
-        if state == SUCCEEDED:
+        if state == _SUCCEEDED:
             is_major = type == CompactionType.MAJOR.value
             of_place.major_succeeded |= is_major
             of_place.minor_succeeded |= not is_major
@@ -70,11 +72,12 @@ def have_failed(
     latest = db.execute(
         select(_H.CC_STATE, _H.CC_ENQUEUE_TIME)
         .where(
-            queue.same_place(COMPLETED_COMPACTIONS, "CC", database, table, partition), _H.CC_STATE != DID_NOT_INITIATE
+            queue.same_place(COMPLETED_COMPACTIONS, "CC", database, table, partition),
+            _H.CC_STATE != _DID_NOT_INITIATE,
         )
         .order_by(_H.CC_ID.desc())
         .limit(threshold)
     ).all()
-    if len(latest) < threshold or any(state != FAILED for state, _ in latest):
+    if len(latest) < threshold or any(state != _FAILED for state, _ in latest):
         return False
     return enqueued_after is None or max(enqueued or 0 for _, enqueued in latest) >= enqueued_after

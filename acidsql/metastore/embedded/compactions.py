@@ -15,6 +15,7 @@ from acidsql.metastore.model import (
     CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
+    CompactionState,
 )
 from acidsql.settings import (
     FAILED_COMPACTS_THRESHOLD,
@@ -82,11 +83,11 @@ class EmbeddedCompactions:
 
     def mark_failed(self, id: int, message: str, *, worker: str | None = None) -> None:
         with self._store.write() as db:
-            queue.mark_ended(db, id, queue.FAILED, message, self._now(), worker)
+            queue.mark_ended(db, id, CompactionState.FAILED, message, self._now(), worker)
 
     def mark_refused(self, id: int, message: str, *, worker: str | None = None) -> None:
         with self._store.write() as db:
-            queue.mark_ended(db, id, queue.REFUSED, message, self._now(), worker)
+            queue.mark_ended(db, id, CompactionState.REFUSED, message, self._now(), worker)
 
     def revoke_timed_out_workers(self, timeout_ms: int) -> int:
         with self._store.write() as db:
@@ -162,11 +163,12 @@ class EmbeddedCompactions:
     def purge_compaction_history(self) -> None:
         value = self._settings.value
         retained = {
-            queue.SUCCEEDED: value(HISTORY_SUCCEEDED),
-            queue.FAILED: max(value(HISTORY_FAILED), value(FAILED_COMPACTS_THRESHOLD)),  # the initiator counts them
-            queue.DID_NOT_INITIATE: value(HISTORY_DID_NOT_INITIATE),
-            queue.REFUSED: value(HISTORY_REFUSED),
-            queue.ABORTED: value(HISTORY_REFUSED),  # Hive keeps them for ever
+            CompactionState.SUCCEEDED: value(HISTORY_SUCCEEDED),
+            # the initiator counts those that failed
+            CompactionState.FAILED: max(value(HISTORY_FAILED), value(FAILED_COMPACTS_THRESHOLD)),
+            CompactionState.DID_NOT_INITIATE: value(HISTORY_DID_NOT_INITIATE),
+            CompactionState.REFUSED: value(HISTORY_REFUSED),
+            CompactionState.ABORTED: value(HISTORY_REFUSED),  # Hive keeps them for ever
         }
         before = self._now() - int(value(HISTORY_TIMEOUT) * 1000)
         with self._store.write() as db:

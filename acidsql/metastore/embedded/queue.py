@@ -7,7 +7,7 @@ An entry is in the queue until it is cleaned; when it ends, one way or another, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -49,23 +49,11 @@ from acidsql.metastore.model import (
     CompactionType,
     TxnState,
 )
+from acidsql.metastore.model import CompactionState as State
 
 Columns = ReadOnlyColumnCollection[str, Column[Any]]
 
-INITIATED, WORKING, READY = "i", "w", "r"
-SUCCEEDED, FAILED, DID_NOT_INITIATE, REFUSED, ABORTED = "s", "f", "a", "c", "x"
-WORDS: Mapping[str, str] = {
-    INITIATED: "initiated",
-    WORKING: "working",
-    READY: "ready for cleaning",
-    SUCCEEDED: "succeeded",
-    FAILED: "failed",
-    DID_NOT_INITIATE: "did not initiate",
-    REFUSED: "refused",
-    ABORTED: "aborted",
-}
-"""Hive's letters for states, and its words."""
-
+INITIATED, WORKING, READY = (state.value for state in (State.INITIATED, State.WORKING, State.READY_FOR_CLEANING))
 COMPACTS = "c"
 """Hive's letter for what a compactor's transaction does."""
 
@@ -132,19 +120,19 @@ def compact(db: Connection, request: CompactionRequest, now: int) -> CompactionR
         .limit(1)
     ).first()
     if standing is not None:
-        id, state = int(standing[0]), WORDS[standing[1]]
+        id, state = int(standing[0]), State(standing[1])
         message = f"Compaction is already scheduled with state='{state}' and id={id}"
         return CompactionResponse(id, state, False, message)
     id = next_id(db)
     row = {f"CQ_{name}": value for name, value in _request_row(id, request).items()}
     db.execute(insert(COMPACTION_QUEUE), {**row, "CQ_STATE": INITIATED, "CQ_ENQUEUE_TIME": now})
-    return CompactionResponse(id, WORDS[INITIATED], True)
+    return CompactionResponse(id, State.INITIATED, True)
 
 
 def did_not_initiate(db: Connection, request: CompactionRequest, message: str, now: int) -> None:
     """Record in the history what could not be asked for."""
     row = {f"CC_{name}": value for name, value in _request_row(next_id(db), request).items()}
-    ended = {"CC_STATE": DID_NOT_INITIATE, "CC_ERROR_MESSAGE": message, "CC_START": now, "CC_END": now}
+    ended = {"CC_STATE": State.DID_NOT_INITIATE.value, "CC_ERROR_MESSAGE": message, "CC_START": now, "CC_END": now}
     db.execute(insert(COMPLETED_COMPACTIONS), {**row, **ended})
 
 
@@ -173,19 +161,19 @@ def _request_row(id: int, request: CompactionRequest) -> dict[str, object]:
 
 def abort(db: Connection, ids: Sequence[int], now: int) -> dict[int, str]:
     """Take requests back that no worker has; Hive's sentence for each id (``AbortCompactionFunction``)."""
-    states: dict[int, str] = {}
+    states: dict[int, State] = {}
     for some in batches(list(dict.fromkeys(ids))):
         for column, state in ((_Q.CQ_ID, _Q.CQ_STATE), (_H.CC_ID, _H.CC_STATE)):
-            states.update((row[0], row[1]) for row in db.execute(select(column, state).where(column.in_(some))))
+            states.update((row[0], State(row[1])) for row in db.execute(select(column, state).where(column.in_(some))))
     return {id: _abort(db, id, states.get(id), now) for id in dict.fromkeys(ids)}
 
 
-def _abort(db: Connection, id: int, state: str | None, now: int) -> str:
+def _abort(db: Connection, id: int, state: State | None, now: int) -> str:
     if state is None:
         return "No Such Compaction Id Available"
-    if state != INITIATED:
-        return f"Error while aborting compaction as compaction is in state-{WORDS[state]}"
-    end(db, id, ABORTED, now, "Compaction aborted by an ABORT COMPACTIONS request")
+    if state not in State.ABORTED.origins:
+        return f"Error while aborting compaction as compaction is in state-{state}"
+    end(db, id, State.ABORTED, now, "Compaction aborted by an ABORT COMPACTIONS request")
     return "Successfully aborted compaction"
 
 
@@ -201,14 +189,13 @@ def show(db: Connection, wanted: CompactionFilter) -> list[CompactionInfo]:
 
 def _matching(db: Connection, entity: Entity, wanted: CompactionFilter) -> Sequence[Row[Any]]:
     c, prefix = entity.c, entity.columns[0].name[:2]
-    letters = [letter for letter, word in WORDS.items() if word == wanted.state]
     conditions: tuple[tuple[object, str], ...] = (
         (wanted.id, "ID"),
         (wanted.database, "DATABASE"),
         (wanted.table, "TABLE"),
         (wanted.partition, "PARTITION"),
         (wanted.type and wanted.type.value, "TYPE"),
-        (wanted.state and (letters[0] if letters else ""), "STATE"),
+        (wanted.state and wanted.state.value, "STATE"),
     )
     query = select(entity).where(*(c[f"{prefix}_{name}"] == want for want, name in conditions if want is not None))
     if wanted.pool is not None:
@@ -229,7 +216,7 @@ def info(row: Row[Any]) -> CompactionInfo:
         table=values["TABLE"],
         partition=values["PARTITION"],
         type=CompactionType(values["TYPE"]),
-        state=WORDS[values["STATE"]],
+        state=State(values["STATE"]),
         worker=values["WORKER_ID"],
         enqueued_ms=values["ENQUEUE_TIME"],
         started_ms=values["START"],
@@ -293,7 +280,7 @@ def set_state(db: Connection, id: int, txn_id: int, highest_write_id: int, worke
         CompactionError: When the entry is not being worked on, or by another worker.
         NoSuchTransaction, TransactionAborted: When the transaction is not open.
     """
-    row = require(db, id, WORKING, worker)
+    row = require(db, id, [State.WORKING], worker)
     txns.require_open(db, txn_id)
     _set(db, id, CQ_TXN_ID=txn_id, CQ_HIGHEST_WRITE_ID=highest_write_id, CQ_NEXT_TXN_ID=None, CQ_COMMIT_TIME=None)
     db.execute(
@@ -311,19 +298,19 @@ def set_state(db: Connection, id: int, txn_id: int, highest_write_id: int, worke
 
 def set_job(db: Connection, id: int, job: str, worker: str | None) -> None:
     """Raises: CompactionError."""
-    require(db, id, WORKING, worker)
+    require(db, id, [State.WORKING], worker)
     _set(db, id, CQ_HADOOP_JOB_ID=job)
 
 
 def mark_compacted(db: Connection, id: int, worker: str | None, metrics: CompactionMetrics | None) -> None:
     """Raises: CompactionError."""
-    require(db, id, WORKING, worker)
+    require(db, id, State.READY_FOR_CLEANING.origins, worker)
     _set(db, id, CQ_STATE=READY, CQ_WORKER_ID=None, CQ_META_INFO=meta_info.to_bytes(metrics))
 
 
-def mark_ended(db: Connection, id: int, state: str, message: str, now: int, worker: str | None) -> None:
+def mark_ended(db: Connection, id: int, state: State, message: str, now: int, worker: str | None) -> None:
     """An entry failed or was refused. Raises: CompactionError."""
-    require(db, id, None, worker)
+    require(db, id, state.origins, worker)
     end(db, id, state, now, message)
 
 
@@ -358,8 +345,8 @@ def find(db: Connection, id: int) -> Row[Any] | None:
     return db.execute(_BY_ID, {"id": id}).first()
 
 
-def require(db: Connection, id: int, state: str | None, worker: str | None = None) -> Row[Any]:
-    """An entry of the queue in a state (in any, for None), and in the hands of a worker where one is given.
+def require(db: Connection, id: int, states: Sequence[State], worker: str | None = None) -> Row[Any]:
+    """An entry of the queue in one of some states, and of a worker where one is given.
 
     Raises:
         CompactionError: When there is none such.
@@ -367,21 +354,22 @@ def require(db: Connection, id: int, state: str | None, worker: str | None = Non
     row = find(db, id)
     if row is None:
         raise CompactionError(f"No record with CQ_ID={id} found in COMPACTION_QUEUE")
-    if state is not None and row.CQ_STATE != state:
-        raise CompactionError(f"Compaction {id} is {WORDS[row.CQ_STATE]}, and not {WORDS[state]}")
-    is_done = row.CQ_STATE == READY and row.CQ_NEXT_TXN_ID is None  # by whom is not on record any more
+    state = State(row.CQ_STATE)
+    if state not in states:
+        raise CompactionError(f"Compaction {id} is {state}, and not {' or '.join(map(str, states))}")
+    is_done = state is State.READY_FOR_CLEANING and row.CQ_NEXT_TXN_ID is None  # by whom is not on record any more
     if worker is not None and row.CQ_WORKER_ID != worker and not is_done:
         whose = f"belongs to {row.CQ_WORKER_ID}" if row.CQ_WORKER_ID else "went back into the queue"
         raise CompactionError(f"Compaction {id} was taken from {worker}: it {whose}")
     return row
 
 
-def end(db: Connection, id: int, state: str, now: int, message: str | None = None) -> None:
+def end(db: Connection, id: int, state: State, now: int, message: str | None = None) -> None:
     """Move an entry from the queue into the history. Its message is kept where there is no other."""
     row = db.execute(_BY_ID, {"id": id}).one()._mapping
     ended = {f"CC_{name}": row[f"CQ_{name}"] for name in _KEPT}
-    ended |= {"CC_STATE": state, "CC_END": now}
-    if state != SUCCEEDED and row["CQ_NEXT_TXN_ID"] is None:  # what its worker has done was not committed
+    ended |= {"CC_STATE": state.value, "CC_END": now}
+    if state is not State.SUCCEEDED and row["CQ_NEXT_TXN_ID"] is None:  # what its worker has done was not committed
         ended["CC_META_INFO"] = None
     if message is not None:
         ended["CC_ERROR_MESSAGE"] = message

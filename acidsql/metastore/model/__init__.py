@@ -41,6 +41,7 @@ from acidsql.metastore.model.compaction import (
     CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
+    CompactionState,
     CompactionType,
 )
 from acidsql.metastore.model.transactions import (
@@ -83,6 +84,7 @@ __all__ = [
     "CompactionMetrics",
     "CompactionRequest",
     "CompactionResponse",
+    "CompactionState",
     "CompactionType",
     "CompletedWrite",
     "Constraint",

@@ -32,6 +32,7 @@ from acidsql.format.bucket import encode
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import write_inserts
 from acidsql.metastore.model import CompactionRequest, CompactionType, Operation
+from acidsql.metastore.model import CompactionState as State
 from tests.examples import examples
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, Key, Rows, Snapshot, World, rows_of, values
 
@@ -164,7 +165,7 @@ class Histories(RuleBasedStateMachine):
     def compact(self, type: CompactionType) -> None:
         self.world.store.compact(CompactionRequest("default", "t", None, type, "ann", "desk"))
         self.world.worker.run_one()
-        assert "failed" not in self.world.states()
+        assert State.FAILED not in self.world.states()
 
     @precondition(lambda self: not self.is_being_overwritten)
     @rule(type=st.sampled_from([MAJOR, MINOR]))
@@ -254,7 +255,7 @@ class Histories(RuleBasedStateMachine):
         self.everybody_reads_what_he_ought_to()
         assert len(world.names()) <= 1, world.names()
         assert world.remembered() == set()
-        assert {one.state for one in world.entries()} <= {"succeeded", "refused"}
+        assert {one.state for one in world.entries()} <= {State.SUCCEEDED, State.REFUSED}
 
 
 class HistoriesInHive3(Histories):

@@ -11,7 +11,13 @@ from hive_metastore import ttypes
 
 from acidsql.errors import CompactionError, MetastoreError, UnsupportedError
 from acidsql.metastore.hive import HiveMetastore, translate, wire
-from acidsql.metastore.model import CompactionInfo, CompactionMetrics, CompactionRequest, CompactionType
+from acidsql.metastore.model import (
+    CompactionInfo,
+    CompactionMetrics,
+    CompactionRequest,
+    CompactionState,
+    CompactionType,
+)
 from tests.unit.metastore.conftest import Connect, Serve
 from tests.unit.metastore.scripted import Fault
 from tests.unit.metastore.test_hive_wire import Wire, i32, i64
@@ -70,7 +76,7 @@ def test_an_entry_is_taken_with_all_that_was_asked_for() -> None:
         "t",
         "p=1",
         CompactionType.REBALANCE,
-        "working",
+        CompactionState.WORKING,
         worker="desk-1",
         enqueued_ms=10,
         pool="night",
