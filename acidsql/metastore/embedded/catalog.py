@@ -14,7 +14,6 @@ from acidsql.metastore.embedded import constraints, dropped_places, moves, place
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
-    CHECK_CONSTRAINTS,
     COLUMNS_V2,
     DATABASE_PARAMS,
     DBS,
@@ -58,11 +57,6 @@ _BUCKET_COLUMNS = (
     select(BUCKETING_COLS.c.BUCKET_COL_NAME)
     .where(BUCKETING_COLS.c.TBL_ID == bindparam("id"))
     .order_by(BUCKETING_COLS.c.INTEGER_IDX)
-)
-_CHECKS = (
-    select(CHECK_CONSTRAINTS.c.CHECK_EXPRESSION, CHECK_CONSTRAINTS.c.CHECK_NAME)
-    .where(CHECK_CONSTRAINTS.c.TBL_ID == bindparam("id"))
-    .order_by(CHECK_CONSTRAINTS.c.INTEGER_IDX)
 )
 
 # --- databases -------------------------------------------------------------------------------------------------------
@@ -146,7 +140,6 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
     columns: tuple[list[Column], list[Column]] = ([], [])
     for is_key, column, type, comment, default, not_null, *names in db.execute(_COLUMNS, key):
         columns[is_key].append(Column(column, type, comment, default, not_null, *names))
-    checks = db.execute(_CHECKS, key).all()
     bucketed = row.NUM_BUCKETS > 0
     return Table(
         database=database,
@@ -163,9 +156,7 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         created_at=row.CREATE_TIME,
         view_text=row.VIEW_EXPANDED_TEXT,
         view_original=row.VIEW_ORIGINAL_TEXT,
-        checks=tuple(check[0] for check in checks),
-        check_names=tuple(check[1] for check in checks),
-        informational=constraints.find(db, row.TBL_ID),
+        table_constraints=constraints.find(db, row.TBL_ID),
         moves=moves.of_table(db, row.TBL_ID) if row.IS_MOVING else (),
     )
 
@@ -268,24 +259,11 @@ def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
             for n, column in enumerate(table.bucket_columns)
         ],
     )
-    _insert(
-        db,
-        CHECK_CONSTRAINTS,
-        [
-            {
-                "TBL_ID": table_id,
-                "INTEGER_IDX": n,
-                "CHECK_EXPRESSION": condition,
-                "CHECK_NAME": name or constraints.made_up_name(ConstraintKind.CHECK),
-            }
-            for n, (name, condition) in enumerate(table.named_checks)
-        ],
-    )
     constraints.put(db, table_id, table)
 
 
 def _delete_parts(db: Connection, table_id: int) -> None:
-    for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS, CHECK_CONSTRAINTS):
+    for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
     constraints.forget(db, table_id)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from acidsql.valid_ids import ValidWriteIdList
@@ -90,6 +90,14 @@ class Constraint:
     parent: str | None = None
     parent_columns: tuple[str, ...] = ()
 
+    @classmethod
+    def enabled(
+        cls, kind: ConstraintKind, expression: str | None = None, *, column: str | None = None, name: str | None = None
+    ) -> Constraint:
+        """A constraint that is enforced: a CHECK, or a NOT NULL or DEFAULT of a column."""
+        columns = () if column is None else (column,)
+        return cls(kind, columns, name, enforced=True, rely=True, expression=expression)
+
 
 @dataclass(frozen=True)
 class Database:
@@ -135,35 +143,36 @@ class Table:
     """The query of a view (``table_type`` :data:`VIRTUAL_VIEW`), its names complete."""
     view_original: str | None = None
     """The query of a view as the user wrote it."""
-    checks: tuple[str, ...] = ()
-    """Conditions of the enabled CHECK constraints, as SQL text."""
-    check_names: tuple[str | None, ...] = field(default=(), compare=False)
-    """Their names; those behind the last one have none yet."""
-    informational: tuple[Constraint, ...] = ()
-    """The constraints that nobody enforces."""
+    table_constraints: tuple[Constraint, ...] = ()
+    """All constraints except NOT NULL and DEFAULT that are enforced, which belong to their columns. Those that are not
+    enforced come first: :meth:`constrained` keeps that order."""
     moves: tuple[DirectoryMove, ...] = ()
     """Directories of it that may still be on their way (:meth:`~acidsql.metastore.protocol.Metastore.rename_table`).
     Only the store sets it: a description that is handed to the store says nothing by it."""
 
     @property
-    def named_checks(self) -> tuple[tuple[str | None, str], ...]:
-        """Name and condition of each CHECK constraint."""
-        names = self.check_names + (None,) * (len(self.checks) - len(self.check_names))
-        return tuple(zip(names, self.checks, strict=False))
+    def checks(self) -> tuple[str, ...]:
+        """Conditions of the CHECK constraints that are enforced, as SQL text."""
+        return tuple(c.expression or "" for c in self.table_constraints if c.enforced)
+
+    @property
+    def informational(self) -> tuple[Constraint, ...]:
+        """The constraints that are not enforced."""
+        return tuple(c for c in self.table_constraints if not c.enforced)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """All constraints, those that are enforced last: NOT NULL, DEFAULT, CHECK."""
-
-        def enforced(kind: ConstraintKind, column: Column | None, name: str | None, text: str | None) -> Constraint:
-            return Constraint(kind, (column.name,) if column else (), name, enforced=True, rely=True, expression=text)
-
-        columns = self.all_columns
-        not_null = [enforced(ConstraintKind.NOT_NULL, c, c.not_null_name, None) for c in columns if c.not_null]
-        filled = [c for c in columns if c.default is not None]
-        defaults = [enforced(ConstraintKind.DEFAULT, c, c.default_name, c.default) for c in filled]
-        checks = [enforced(ConstraintKind.CHECK, None, name, text) for name, text in self.named_checks]
+        make, columns = Constraint.enabled, self.all_columns
+        not_null = (make(ConstraintKind.NOT_NULL, column=c.name, name=c.not_null_name) for c in columns if c.not_null)
+        filled = (c for c in columns if c.default is not None)
+        defaults = (make(ConstraintKind.DEFAULT, c.default, column=c.name, name=c.default_name) for c in filled)
+        checks = (c for c in self.table_constraints if c.enforced)
         return (*self.informational, *not_null, *defaults, *checks)
+
+    def constrained(self, constraints: Iterable[Constraint]) -> Table:
+        """The table with these as its :attr:`table_constraints`."""
+        return replace(self, table_constraints=tuple(sorted(constraints, key=lambda c: c.enforced)))
 
     @property
     def full_name(self) -> str:
