@@ -143,7 +143,7 @@ def _opened(connection: Connection, with_spark: bool) -> Iterator[Compactor]:
 
 def _require_queue(store: Metastore) -> None:
     """Raises: UnsupportedError where the store hands its queue to nobody: each round would only say so again."""
-    if (store.version or "").startswith(("1.", "2.", "3.")):
+    if not store.capabilities.has_open_queue:
         version = store.version
         store.close()
         raise UnsupportedError(

@@ -116,7 +116,7 @@ class Compaction:
         self._location = table.location if partition is None else partition.location
         self._fs, self._path = fs.resolve(self._location)
         self._layout = Layout(self._settings.value(COMPACTION_LAYOUT))
-        if context.metastore.version is not None or not fs.renames_in_one_step(self._location):
+        if context.metastore.capabilities.is_shared_with_hive or not fs.renames_in_one_step(self._location):
             self._layout = Layout.HIVE4  # in that of Hive 3 a reader would see a directory that is half there
         self._footers: dict[str, OrcFooter] = {}
         self.leaves_nothing = True

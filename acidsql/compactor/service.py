@@ -123,8 +123,8 @@ class Compactor:
 
     @property
     def is_own_store(self) -> bool:
-        """Whether the store is ours, and so nobody else initiates and cleans."""
-        return self.context.metastore.version is None
+        """Whether nobody else initiates and cleans."""
+        return not self.context.metastore.capabilities.runs_compactor
 
     # --- on demand ---------------------------------------------------------------------------------------------------
 

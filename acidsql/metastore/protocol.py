@@ -13,6 +13,7 @@ from typing import Protocol
 
 from acidsql.metastore.compaction_protocol import Compactions
 from acidsql.metastore.model import (
+    Capabilities,
     ColumnStatistics,
     CompletedWrite,
     Database,
@@ -406,7 +407,12 @@ class Metastore(Catalog, Transactions, Compactions, Protocol):
 
     @property
     def version(self) -> str | None:
-        """Version of the Hive that the store belongs to (``4.0.1``); None for a store of ours."""
+        """Version of the Hive that the store belongs to (``4.0.1``), for messages; None for the embedded store."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the store does itself."""
         ...
 
     @property

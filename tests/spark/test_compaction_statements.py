@@ -27,6 +27,7 @@ from acidsql.errors import (
     UnsupportedError,
 )
 from acidsql.metastore.model import (
+    Capabilities,
     CompactionFilter,
     CompactionInfo,
     CompactionMetrics,
@@ -195,7 +196,7 @@ def test_a_request_is_of_the_pool_of_its_table(acid: AcidSession, queue: Queue) 
 def test_a_metastore_3_wants_a_partition_named(
     acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(acid.metastore), "version", "3.1.3")
+    monkeypatch.setattr(type(acid.metastore), "capabilities", Capabilities(has_open_queue=False))
     with pytest.raises(AnalysisError, match="You must specify a partition to compact") as caught:
         acid.sql("ALTER TABLE part COMPACT 'major'")
     assert (caught.value.code, caught.value.line, caught.value.column) == (10283, 1, 13)
@@ -291,6 +292,7 @@ def test_a_hive_metastore_3_is_not_asked_for_what_it_does_not_know(
     acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(acid.metastore), "version", "3.1.3")
+    monkeypatch.setattr(type(acid.metastore), "capabilities", Capabilities(has_open_queue=False))
     for text, what in (("'rebalance'", "A 'rebalance' compaction"), ("'minor' POOL 'x'", "A pool")):
         with pytest.raises(UnsupportedError, match=rf"{what} is not known to .* version 3\.1\.3"):
             acid.sql(f"ALTER TABLE emp COMPACT {text}")

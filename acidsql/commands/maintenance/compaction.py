@@ -127,7 +127,7 @@ class CompactCommand:
         if spec is None:
             if not table.partition_keys:
                 return [None]
-            if self._is_old:
+            if not self.env.metastore.capabilities.has_open_queue:
                 message = "You must specify a partition to compact for partitioned tables"
                 hint = f"SHOW PARTITIONS {table.full_name} lists them."
                 raise self._at_table(AnalysisError(message, code=10283, hint=hint))
@@ -163,19 +163,16 @@ class CompactCommand:
             compression_of(table_of(table, s.properties))
         except AcidError as e:
             raise self._at_table(e) from e
-        if s.order_by is not None and self.env.metastore.version is None:  # Hive's worker may know how to order by more
+        if (
+            s.order_by is not None and not self.env.metastore.capabilities.runs_compactor
+        ):  # Hive's worker may know how to order by more
             try:
                 sort_items(s.order_by.text, row_type_of(table), [key.name for key in table.partition_keys])
             except AcidError as e:
                 raise with_location(s.order_by, e) from e
 
-    @property
-    def _is_old(self) -> bool:
-        """Whether the metastore is one of before Hive 4."""
-        return (self.env.metastore.version or "").startswith(("1.", "2.", "3."))
-
     def _check_version(self, type: CompactionType) -> None:
-        if not self._is_old:
+        if self.env.metastore.capabilities.has_open_queue:
             return
         s, version = self.statement, self.env.metastore.version
         new: dict[str, Span | None] = {
@@ -263,7 +260,7 @@ def explained_requests(
     if len(requests) > 1:
         files, size = sum(one.files for one in done), sum(one.bytes for one in done)
         told.insert(0, f"{len(done)} of {len(requests)} partitions, {files} files, {size} bytes")
-    whose = "" if env.metastore.version is None else ", if a worker of acidsql takes it"
+    whose = ", if a worker of acidsql takes it" if env.metastore.capabilities.runs_compactor else ""
     reason = "the compactor works by itself"
     return Explained(table, (), (), None, writes=writes, no_plan=reason, more=[(f"Compacts{whose}", told)])
 

@@ -25,6 +25,7 @@ from acidsql.metastore.embedded import (
 from acidsql.metastore.embedded.compactions import EmbeddedCompactions
 from acidsql.metastore.embedded.store import Store
 from acidsql.metastore.model import (
+    Capabilities,
     ColumnStatistics,
     CompletedWrite,
     Database,
@@ -82,6 +83,10 @@ class EmbeddedMetastore(EmbeddedCompactions):
     @property
     def version(self) -> None:
         return None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities()
 
     @property
     def lock_pause(self) -> float:

@@ -1,5 +1,6 @@
 """What the metastore knows, as frozen values. The words are those of Hive's metastore API."""
 
+from acidsql.metastore.model.capabilities import Capabilities
 from acidsql.metastore.model.catalog import (
     BUCKETING_VERSION,
     COMMENT,
@@ -76,6 +77,7 @@ __all__ = [
     "TRANSACTIONAL_PROPERTIES",
     "VIRTUAL_VIEW",
     "AbortedComponent",
+    "Capabilities",
     "Column",
     "ColumnStatistics",
     "CompactionCandidate",

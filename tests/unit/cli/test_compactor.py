@@ -14,7 +14,7 @@ from acidsql.compactor import Compactor, RoundResult
 from acidsql.compactor.worker import Outcome
 from acidsql.format.rewrite import Rewritten
 from acidsql.fs import jvm
-from acidsql.metastore.model import CompactionInfo, CompactionType
+from acidsql.metastore.model import Capabilities, CompactionInfo, CompactionType
 from acidsql.metastore.model import CompactionState as State
 
 
@@ -98,7 +98,7 @@ def test_a_metastore_of_before_hive_4_hands_its_queue_to_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Old:
-        version = "3.1.3"
+        version, capabilities = "3.1.3", Capabilities(has_open_queue=False)
         closed = False
 
         def close(self) -> None:
