@@ -1,4 +1,10 @@
-"""The metastore: catalog, transactions and locks behind one protocol, whatever store they are in."""
+"""The metastore: catalog, transactions and locks behind one protocol, whatever store they are in.
+
+Both stores follow one pattern: each part of the protocol is a class in a module of its own, over the one class that
+holds what all calls share (``client.py``), and the store is the union of its parts (``metastore.py``); so a call is
+implemented where ``def`` and its name stand, once. A façade over functions was the other candidate, and it repeated
+every signature; functions (of the embedded store, with ``db``) are only the steps that several calls share.
+"""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ class TestATableThatTakesInADirectory:
         assert store.allocate_table_write_id(begin(store), "default", "t") == 8
 
     @pytest.mark.needs("database file")
-    @pytest.mark.parametrize("step", ["create_table", "add_partitions"])
+    @pytest.mark.parametrize("step", ["insert_table", "insert_partitions"])
     def test_leaves_nothing_when_a_step_fails(
         self, store: Metastore, imported: Import, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:

@@ -104,7 +104,7 @@ class HiveCatalog(HiveClient):
 
     # --- tables ------------------------------------------------------------------------------------------------------
 
-    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+    def _register(self, table: Table, *, holds_rows: bool) -> None:
         check_table_name(table.name)
         self.get_database(table.database)
         made = _counted(translate.table_to_thrift(table), holds_rows or table.is_view)
