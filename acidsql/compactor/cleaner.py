@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 
 from acidsql import fs
@@ -145,7 +144,9 @@ class Cleaner:
                 return
             pause = settings.value(CLEANER_RETRY) * 2**tries
             logger.warning("cleaning after compaction %s of %s comes later: %s", entry.id, place_of(entry), message)
-            metastore.set_cleaner_retry(entry.id, retry_at_ms=int((time.time() + pause) * 1000), message=message)
+            metastore.set_cleaner_retry(
+                entry.id, retry_at_ms=int((self._context.clock() + pause) * 1000), message=message
+            )
         except CompactionError as e:
             logger.info("compaction %s of %s was cleaned meanwhile: %s", entry.id, place_of(entry), e.message)
 
@@ -242,7 +243,7 @@ class Cleaner:
     def sweep_staging(self) -> int:
         """Remove staging directories of writers that died long ago; how many."""
         metastore, removed = self._context.metastore, 0
-        oldest = time.time() - self._context.settings.value(STAGING_RETENTION)
+        oldest = self._context.clock() - self._context.settings.value(STAGING_RETENTION)
         for database in metastore.list_databases():
             for name in metastore.list_tables(database):
                 try:

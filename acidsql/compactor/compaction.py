@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from acidsql.compactor.passes import Passes
 from acidsql.compactor.plan import Layout, NewDirectory, Subject, is_enough, needs_one_rename, plan, to_compact
 from acidsql.compactor.run import Task, run_tasks, tasks_of
 from acidsql.errors import AcidError, CompactionError
+from acidsql.format.bucket import MAX_WRITER_ID
 from acidsql.format.directory import AcidFile, AcidState, acid_state
 from acidsql.format.names import (
     ACID_VERSION,
@@ -47,6 +49,24 @@ NOTHING_TO_DO = "None of the compaction thresholds met, compaction request is re
 _COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of the services for which Hive has no setting.
+
+    Attributes:
+        writers_wait: Seconds for which a rebalance waits for the transactions that have begun to write rows.
+        max_buckets: The most files that a rebalance may write.
+        first_back_off: Seconds after a round that failed, doubled for each that follows, where the usual pause is
+            shorter.
+        longest_back_off: The most seconds that such a pause grows to.
+    """
+
+    writers_wait: float = 10.0
+    max_buckets: int = MAX_WRITER_ID + 1
+    first_back_off: float = 0.1
+    longest_back_off: float = 60.0
+
+
 @dataclass
 class WorkerContext:
     """What workers share.
@@ -59,6 +79,9 @@ class WorkerContext:
         user: Whom SHOW TRANSACTIONS names.
         spark: For large compactions; None to do all in this process.
         start_spark: Starts it when it is needed first, where there is none yet.
+        limits: Bounds of the services.
+        clock: The time, in seconds since 1970.
+        sleep: Waits for so many seconds.
     """
 
     metastore: Metastore
@@ -68,6 +91,9 @@ class WorkerContext:
     user: str
     spark: SparkSession | None = None
     start_spark: Callable[[], SparkSession] | None = None
+    limits: Limits = field(default_factory=Limits)
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
     _starting: threading.Lock = field(default_factory=threading.Lock)
 
     def needed_spark(self) -> SparkSession | None:

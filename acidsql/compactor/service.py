@@ -38,8 +38,6 @@ from acidsql.settings import (
 
 logger = logging.getLogger(__name__)
 
-_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.1, 60.0
-"""Seconds after a round that failed, doubled for each that follows, where the usual pause is shorter."""
 _STOP_SECONDS = 60.0
 """How long :meth:`Compactor.stop` waits for a compaction that is under way."""
 
@@ -239,7 +237,7 @@ class Compactor:
         def loop() -> None:
             if start is not None:
                 self._stop.wait(self.context.settings.value(start))
-            failures = 0
+            failures, limits = 0, self.context.limits
             while not self._stop.is_set():
                 try:
                     run()
@@ -247,7 +245,8 @@ class Compactor:
                 except Exception as e:  # the store may be away for a while; the next round comes, whatever it was
                     failures += 1
                     logger.error("%s: %s", name, e, exc_info=not isinstance(e, AcidError))
-                back_off = min(_FIRST_BACK_OFF * 2 ** min(failures - 1, 20), _LONGEST_BACK_OFF) if failures else 0.0
+                back_off = limits.first_back_off * 2 ** min(failures - 1, 20) if failures else 0.0
+                back_off = min(back_off, limits.longest_back_off)
                 self._stop.wait(max(self.context.settings.value(pause), back_off))
 
         thread = threading.Thread(target=loop, name=f"acidsql-{name}", daemon=True)

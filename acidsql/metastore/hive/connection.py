@@ -129,10 +129,18 @@ class Connections:
         addresses: The servers; all serve the same metastore.
         settings: Time-outs and retries, looked up at each connection.
         user: In whose name the server is to work.
+        sleep: Waits for so many seconds, between two attempts to connect.
     """
 
-    def __init__(self, addresses: Sequence[Address], settings: Settings, user: str) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[Address],
+        settings: Settings,
+        user: str,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._addresses = list(addresses)
+        self._sleep = sleep
         self._settings = settings
         self._user = user
         self._lock = threading.Lock()
@@ -229,7 +237,7 @@ class Connections:
         problems: dict[Address, str] = {}
         for attempt in range(settings.value(METASTORE_CONNECT_RETRIES)):
             if attempt:
-                time.sleep(settings.value(METASTORE_CONNECT_DELAY))
+                self._sleep(settings.value(METASTORE_CONNECT_DELAY))
             for address in order:
                 try:
                     return _Connection(address, settings, self._user)

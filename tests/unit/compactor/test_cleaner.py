@@ -33,9 +33,9 @@ def fill(world: World, name: str = "t", part: str | None = None) -> None:
 
 
 @pytest.fixture
-def wall(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def wall(world: World) -> None:
     """The cleaner's own clock is the store's."""
-    monkeypatch.setattr("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000)
+    world.context.clock = lambda: world.clock.ms / 1000
 
 
 def test_given_nothing_in_the_queue_when_it_runs_then_nothing_happens(world: World) -> None:

@@ -137,7 +137,7 @@ def test_an_error_at_any_step_costs_no_row_and_the_next_round_mends_it(
             "acidsql.staging.retention": "1s",
         },
     )
-    monkeypatch.setattr("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000)
+    world.context.clock = lambda: world.clock.ms / 1000
     injector = Injector(monkeypatch, STEPS)
     world.table()
     trial = Trial(world, type)

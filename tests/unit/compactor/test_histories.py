@@ -56,8 +56,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
         self.world = World(self.root, {"acidsql.compactor.layout": self.layout, "hive.txn.timeout": "1000000s"})
-        self.patch = patch("acidsql.compactor.cleaner.time.time", lambda: self.world.clock.ms / 1000)
-        self.patch.start()
+        self.world.context.clock = lambda: self.world.clock.ms / 1000
         self.world.table()
         self.live: Rows = {}
         self.writers: list[Writer] = []
@@ -66,7 +65,6 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.finish()
-        self.patch.stop()
         self.world.close()
         shutil.rmtree(self.root)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from acidsql.compactor import rebalance
+from acidsql.compactor.compaction import Limits
 from acidsql.compactor.rebalance import ON_BUCKETED
 from acidsql.compactor.worker import Outcome
 from acidsql.errors import StorageError
@@ -247,18 +248,16 @@ class TestOthersAtWork:
         uneven.delete(1)
         assert uneven.content() == after[3:]
 
-    def test_one_who_inserts_may_end_while_it_waits(self, uneven: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_one_who_inserts_may_end_while_it_waits(self, uneven: World) -> None:
         before = uneven.content()
         txn = uneven.begin()
         uneven.write_id(txn)
-        monkeypatch.setattr("time.sleep", lambda _: uneven.end(txn))
+        uneven.context.sleep = lambda _: uneven.end(txn)
         assert run(uneven).state == State.READY_FOR_CLEANING
         assert uneven.content() == before
 
-    def test_one_who_goes_on_inserting_leaves_nothing_above_him_to_rebalance(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(rebalance, "PATIENCE", 0.0)
+    def test_one_who_goes_on_inserting_leaves_nothing_above_him_to_rebalance(self, world: World) -> None:
+        world.context.limits = Limits(writers_wait=0.0)
         world.table()
         world.insert(1, 2, 3, 4)
         writer = world.begin()
@@ -274,10 +273,8 @@ class TestOthersAtWork:
         world.end(writer)
         assert world.content() == [1, 2, 3, 4, 5]
 
-    def test_deletes_above_one_who_goes_on_inserting_must_find_the_old_ids(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(rebalance, "PATIENCE", 0.0)
+    def test_deletes_above_one_who_goes_on_inserting_must_find_the_old_ids(self, world: World) -> None:
+        world.context.limits = Limits(writers_wait=0.0)
         world.table()
         world.insert(1, 2, 3, 4)
         writer = world.begin()
@@ -349,8 +346,8 @@ class TestRefusals:
         assert run(world).state == State.REFUSED
         assert world.names() == []
 
-    def test_too_many_files_are_refused(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rebalance, "MAX_WRITER_ID", 3)
+    def test_too_many_files_are_refused(self, world: World) -> None:
+        world.context.limits = Limits(max_buckets=4)
         world.table()
         world.insert(*range(5))
         outcome = run(world, 5)

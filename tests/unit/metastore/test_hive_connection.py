@@ -126,15 +126,14 @@ class TestSeveralServers:
             connect(*servers, hive_metastore_connect_retries="3")
         assert [server.connections for server in servers] == [3, 3]
 
-    def test_are_tried_again_after_the_delay(
-        self, serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_are_tried_again_after_the_delay(self, serve: Serve) -> None:
         pauses: list[float] = []
-        monkeypatch.setattr("acidsql.metastore.hive.connection.time.sleep", pauses.append)
         server = serve(get_all_databases=["late"])
         server.fail("set_ugi", Fault.DIES_BEFORE, Fault.DIES_BEFORE)
-        session = connect(server, hive_metastore_client_connect_retry_delay="7s")
-        assert session.list_databases() == ["late"]
+        settings = Settings({**QUICK, "hive.metastore.client.connect.retry.delay": "7s"})
+        connections = Connections(parse_uris(server.uri), settings, "ann", pauses.append)
+        assert connections.call(lambda client: client.get_all_databases()) == ["late"]
+        connections.close()
         assert pauses == [7.0, 7.0]
 
 
