@@ -142,13 +142,13 @@ def _opened(connection: Connection, with_spark: bool) -> Iterator[Compactor]:
 
 
 def _require_queue(store: Metastore) -> None:
-    """Raises: UnsupportedError where the store hands its queue to nobody: each round would only say so again."""
+    """Raises: UnsupportedError where the store does not hand out compactions: each round would fail."""
     if not store.capabilities.has_open_queue:
         version = store.version
         store.close()
         raise UnsupportedError(
-            f"This Hive Metastore hands its queue of compactions to nobody: it is of version {version}",
-            hint="Compactions are carried out by its own workers (hive.compactor.worker.threads).",
+            f"This Hive Metastore does not hand out compactions: it is of version {version}",
+            hint="Compactions are run by its own workers (hive.compactor.worker.threads).",
         )
 
 

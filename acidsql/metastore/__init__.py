@@ -28,13 +28,13 @@ def is_hive_metastore(url: str | None) -> bool:
 
 
 def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore:
-    """Open a metastore; an embedded one is made where its file is not there.
+    """Open a metastore; an embedded one is created where its file does not exist.
 
     Args:
-        url: ``thrift://host:port`` of a Hive Metastore, several parted by commas; or a SQLAlchemy URL of SQLite
+        url: ``thrift://host:port`` of a Hive Metastore, several separated by commas; or a SQLAlchemy URL of SQLite
             (``sqlite:////absolute/path/file.db``), or the path of the file.
         settings: The session's settings.
-        warehouse: Directory of the database ``default``, for a store that is made now.
+        warehouse: Directory of the database ``default``, for a store that is created.
 
     Raises:
         UnsupportedError: When the URL is of another kind of store, or what speaks to that kind is not installed.
@@ -57,5 +57,5 @@ def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore
     raise UnsupportedError(
         f"No metastore of this version can be opened at {scheme[0]}…",
         hint="Supported are SQLite (sqlite:////absolute/path/acidsql.db or the path of the file) and a Hive Metastore"
-        " (thrift://host:9083). PostgreSQL (postgresql+psycopg://) comes in a later version.",
+        " (thrift://host:9083). PostgreSQL (postgresql+psycopg://) is not supported yet.",
     )

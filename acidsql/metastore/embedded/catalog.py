@@ -62,7 +62,7 @@ _BUCKET_COLUMNS = (
 
 
 def insert_table(db: Connection, table: Table) -> None:
-    """Raises: DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is none."""
+    """Raises: DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is not valid."""
     check_table_name(table.name)
     database_id = database_id_of(db, table.database)
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
@@ -79,7 +79,7 @@ def _take_place(db: Connection, table: Table, table_id: int | None = None) -> No
 
 
 def find_table(db: Connection, database: str, name: str) -> Table | None:
-    """The table, None where it or its database is not there."""
+    """The table, None where it or its database does not exist."""
     row = db.execute(_TABLE, {"database": database, "table": name}).first()
     if row is None:
         return None
@@ -122,7 +122,7 @@ def _names_in(db: Connection, database: str) -> Select[Any]:
 
 
 def alter_table(db: Connection, table: Table) -> None:
-    """Put a description in the place of the one of the same name. Raises: TableNotFound, AlreadyExists."""
+    """Replace the description of a table. Raises: TableNotFound, AlreadyExists."""
     table_id = table_id_of(db, table.database, table.name)
     old = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
     if old != table.location:
@@ -134,14 +134,14 @@ def alter_table(db: Connection, table: Table) -> None:
 
 
 def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) -> None:
-    """Forget a table and whatever the transaction tables know of it; locks stay, and its next write id.
+    """Remove a table and what the transaction tables record of it; locks stay, and its next write id.
 
-    A table made anew under the name counts on from there: its directories are never named as those of the dropped one
-    were, which somebody's DataFrame may still look for. Its directory, and those of partitions elsewhere, are recorded
+    A table created under the name later counts on from there: its directories never have the names of the dropped
+    one's, which a DataFrame may still look for. Its directory, and those of partitions elsewhere, are recorded
     as dropped unless the files are kept.
 
     Raises:
-        TableNotFound: When it is not there.
+        TableNotFound: When it does not exist.
     """
     table_id = table_id_of(db, database, name)
     home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
@@ -231,14 +231,14 @@ def _column_rows(table_id: int, columns: Iterable[Column], are_keys: bool) -> li
 
 
 def _name(is_there: bool, name: str | None, kind: ConstraintKind) -> str | None:
-    return name or constraints.made_up_name(kind) if is_there else None
+    return name or constraints.generated_name(kind) if is_there else None
 
 
 # --- partitions ------------------------------------------------------------------------------------------------------
 
 
 def insert_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
-    """Register partitions; those that are there already are left alone.
+    """Register partitions; those that exist are left unchanged.
 
     Raises:
         TableNotFound, AnalysisError.

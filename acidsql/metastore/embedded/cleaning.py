@@ -175,8 +175,8 @@ class EmbeddedCleaning(EmbeddedClient):
                 )
             )
             # Hive has <=: it lets one go that began as the last before the commit, and may still see what was compacted
-            nobody_sees = or_(_Q.CQ_NEXT_TXN_ID.is_(None), _Q.CQ_NEXT_TXN_ID < min_open_txn)
-            ready = select(COMPACTION_QUEUE).where(_waits(_Q, retention_ms, now), nobody_sees, ~is_later)
+            is_unneeded = or_(_Q.CQ_NEXT_TXN_ID.is_(None), _Q.CQ_NEXT_TXN_ID < min_open_txn)
+            ready = select(COMPACTION_QUEUE).where(_waits(_Q, retention_ms, now), is_unneeded, ~is_later)
             return [queue.info(row) for row in db.execute(ready.order_by(_Q.CQ_ID).limit(limit))]
 
     def set_cleaner_retry(self, id: int, *, retry_at_ms: int, message: str) -> None:

@@ -41,8 +41,8 @@ _COLUMN_IDS = select(COLUMNS_V2.c.COLUMN_NAME, COLUMNS_V2.c.INTEGER_IDX, COLUMNS
 )
 
 
-def made_up_name(kind: ConstraintKind) -> str:
-    """A name for a constraint that was given none, as Hive makes one up: ``pk_…``."""
+def generated_name(kind: ConstraintKind) -> str:
+    """A name for a constraint that was given none, as Hive generates one: ``pk_…``."""
     return f"{_PREFIXES[kind]}_{uuid.uuid4().hex[:16]}"
 
 
@@ -74,8 +74,8 @@ def put(db: Connection, table_id: int, table: Table) -> None:
     """Store :attr:`Table.table_constraints`.
 
     Raises:
-        TableNotFound: When the parent of a FOREIGN KEY is not there.
-        AnalysisError: When a column of it is not.
+        TableNotFound: When the parent of a FOREIGN KEY does not exist.
+        AnalysisError: When a column of it does not exist.
     """
     rows = [_row(db, table_id, n, constraint) for n, constraint in enumerate(table.informational)]
     if rows:
@@ -85,7 +85,7 @@ def put(db: Connection, table_id: int, table: Table) -> None:
             "TBL_ID": table_id,
             "INTEGER_IDX": n,
             "CHECK_EXPRESSION": check.expression,
-            "CHECK_NAME": check.name or made_up_name(ConstraintKind.CHECK),
+            "CHECK_NAME": check.name or generated_name(ConstraintKind.CHECK),
         }
         for n, check in enumerate(c for c in table.table_constraints if c.enforced)
     ]
@@ -113,7 +113,7 @@ def _row(db: Connection, table_id: int, number: int, constraint: Constraint) -> 
         "TBL_ID": table_id,
         "INTEGER_IDX": number,
         "CONSTRAINT_TYPE": constraint.kind.value,
-        "CONSTRAINT_NAME": constraint.name or made_up_name(constraint.kind),
+        "CONSTRAINT_NAME": constraint.name or generated_name(constraint.kind),
         "COLUMN_NAMES": json.dumps(constraint.columns),
         "RELY": constraint.rely,
         "EXPRESSION": constraint.expression,

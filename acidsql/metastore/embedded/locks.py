@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, or_, s
 from acidsql.errors import NoSuchLock, TransactionError
 from acidsql.metastore.embedded import components, timeouts, txns
 from acidsql.metastore.embedded.client import EmbeddedClient
-from acidsql.metastore.embedded.lock_rules import IN_THE_WAY, STRENGTH, first_in_the_way
+from acidsql.metastore.embedded.lock_rules import CONFLICTS, STRENGTH, first_conflict
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, NEXT_LOCK_ID
 from acidsql.metastore.model import (
     LockComponent,
@@ -79,22 +79,22 @@ def release_of(db: Connection, txn_id: int) -> None:
     db.execute(_OF_TXN, {"txn": txn_id})
 
 
-def _in_the_way(
+def _conflict(
     db: Connection, lock_id: int, txn_id: int, parts: Sequence[_Part], *, now: int, timeout: int
 ) -> tuple[LockInfo, _Part] | None:
-    """The first earlier lock in the way of a request. An owner that died is not waited for."""
-    types = frozenset[LockType]().union(*(IN_THE_WAY[p.type] for p in parts))
+    """The first earlier lock that conflicts with a request. Locks of owners that died are released."""
+    types = frozenset[LockType]().union(*(CONFLICTS[p.type] for p in parts))
     parameters = {
         "lock": lock_id,
         "txn": txn_id,
         "databases": sorted({p.database for p in parts}),
         "types": sorted(LETTERS[t] for t in types),
     }
-    found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
+    found = first_conflict(parts, map(_info, db.execute(_EARLIER, parameters)))
     if found is not None:
         released = timeouts.release_silent_locks(db, now=now, timeout=timeout)
         if timeouts.abort_silent_txns(db, now=now, timeout=timeout, spared=txn_id) or released:
-            found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
+            found = first_conflict(parts, map(_info, db.execute(_EARLIER, parameters)))
     return found
 
 
@@ -164,7 +164,7 @@ class EmbeddedLocks(EmbeddedClient):
     """The locks of :class:`~acidsql.metastore.protocol.Transactions`."""
 
     def lock(self, request: LockRequest) -> LockResponse:
-        """Take a place in the queue, and the locks if nothing earlier is in the way."""
+        """Take a place in the queue, and the locks if no earlier lock conflicts."""
         with self._store.write(durable=False) as db:
             now, timeout = self._now(), self._timeout
             if not request.components:
@@ -174,10 +174,10 @@ class EmbeddedLocks(EmbeddedClient):
             lock_id = int(db.execute(_NEXT).scalar_one())
             db.execute(_SET_NEXT, {"next": lock_id + 1})
             parts = [_part(n, c) for n, c in enumerate(request.components, 1)]
-            found = _in_the_way(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
+            found = _conflict(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
             if found is not None and request.zero_wait_reads and request.txn_id:
                 reads = [p for p in parts if p.type is LockType.SHARED_READ]
-                before_reads = _in_the_way(db, lock_id, request.txn_id, reads, now=now, timeout=timeout)
+                before_reads = _conflict(db, lock_id, request.txn_id, reads, now=now, timeout=timeout)
                 if before_reads is not None:
                     return LockResponse(lock_id, LockState.NOT_ACQUIRED, before_reads[0])
             components.record_locked(db, request)
@@ -193,7 +193,7 @@ class EmbeddedLocks(EmbeddedClient):
             if locks[0].state is LockState.ACQUIRED:
                 return LockResponse(lock_id, LockState.ACQUIRED)
             parts = [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
-            found = _in_the_way(db, lock_id, txn_id, parts, now=now, timeout=timeout)
+            found = _conflict(db, lock_id, txn_id, parts, now=now, timeout=timeout)
             mine = _L.HL_LOCK_EXT_ID == lock_id
             db.execute(update(HIVE_LOCKS).where(mine).values(HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None))
             if found is None:

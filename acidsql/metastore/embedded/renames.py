@@ -117,7 +117,7 @@ class EmbeddedRenames(EmbeddedClient):
             if table.location != old.location:
                 moves.forget_leading_to(db, table_id, old.location)
             if move is not None:
-                moves.keep(db, table_id, move)
+                moves.store(db, table_id, move)
             for entity, prefix in _WITH_PARTITIONS:
                 of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
                 _set(db, entity, _is(of_database, of_table, old), {of_database: table.database, of_table: table.name})
@@ -151,7 +151,7 @@ class EmbeddedRenames(EmbeddedClient):
                 catalog.take_partition_places(db, table_id, database, table, {name: partition.location})
                 moves.forget_leading_to(db, table_id, old)
             if move is not None:
-                moves.keep(db, table_id, move)
+                moves.store(db, table_id, move)
             db.execute(
                 update(PARTITIONS)
                 .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)

@@ -1,6 +1,6 @@
-"""The end of those that died: transactions and locks whose heartbeats stopped (Hive: ``PerformTimeoutsFunction``).
+"""Aborts timed-out transactions, and releases timed-out locks (Hive: ``PerformTimeoutsFunction``).
 
-Hive's metastore server looks for them now and then. The embedded store has no server: whoever waits for a lock looks,
+Hive's metastore server looks for them periodically. The embedded store has no server: whoever waits for a lock does,
 and whoever calls ``time_out_txns``. Each owner sends its heartbeats by its own ``hive.txn.timeout``, so that one is
 kept with the transaction or lock and decides, not the setting of whoever looks.
 """

@@ -69,16 +69,16 @@ _MAX_SEED = 1 << 48
 
 
 def check_seed(what: str, id: int) -> None:
-    """Ids come from names of directories, which anybody can make who may write there. Raises: AnalysisError."""
+    """Ids come from names of directories, which any user with write access can create. Raises: AnalysisError."""
     if id > _MAX_SEED:
         raise AnalysisError(f"No store has ever given out {what} id {id}: a directory has a wrong name")
 
 
 def start_above(db: Connection, txn_id: int, now: int) -> None:
-    """Let the ids go on above ``txn_id``. Where they are there already, nothing is to be done.
+    """Let the ids go on above ``txn_id``; nothing happens where they are higher already.
 
     Raises:
-        AnalysisError: When it is none that a store can ever have given out: the ids of this one would come to an end.
+        AnalysisError: When no store can ever have given it out: the ids of this one would run out.
     """
     check_seed("transaction", txn_id)
     if txn_id > newest_txn(db):
@@ -108,7 +108,7 @@ def _row(
 
 
 def valid_txns(db: Connection, current_txn: int) -> ValidTxnList:
-    """The snapshot of a transaction, or of everybody's present for 0 (Hive: ``createValidReadTxnList``)."""
+    """The snapshot of a transaction, or of all that is committed for 0 (Hive: ``createValidReadTxnList``)."""
     high = newest_txn(db)
     if current_txn > 0:
         high = min(high, current_txn)

@@ -5,7 +5,7 @@ metastore's structs into the values of :mod:`acidsql.metastore.model` and back, 
 parts of the protocol: ``catalog``, ``alterations``, ``new_tables``, ``statistics``; ``locks``, ``transactions`` (with
 ``seeds``); ``compactions``. ``metastore`` is their union; a part that needs another one derives from it.
 The bindings are those that pyiceberg carries (package ``hive_metastore``); a Metastore 3.1 skips the fields that it
-does not know, and what it lacks altogether is asked for in its own way.
+does not know, and calls that it lacks are replaced by its own.
 """
 
 from acidsql.metastore.hive.metastore import HiveMetastore

@@ -134,8 +134,8 @@ class HiveCompactions(HiveClient):
     def _require_open_queue(self) -> None:
         if not self._is_hive4:
             raise UnsupportedError(
-                f"This Hive Metastore hands its queue of compactions to nobody: it is of version {self.version}",
-                hint="From version 4 on it does. Compactions are carried out by its own workers.",
+                f"This Hive Metastore does not hand out compactions: it is of version {self.version}",
+                hint="Version 4 and later do. Compactions are run by its own workers.",
             )
 
     def _entry(self, id: int) -> CompactionInfo:

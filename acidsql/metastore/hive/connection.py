@@ -86,7 +86,7 @@ def parse_uris(text: str) -> list[Address]:
         port = int(match["port"] or DEFAULT_PORT) if match else 0
         if match is None or match["scheme"].lower() != "thrift" or not 0 < port < 65536:
             raise InvalidValue(
-                f"{one!r} is not the address of a Hive Metastore", hint="thrift://host:9083, several parted by commas."
+                f"{one!r} is not the address of a Hive Metastore", hint="thrift://host:9083, several separated by commas."
             )
         found.append(Address(match["host"].strip("[]"), port))
     return found
@@ -195,7 +195,7 @@ class Connections:
             connection.close()
 
     def _own(self) -> threading.Lock:
-        """The lock of this process: in a forked child, that of the parent may be held by a thread that is not there."""
+        """The lock of this process: in a forked child, that of the parent may stay locked for ever."""
         if self._pid != os.getpid():
             self._lock, self._idle, self._pid = threading.Lock(), [], os.getpid()  # those sockets are the parent's
         return self._lock

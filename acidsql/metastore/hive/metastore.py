@@ -24,7 +24,7 @@ class HiveMetastore(
     The metastore itself times transactions out, prunes them and forgets components, so those calls do nothing here.
 
     Args:
-        uris: ``thrift://host:port``, several parted by commas.
+        uris: ``thrift://host:port``, several separated by commas.
         settings: Time-outs, retries and ``hive.txn.xlock.write`` are looked up at each call.
 
     Raises:

@@ -14,7 +14,7 @@ from acidsql.valid_ids import ValidWriteIdList
 
 
 class HiveNewTables(HiveAlterations, HiveTransactions):
-    """Tables that take in a directory, tables that are discarded, and directories of what was dropped."""
+    """Tables that are registered with their files, tables that are discarded, and directories of what was dropped."""
 
     def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
         """As the protocol says. Cut off between two of its calls, it can be run again.

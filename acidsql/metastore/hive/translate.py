@@ -220,7 +220,7 @@ def by_name(partitions: Iterable[Partition]) -> list[Partition]:
 
 
 def valid_txns_from_thrift(found: Any, current_txn: int) -> ValidTxnList:
-    """The snapshot of a transaction, or of nobody for 0 (Hive's ``createValidReadTxnList``)."""
+    """The snapshot of a transaction, or one of no transaction for 0 (Hive's ``createValidReadTxnList``)."""
     high = min(current_txn, found.txn_high_water_mark) if current_txn else found.txn_high_water_mark
     opened, aborted = _split(found.open_txns, found.abortedBits)
 
@@ -314,7 +314,7 @@ def lock_from_thrift(found: Any) -> LockInfo:
 
 
 def compaction_state(word: str) -> CompactionState:
-    """Raises: MetastoreError for a word that is none of Hive's."""
+    """Raises: MetastoreError for an unknown word."""
     found = _COMPACTION_STATES.get(word)
     if found is None:
         raise MetastoreError(f"The Hive Metastore reports an unknown compaction state: {word!r}")

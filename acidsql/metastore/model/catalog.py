@@ -32,7 +32,7 @@ STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
 STATISTICS = frozenset(
     {STATS_ACCURATE, NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE, "numFilesErasureCoded", "rawDataSize"}
 )
-"""Properties that are statistics: they are of these rows, and not of a table made anew."""
+"""Properties that are statistics: they describe these rows, not those of a table created LIKE this one."""
 
 _MAX_DIGITS = 19
 
@@ -51,12 +51,12 @@ class Column:
     """SQL text of the DEFAULT expression."""
     not_null: bool = False
     default_name: str | None = field(default=None, compare=False)
-    """Name of the DEFAULT constraint: a store gives one to each constraint that has none."""
+    """Name of the DEFAULT constraint: a store generates one for each constraint that has none."""
     not_null_name: str | None = field(default=None, compare=False)
 
 
 class ConstraintKind(Enum):
-    """What a constraint demands, in the words of SQL."""
+    """What a constraint requires, in SQL's words."""
 
     PRIMARY_KEY = "PRIMARY KEY"
     UNIQUE = "UNIQUE"
@@ -68,14 +68,14 @@ class ConstraintKind(Enum):
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint of a table. One that is not enforced (``DISABLE NOVALIDATE``) is a word to planners and readers.
+    """A constraint of a table. One that is not enforced (``DISABLE NOVALIDATE``) informs planners and readers.
 
     Attributes:
-        kind: What it demands.
-        columns: The columns that it is about, in their order; none for a CHECK.
-        name: Its name; a store gives one where there is none.
-        enforced: Whether rows that come into the table are held against it.
-        rely: Whether planners may take it for true (``RELY``).
+        kind: What it requires.
+        columns: Its columns, in their order; none for a CHECK.
+        name: Its name; a store generates one where there is none.
+        enforced: Whether new rows are checked against it.
+        rely: Whether planners may rely on it (``RELY``).
         expression: The condition of a CHECK, the value of a DEFAULT.
         parent: The table that a FOREIGN KEY refers to, ``database.table``.
         parent_columns: The columns of it, in the order of ``columns``.
@@ -109,7 +109,7 @@ class Database:
 
 @dataclass(frozen=True)
 class DirectoryMove:
-    """A directory that follows a new name: the store's own word for it, which no user can write.
+    """A directory that follows a rename: the store's own record, which no user can write.
 
     Attributes:
         source: Where it is, or was.
@@ -186,7 +186,7 @@ class Table:
 
     @property
     def all_parameters(self) -> dict[str, str]:
-        """The properties as Hive keeps them: the comment is one of them."""
+        """The properties as Hive stores them: the comment is one of them."""
         return {**self.parameters, **({} if self.comment is None else {COMMENT: self.comment})}
 
     @property
@@ -234,7 +234,7 @@ class DroppedDirectory:
 
 @dataclass(frozen=True)
 class Import:
-    """What stands in the directory that a new table takes in.
+    """What the directory of a table that is registered with its files holds.
 
     Attributes:
         write_ids: The write ids in the names there: those that count, and those that must not be seen.
@@ -299,13 +299,13 @@ class RowChange:
 
 
 def row_count(parameters: Mapping[str, str]) -> int | None:
-    """The number of rows that properties tell of; None where they tell none: anybody may write them."""
+    """The number of rows that properties record; None where they record none: any user may write them."""
     text = parameters.get(NUM_ROWS, "")
     return int(text) if text.isdecimal() and len(text) < _MAX_DIGITS else None
 
 
 def accurate_statistics(parameters: Mapping[str, str]) -> dict[str, object]:
-    """What :data:`STATS_ACCURATE` says; nothing where it is not of Hive's form: anybody may write it."""
+    """What :data:`STATS_ACCURATE` says; nothing where it is not in Hive's form: any user may write it."""
     try:
         found = json.loads(parameters.get(STATS_ACCURATE) or "{}")
     except (ValueError, RecursionError):
