@@ -86,7 +86,8 @@ def parse_uris(text: str) -> list[Address]:
         port = int(match["port"] or DEFAULT_PORT) if match else 0
         if match is None or match["scheme"].lower() != "thrift" or not 0 < port < 65536:
             raise InvalidValue(
-                f"{one!r} is not the address of a Hive Metastore", hint="thrift://host:9083, several separated by commas."
+                f"{one!r} is not the address of a Hive Metastore",
+                hint="thrift://host:9083, several separated by commas.",
             )
         found.append(Address(match["host"].strip("[]"), port))
     return found
