@@ -59,12 +59,17 @@ class Limits:
         first_back_off: Seconds after a round that failed, doubled for each that follows, where the usual pause is
             shorter.
         longest_back_off: The most seconds that such a pause grows to.
+        first_pause: Seconds after which a statement that waits for a compaction first looks at its state; the pauses
+            grow from there.
+        longest_pause: The most seconds that they grow to.
     """
 
     writers_wait: float = 10.0
     max_buckets: int = MAX_WRITER_ID + 1
     first_back_off: float = 0.1
     longest_back_off: float = 60.0
+    first_pause: float = 0.2
+    longest_pause: float = 5.0
 
 
 @dataclass

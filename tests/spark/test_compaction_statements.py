@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.commands.maintenance import compaction
+from acidsql.compactor.compaction import Limits
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -73,7 +73,7 @@ def queue(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> Queue:
     made = Queue()
     for name in ("compact", "show_compactions", "abort_compactions"):
         monkeypatch.setattr(acid.metastore, name, getattr(made, name))
-    monkeypatch.setattr(compaction, "FIRST_PAUSE", 0.001)
+    acid.compactor.context.limits = Limits(first_pause=0.001)
     acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
     acid.sql("CREATE TRANSACTIONAL TABLE part (id int) PARTITIONED BY (p int, q string)")
     acid.sql("INSERT INTO part VALUES (1, 1, 'x')")
@@ -139,13 +139,13 @@ def test_waiting_is_bounded_by_a_setting(acid: AcidSession, queue: Queue) -> Non
     assert "COMPACTIONID = 7" in str(caught.value)
 
 
-def test_waiting_can_be_interrupted(acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_can_be_interrupted(acid: AcidSession, queue: Queue) -> None:
     queue.states = iter([State.WORKING] * 3)
 
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compaction.time, "sleep", interrupted)
+    acid.compactor.context.sleep = interrupted
     with pytest.raises(KeyboardInterrupt):
         acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
     assert acid.sql("SHOW TRANSACTIONS").collect() == []

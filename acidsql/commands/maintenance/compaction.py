@@ -39,8 +39,6 @@ from acidsql.plan.target import compression_of
 from acidsql.settings import COMPACTION_WAIT, CONCATENATE_NO_WAIT
 from acidsql.sql.statements import Compact, Concatenate, Span, Text
 
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 5.0
 PAUSE_GROWTH = 1.5
 
 _BY_USERS = (CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANCE)
@@ -280,7 +278,8 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
         CompactionError: When it is not listed any more, or takes longer than ``hive.compactor.wait.timeout``.
     """
     limit = env.settings.value(COMPACTION_WAIT)
-    deadline, pause = time.monotonic() + limit, FIRST_PAUSE
+    context = env.compactor.context
+    deadline, pause = time.monotonic() + limit, context.limits.first_pause
     done_here = env.compactor.work_on(id)
     while True:
         if not done_here.is_set():
@@ -295,8 +294,8 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
             hint = f"SHOW COMPACTIONS COMPACTIONID = {id} tells its state; {COMPACTION_WAIT.name} bounds the wait."
             raise with_location(span, CompactionError(message, hint=hint))
         if done_here.is_set():  # another process has it
-            time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
-        pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+            context.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
+        pause = min(pause * PAUSE_GROWTH, context.limits.longest_pause)
 
 
 def compact(env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> DataFrame:

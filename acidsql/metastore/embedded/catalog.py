@@ -1,4 +1,4 @@
-"""The catalog: databases, tables, partitions. Each function is a step inside a transaction of the database."""
+"""The tables and partitions of the catalog."""
 
 # ruff: noqa: SIM300 (the upper-case names are columns, not constants)
 

@@ -1,4 +1,4 @@
-"""COMPACTION_QUEUE: who asks for compactions, and which worker has them (Hive's ``CompactionTxnHandler``).
+"""COMPACTION_QUEUE: requests for compactions, and which worker has them (Hive's ``CompactionTxnHandler``).
 
 An entry is in the queue until it is cleaned; when it ends, one way or another, it goes into COMPLETED_COMPACTIONS.
 """

@@ -1,4 +1,4 @@
-"""Other names for tables and partitions. Whatever is known of the old name is known of the new one then.
+"""Other names for tables and partitions. All that is stored under the old name moves to the new one.
 
 The transaction tables follow as in Hive's ``OnRenameFunction``: components, completed components, locks, write sets,
 compactions, and for tables the write ids.

@@ -1,4 +1,4 @@
-"""What ANALYZE found, and how writes carry it on. Each function is a step inside a transaction of the database.
+"""What ANALYZE found, and how writes update it.
 
 As in Hive a number of rows is a property of the table or partition; ``COLUMN_STATS_ACCURATE`` says what of it holds.
 """

@@ -35,6 +35,7 @@ from acidsql.metastore.model.catalog import (
 )
 from acidsql.metastore.model.compaction import (
     DEFAULT_POOL,
+    TRANSITIONS,
     AbortedComponent,
     CompactionCandidate,
     CompactionFilter,
@@ -75,6 +76,7 @@ __all__ = [
     "TOTAL_SIZE",
     "TRANSACTIONAL",
     "TRANSACTIONAL_PROPERTIES",
+    "TRANSITIONS",
     "VIRTUAL_VIEW",
     "AbortedComponent",
     "Capabilities",
