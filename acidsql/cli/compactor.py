@@ -21,6 +21,7 @@ from acidsql.cli.connection import Connection
 from acidsql.compactor import Compactor, RoundResult, WorkerContext
 from acidsql.errors import AcidError, UnsupportedError
 from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.model import CompactionState
 from acidsql.metastore.protocol import Metastore
 from acidsql.output import describe
 from acidsql.session import attach_files, open_store, start_spark
@@ -109,11 +110,12 @@ def _one_round(compactor: Compactor, stop: threading.Event) -> int:
     if isinstance(result, Exception):
         raise result
     states = Counter(outcome.state for outcome in result.outcomes)
+    compacted, failed = states[CompactionState.READY_FOR_CLEANING], states[CompactionState.FAILED]
     print(
-        f"initiated {result.initiated}, compacted {states['ready for cleaning']}, refused {states['refused']},"
-        f" failed {states['failed']}, cleaned {result.cleaned}"
+        f"initiated {result.initiated}, compacted {compacted}, refused {states[CompactionState.REFUSED]},"
+        f" failed {failed}, cleaned {result.cleaned}"
     )
-    return 1 if states["failed"] else 0
+    return 1 if failed else 0
 
 
 @contextmanager
@@ -140,13 +142,13 @@ def _opened(connection: Connection, with_spark: bool) -> Iterator[Compactor]:
 
 
 def _require_queue(store: Metastore) -> None:
-    """Raises: UnsupportedError where the store hands its queue to nobody: each round would only say so again."""
-    if (store.version or "").startswith(("1.", "2.", "3.")):
+    """Raises: UnsupportedError where the store does not hand out compactions: each round would fail."""
+    if not store.capabilities.has_open_queue:
         version = store.version
         store.close()
         raise UnsupportedError(
-            f"This Hive Metastore hands its queue of compactions to nobody: it is of version {version}",
-            hint="Compactions are carried out by its own workers (hive.compactor.worker.threads).",
+            f"This Hive Metastore does not hand out compactions: it is of version {version}",
+            hint="Compactions are run by its own workers (hive.compactor.worker.threads).",
         )
 
 

@@ -12,30 +12,32 @@ from types import FrameType
 
 from pyspark.sql import SparkSession
 
-_PATIENCE = 2.0
-"""Seconds in which a call to the JVM, still planning perhaps, is expected to start a job that can be cancelled."""
-
 _PAUSE = 0.1
 
 
 @contextmanager
-def interruptible(spark: SparkSession) -> Iterator[None]:
+def interruptible(spark: SparkSession, patience: float = 2.0) -> Iterator[None]:
     """Let Ctrl-C end the running statement: by cancelling its Spark jobs, or by KeyboardInterrupt where it has none.
 
     PySpark's own handler asks the JVM to cancel from inside the handler, on the very connection whose answer the
     interrupted call waits for: that fails, and the jobs run on. Here a thread asks, on a connection of its own. A call
     whose jobs were cancelled then ends with Spark's error. It is not interrupted as well, since py4j answers an
     interrupt by closing connections, and those that clean up behind the statement would be among them.
+
+    Args:
+        spark: The session.
+        patience: Seconds in which a call to the JVM, still planning perhaps, is expected to start a job that can be
+            cancelled.
     """
 
     def end_statement(number: int, frame: FrameType | None) -> None:
         in_call = _waits_for_jvm(frame)
         cancelled: list[int] = []
         cancel = threading.Thread(
-            target=lambda: cancelled.extend(_cancel_jobs(spark, _PATIENCE if in_call else 0.0)), daemon=True
+            target=lambda: cancelled.extend(_cancel_jobs(spark, patience if in_call else 0.0)), daemon=True
         )
         cancel.start()
-        cancel.join(2 * _PATIENCE)
+        cancel.join(2 * patience)
         if not (cancelled and in_call):
             raise KeyboardInterrupt
 

@@ -51,7 +51,7 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
         raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
     directory = NewDirectory(env.metastore, path)
     try:
-        if env.metastore.version is None:  # a Hive Metastore makes it, and takes none that is there before it
+        if not env.metastore.capabilities.owns_directories:  # or else it refuses one that exists already
             directory.make()
         env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
         directory.make()

@@ -245,7 +245,7 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
         filesystem, path = fs.resolve(partition.location)
         usual = fs.absolute(new_partition(table, partition_names(table, partition)).location)
         span = new.location.span if new.location is not None else new.spec.span
-        if path != usual and metastore.version is not None:
+        if path != usual and metastore.capabilities.is_shared_with_hive:
             message = "A partition of an ACID table is below the table in Hive: LOCATION is not carried out here"
             raise with_location(
                 span, UnsupportedError(message, hint="Hive takes it for files to load: comes in a later version.")

@@ -18,6 +18,8 @@ from acidsql.metastore.model import (
     TRANSACTIONAL,
     TRANSACTIONAL_PROPERTIES,
     Column,
+    Constraint,
+    ConstraintKind,
     Table,
 )
 from acidsql.plan.bucketing import has_bucket_hash
@@ -174,7 +176,7 @@ def made_like(env: Environment, statement: CreateTable) -> Table:
         found.comment,
         found.bucket_columns if is_acid else (),
         found.num_buckets if is_acid else -1,
-        checks=found.checks,
+        table_constraints=tuple(Constraint.enabled(ConstraintKind.CHECK, check) for check in found.checks),
     )
 
 

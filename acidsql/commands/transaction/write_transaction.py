@@ -136,7 +136,7 @@ class WriteTransaction:
         HiveServer2 keeps a table's partitions by its valid write ids (HIVE-23949): what happens without a new one stays
         unseen there. No row is written under it.
         """
-        if self.env.metastore.version is not None:
+        if self.env.metastore.capabilities.is_shared_with_hive:
             self.allocate_write_id(table)
 
     def stage(self, table: Table) -> Staging:
