@@ -25,6 +25,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.plans.logical.Join": ("condition",),
     f"{_SQL}.catalyst.trees.TreeNode": ("nodeName", "withNewChildren", "setTagValue"),
     f"{_SQL}.catalyst.plans.QueryPlan": ("transformUpWithSubqueries",),
+    f"{_SQL}.catalyst.plans.logical.AnalysisHelper": ("setAnalyzed",),
     f"{_SQL}.classic.Dataset": ("ofRows", "queryExecution"),
     f"{_SQL}.classic.ExpressionUtils": ("expression", "column"),
     f"{_SQL}.classic.SparkSession": (

@@ -44,7 +44,7 @@ PINNED = {
     "spark.sql.legacy.charVarcharAsString": "false",
     "spark.sql.maxConcurrentOutputFileWriters": "0",
     "spark.sql.orc.enableVectorizedReader": "true",
-    "spark.sql.orc.filterPushdown": "true",
+    "spark.sql.orc.filterPushdown": "false",
     "spark.sql.orc.impl": "native",
     "spark.sql.orc.mergeSchema": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
@@ -54,7 +54,9 @@ PINNED = {
     "spark.sql.variable.substitute": "false",
 }
 """What plans of ours count on, whatever a version of Spark or its environment takes for the default. The threshold
-keeps Spark from starting a job that looks at files which acidsql has just listed."""
+keeps Spark from starting a job that looks at files which acidsql has just listed. What Spark pushes into the ORC reader
+is of no use for an ACID file, would overwrite a search of ours (:mod:`acidsql.catalyst.push_down`), and fails where the
+answer of a subquery is NULL."""
 
 
 class InternalSessions:

@@ -53,9 +53,6 @@ def event_frame(
     frame = events.options(**(options or {})).orc(literal)
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
-    # A filter that is not deterministic is a wall: no predicate above it reaches the scan. What Spark would push is of
-    # no use for an ACID file, would overwrite a search of ours, and fails where a subquery's answer is NULL.
-    frame = frame.filter("spark_partition_id() >= 0")
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
 
 

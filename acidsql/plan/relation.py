@@ -186,6 +186,9 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
 def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:
     """The plan with scans in the places of leaves; a scan's columns become the leaf's, by position.
 
+    It is not analysed again: all in it is resolved. Spark would refuse some plans that are right, because the numbers
+    of rows in original files are not deterministic (subqueries over such a table in ON, or in an aggregate function).
+
     Args:
         catalyst: The session that the plan was analysed in.
         plan: The plan.
@@ -201,4 +204,6 @@ def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None
         columns = [catalyst.alias(g, w.name(), like=w) for w, g in zip(wanted, given, strict=True)]
         return catalyst.project(columns, made)
 
-    return catalyst.transform(plan, replaced)
+    made = catalyst.transform(plan, replaced)
+    made.setAnalyzed()
+    return made
