@@ -12,10 +12,11 @@ from pyspark.sql import functions as F
 
 from acidsql import fs
 from acidsql.catalyst import reader
+from acidsql.errors import UnsupportedError
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.metastore.model import Column
 from acidsql.plan.text import quote
-from acidsql.types import Decimal, HiveType, Primitive, parse_type, to_spark
+from acidsql.types import Decimal, HiveType, Primitive, field_names, parse_type, to_spark
 
 PATH = "_metadata.file_path"
 """Spark's hidden column with the URL-encoded path of the file that a row comes from."""
@@ -47,6 +48,9 @@ def event_frame(
         present: How many of the columns every file has; all, when left out.
         options: Options of the reader with a search of our own (:mod:`acidsql.catalyst.push_down`).
     """
+    for column, type in columns:
+        if unreadable := [name for name in (column, *field_names(parse_type(type))) if "`" in name]:
+            raise UnsupportedError(f"Spark's ORC reader cannot read {unreadable[0]}: its name has a back-quote")
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     events = reader(spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)

@@ -164,11 +164,21 @@ def _instant(value: str, zones: Zones) -> str:
 
 
 def to_files(expression: str, type: HiveType, zones: Zones) -> str:
-    """A value of the user's session as files hold it: what Spark's ORC writer is handed."""
+    """A value of the user's session as files hold it: what Spark's ORC writer is handed.
+
+    It fails for a wall clock that the JVM's zone does not have (in the gap when daylight saving time begins).
+    """
+    failure = failing(
+        f"A timestamp's wall clock does not exist in {zones.jvm}, the time zone of the JVMs that write files: start them"
+        " with -Duser.timezone=UTC (spark.driver.extraJavaOptions, spark.executor.extraJavaOptions)"
+    )
 
     def leaf(value: str, type: HiveType) -> str:
-        is_moved = type == Primitive("timestamp") and not zones.same
-        return _moved(value, zones.session, zones.jvm) if is_moved else value
+        if type != Primitive("timestamp") or zones.same:
+            return value
+        moved = _moved(value, zones.session, zones.jvm)
+        is_lost = f"{_moved(moved, zones.jvm, zones.session)} <> {value}"
+        return f"CASE WHEN {is_lost} THEN CAST({failure} AS timestamp) ELSE {moved} END"
 
     return with_leaves(expression, type, leaf)
 

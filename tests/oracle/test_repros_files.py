@@ -30,6 +30,40 @@ def count(acid: AcidSession, text: str, **parameters: object) -> int:
     return int(acid.sql(f"SELECT count(*) FROM t WHERE {text}", **parameters).collect()[0][0])
 
 
+# --- names of columns in files ---------------------------------------------------------------------------------------
+
+
+def test_a_new_column_may_have_a_renamed_ones_old_name(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int, x int)")
+    acid.sql("INSERT INTO t VALUES (1, 2)")
+    acid.sql("ALTER TABLE t CHANGE COLUMN a b int")
+    acid.sql("ALTER TABLE t ADD COLUMNS (a int)")
+    assert rows(acid, "SELECT b, x, a FROM t") == [(1, 2, None)]
+    assert rows(acid, "SELECT b FROM t WHERE a IS NULL") == [(1,)]
+    acid.sql("INSERT INTO t VALUES (7, 8, 9)")
+    acid.sql("UPDATE t SET a = 5 WHERE a IS NULL")
+    assert rows(acid, "SELECT * FROM t") == [(1, 2, 5), (7, 8, 9)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TRANSACTIONAL TABLE u (`a``b` int)",
+        "CREATE TRANSACTIONAL TABLE u (s struct<`a``b`: int>)",
+        "CREATE TRANSACTIONAL TABLE u AS SELECT 1 AS `a``b`",
+        "ALTER TABLE t ADD COLUMNS (`a``b` int)",
+        "ALTER TABLE t CHANGE COLUMN id `a``b` int",
+    ],
+)
+def test_names_that_sparks_reader_would_not_find_are_refused(acid: AcidSession, text: str) -> None:
+    """It reads NULL in such columns, and an UPDATE would write that."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    with pytest.raises(AcidError, match="back-quote"):
+        acid.sql(text)
+    assert rows(acid, "SELECT * FROM t") == []
+    assert acid.metastore.list_tables("default") == ["t"]
+
+
 # --- searches --------------------------------------------------------------------------------------------------------
 
 WIDE, SMILE = "\uff21", "\U0001f600"
