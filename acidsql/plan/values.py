@@ -134,7 +134,12 @@ def _changes(type: HiveType, leaf: Leaf) -> bool:
 
 def _moved(expression: str, source: str, target: str) -> str:
     """A timestamp carried from one zone's wall clock to another's."""
-    return f"to_utc_timestamp(from_utc_timestamp({expression}, {literal(source)}), {literal(target)})"
+    return f"to_utc_timestamp({_wall_clock(expression, source)}, {literal(target)})"
+
+
+def _wall_clock(expression: str, zone: str) -> str:
+    """What the clock of a zone shows, as if it were UTC's."""
+    return f"from_utc_timestamp({expression}, {literal(zone)})"
 
 
 def from_orc(expression: str, type: HiveType, zones: Zones) -> str:
@@ -169,15 +174,15 @@ def to_files(expression: str, type: HiveType, zones: Zones) -> str:
     It fails for a wall clock that the JVM's zone does not have (in the gap when daylight saving time begins).
     """
     failure = failing(
-        f"A timestamp's wall clock does not exist in {zones.jvm}, the time zone of the JVMs that write files: start them"
-        " with -Duser.timezone=UTC (spark.driver.extraJavaOptions, spark.executor.extraJavaOptions)"
+        f"A timestamp's wall clock does not exist in {zones.jvm}, the time zone of the JVMs that write files: start"
+        " them with -Duser.timezone=UTC (spark.driver.extraJavaOptions, spark.executor.extraJavaOptions)"
     )
 
     def leaf(value: str, type: HiveType) -> str:
         if type != Primitive("timestamp") or zones.same:
             return value
         moved = _moved(value, zones.session, zones.jvm)
-        is_lost = f"{_moved(moved, zones.jvm, zones.session)} <> {value}"
+        is_lost = f"{_wall_clock(moved, zones.jvm)} <> {_wall_clock(value, zones.session)}"
         return f"CASE WHEN {is_lost} THEN CAST({failure} AS timestamp) ELSE {moved} END"
 
     return with_leaves(expression, type, leaf)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from acidsql import fs
 from acidsql.commands.ddl.import_directory import Adopted
 from acidsql.commands.ddl.new_directory import NewDirectory
+from acidsql.commands.ddl.rename_journal import finish_all_moves
 from acidsql.commands.ddl.table_kind import (
     VALID_WRITE_IDS,
     bucket_columns,
@@ -83,7 +84,13 @@ class CreateTableCommand:
         directory = NewDirectory(metastore, table.location)
         try:
             directory.make()
-            metastore.create_table(table, holds_rows=is_import, imported=None if adopted is None else adopted.facts())
+            imported = None if adopted is None else adopted.facts()
+            try:
+                metastore.create_table(table, holds_rows=is_import, imported=imported)
+            except AlreadyExists:  # also where a renamed table's directory has left, and the journal does not know yet
+                if is_import or not finish_all_moves(metastore):
+                    raise
+                metastore.create_table(table, holds_rows=is_import, imported=imported)
             directory.make()
         except BaseException as e:
             directory.take_back()

@@ -78,6 +78,15 @@ def finish_moves(metastore: Metastore, table: Table) -> Table:
     return replace(now, moves=())
 
 
+def finish_all_moves(metastore: Metastore) -> bool:
+    """:func:`finish_moves` of all tables; whether there was any."""
+    tables = [metastore.find_table(d, t) for d in metastore.list_databases() for t in metastore.list_tables(d)]
+    moving = [table for table in tables if table is not None and table.moves]
+    for table in moving:
+        finish_moves(metastore, table)
+    return bool(moving)
+
+
 def carry_out_announced(metastore: Metastore, table: Table, move: DirectoryMove, *, back: bool = False) -> None:
     """Carry out a move, or take it back, where the journal still has it for a table. Raises: StorageError."""
     with metastore.alone():
