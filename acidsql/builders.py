@@ -38,9 +38,13 @@ class Expressions:
         """
         if isinstance(value, str):
             return value
+        return self.value(value)
+
+    def value(self, value: Value) -> str:
+        """The expression of a value; a string is a literal here. Raises: as :meth:`text`."""
         if value is None:
             return "NULL"
-        if not isinstance(value, _PLAIN):
+        if not isinstance(value, (*_PLAIN, str)):
             raise InvalidValue(
                 f"{type(value).__name__} cannot be used as a SQL value: {value!r}",
                 hint="Pass a SQL expression as a string ('salary * 2'), or a plain Python value.",
@@ -70,11 +74,11 @@ def insert_text(
         view: The view's name.
         columns: The view's columns.
         overwrite: Whether existing rows are replaced.
-        partition: Values of static partition keys.
+        partition: Values of static partition keys; a string is a value here, not an expression.
         by_name: Whether columns are matched by name instead of by position.
     """
     expressions = Expressions()
-    keys = ", ".join(f"{quote(name)} = {expressions.text(value)}" for name, value in partition.items())
+    keys = ", ".join(f"{quote(name)} = {expressions.value(value)}" for name, value in partition.items())
     into = f"INSERT {'OVERWRITE TABLE' if overwrite else 'INTO'} {table}"
     spec = f" PARTITION ({keys})" if keys else ""
     listed = ", ".join(quote(c) for c in columns)

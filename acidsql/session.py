@@ -110,7 +110,8 @@ class AcidSession:
             SnapshotTooOld: When files of that version no longer exist (Hive 10327).
         """
         self._require_open()
-        return table_frame(self._env, parse_table_name(name), version)
+        with self._env.catalyst.active():
+            return table_frame(self._env, parse_table_name(name), version)
 
     # --- DML without SQL text ----------------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class AcidSession:
             frame: The rows; columns in the order of the table, dynamic partition keys last.
             table: ``table`` or ``database.table``.
             overwrite: Replace the rows of the table, or of the partitions that get rows.
-            partition: Values of static partition keys.
+            partition: Values of static partition keys; a string is a value here, not an expression.
             by_name: Match columns by name instead; columns that the DataFrame lacks get their default.
 
         Returns:

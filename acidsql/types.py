@@ -7,7 +7,7 @@ The grammar is that of Hive's ``TypeInfoUtils`` and ``HiveParser``; the limits a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
@@ -104,6 +104,19 @@ def to_spark(t: HiveType, *, plain_strings: bool = False) -> str:
 def to_orc(t: HiveType) -> str:
     """The type in the syntax of ORC's ``TypeDescription``; names that are not plain words are back-quoted."""
     return _print(t, _ORC)
+
+
+def field_names(t: HiveType) -> Iterator[str]:
+    """The names of the fields of all structs in the type, at every depth."""
+    if isinstance(t, Array):
+        yield from field_names(t.element)
+    elif isinstance(t, Map):
+        yield from field_names(t.key)
+        yield from field_names(t.value)
+    elif isinstance(t, Struct):
+        for name, type in t.fields:
+            yield name
+            yield from field_names(type)
 
 
 def contains(t: HiveType, name: str) -> bool:

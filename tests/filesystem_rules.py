@@ -224,6 +224,17 @@ class FileSystemRules:
                 file.write(piece)
         assert place.fs.read_bytes(place.at("new", "f")) == b"one two three"
 
+    def test_a_new_file_replaces_no_other(self, place: Place) -> None:
+        place.fs.write_bytes(place.at("f"), b"first")
+
+        def write() -> None:
+            with place.fs.open_write(place.at("f")) as file:
+                file.write(b"second")
+
+        with pytest.raises(StorageError):
+            write()
+        assert place.fs.read_bytes(place.at("f")) == b"first"
+
     def test_orc_files_are_written_and_read(self, place: Place) -> None:
         keys = pa.table(
             {

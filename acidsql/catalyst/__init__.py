@@ -4,6 +4,7 @@ This room alone touches what PySpark does not promise to keep (``_jdf``, plans, 
 is looked up once, when a session is connected: a Spark that lacks some of it is refused by name (:func:`check`).
 """
 
+from acidsql.catalyst.active import active, reader
 from acidsql.catalyst.check import check
 from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
@@ -19,8 +20,10 @@ __all__ = [
     "InternalSessions",
     "JavaExpressions",
     "Plan",
+    "active",
     "check",
     "collect_garbage",
     "conjuncts_of",
+    "reader",
     "reader_options",
 ]

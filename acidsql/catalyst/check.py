@@ -16,6 +16,8 @@ _NEEDED = {
     f"{_SQL}.catalyst.analysis.UnresolvedRelation": ("multipartIdentifier", "isStreaming"),
     f"{_SQL}.catalyst.analysis.RelationTimeTravel": ("relation", "timestamp", "version"),
     f"{_SQL}.catalyst.analysis.PlanWithUnresolvedIdentifier": ("identifierExpr", "planBuilder"),
+    f"{_SQL}.catalyst.catalog.SessionCatalog": ("getTempView", "isTemporaryFunction"),
+    f"{_SQL}.catalyst.FunctionIdentifier": (),
     f"{_SQL}.catalyst.expressions.Alias": (),
     f"{_SQL}.catalyst.optimizer.ComputeCurrentTime": ("apply",),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
@@ -23,6 +25,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.plans.logical.Join": ("condition",),
     f"{_SQL}.catalyst.trees.TreeNode": ("nodeName", "withNewChildren", "setTagValue"),
     f"{_SQL}.catalyst.plans.QueryPlan": ("transformUpWithSubqueries",),
+    f"{_SQL}.catalyst.plans.logical.AnalysisHelper": ("setAnalyzed",),
     f"{_SQL}.classic.Dataset": ("ofRows", "queryExecution"),
     f"{_SQL}.classic.ExpressionUtils": ("expression", "column"),
     f"{_SQL}.classic.SparkSession": (
@@ -36,6 +39,7 @@ _NEEDED = {
     f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
     f"{_SQL}.execution.datasources.HadoopFsRelation": ("location",),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
+    f"{_SQL}.internal.VariableSubstitution": ("substitute",),
 }
 """Classes and methods that this room calls."""
 

@@ -32,6 +32,7 @@ class JavaExpressions:
         if jvm is None:
             raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
         self._jvm: Any = jvm
+        self._session: Any = spark._jsparkSession
         self._expressions = jvm.org.apache.spark.sql.catalyst.expressions
         self._columns = jvm.org.apache.spark.sql.classic.ExpressionUtils
 
@@ -76,7 +77,7 @@ class JavaExpressions:
         return to_seq([self._expression(a) for a in arguments]), to_seq([]), True, True, True
 
     def _expression(self, column: Column) -> Any:
-        return self._columns.expression(column._jc)
+        return self._session.expression(column._jc)
 
     def _column(self, expression: Any) -> Column:
         return Column(self._columns.column(expression))

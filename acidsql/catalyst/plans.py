@@ -9,12 +9,14 @@ for ``scala.PartialFunction`` (py4j's callback server, as ``foreachBatch`` uses 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from acidsql.catalyst.active import active, in_its_session
 from acidsql.errors import UnsupportedError
 
 Plan: TypeAlias = Any
@@ -70,6 +72,10 @@ class Catalyst:
         self._classes: dict[str, Any] = {}
         self._parser: Any = None
 
+    def active(self) -> AbstractContextManager[None]:
+        """Make this session the active one of the thread for the duration of a block."""
+        return active(self.spark)
+
     def _class(self, name: str) -> Any:
         """A class below ``org.apache.spark``; each look-up takes several calls to the JVM, so it is kept."""
         found = self._classes.get(name)
@@ -97,6 +103,7 @@ class Catalyst:
 
     # --- text to plans -----------------------------------------------------------------------------------------------
 
+    @in_its_session
     def parse(self, text: str) -> Plan:
         """A statement as Spark's parser reads it, its WITH clauses put into the places of their names.
 
@@ -105,6 +112,7 @@ class Catalyst:
         """
         return self.substitute_with(self._sql_parser.parsePlan(text))
 
+    @in_its_session
     def parse_with(self, text: str) -> Plan:
         """A text that is a WITH clause and any query; the clause is kept: see :meth:`under`."""
         return self._sql_parser.parsePlan(text)
@@ -113,10 +121,12 @@ class Catalyst:
         """A plan that sees the names of a WITH clause, which are put into their places."""
         return self.substitute_with(with_clause.withNewChildren(self.seq([plan])))
 
+    @in_its_session
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
         return self._analysis("CTESubstitution").apply(plan)
 
+    @in_its_session
     def parse_expression(self, text: str) -> Expression:
         """One expression; whatever follows it is an error.
 
@@ -125,10 +135,30 @@ class Catalyst:
         """
         return self._sql_parser.parseExpression(text)
 
+    @in_its_session
     def parse_name(self, text: str) -> list[str]:
         """The parts of a name."""
         return list(self.items(self._sql_parser.parseMultipartIdentifier(text)))
 
+    @in_its_session
+    def substituted(self, text: str) -> str:
+        """The text that Spark's parser reads: ``${variables}`` are replaced by their values, if the session enables it.
+
+        Positions in errors refer to this text.
+        """
+        return str(self._class("sql.internal.VariableSubstitution")().substitute(text))
+
+    def identified(self, node: Plan) -> Plan:
+        """Resolve ``IDENTIFIER(text)``: the relation of that name, or the query of a WITH clause."""
+        name = self.frame(self.project([self.alias(node.identifierExpr(), "name")], self.one_row())).collect()[0][0]
+        return node.planBuilder().apply(self.seq(self.parse_name(str(name))), node.children())
+
+    def is_temporary_function(self, name: str) -> bool:
+        """Whether a name is that of a temporary function."""
+        identifier = self._class("sql.catalyst.FunctionIdentifier")(name)
+        return bool(self._session.sessionState().catalog().isTemporaryFunction(identifier))
+
+    @in_its_session
     def with_parameters(self, plan: Plan, values: Mapping[str, Any]) -> Plan:
         """The plan with its named parameters replaced by values: as typed literals, never as text."""
         if not values:
@@ -165,6 +195,7 @@ class Catalyst:
     def optimized(frame: DataFrame) -> Plan:
         return frame._jdf.queryExecution().optimizedPlan()
 
+    @in_its_session
     def with_time_fixed(self, plan: Plan) -> Plan:
         """An analysed plan with today's date and the current time as literals: each is asked for once a statement."""
         return self._class("sql.catalyst.optimizer.ComputeCurrentTime").apply(plan)
@@ -254,6 +285,7 @@ class Catalyst:
     def distinct(self, plan: Plan) -> Plan:
         return self._logical("Distinct")(plan)
 
+    @in_its_session
     def attribute(self, alias: Expression, type: str) -> Expression:
         """The column that ``expression AS name`` makes, before the expression is resolved.
 
@@ -290,11 +322,17 @@ class Catalyst:
             made = self._expression("And")(made, condition)
         return made
 
+    @in_its_session
     def expression(self, column: Column) -> Expression:
         return self._session.expression(column._jc)
 
     def column(self, expression: Expression) -> Column:
         return Column(self._class("sql.classic.ExpressionUtils").column(expression))
+
+    @in_its_session
+    def schema(self, ddl: str) -> str:
+        """The JSON of the ``StructType`` for columns in DDL."""
+        return str(self._class("sql.types.StructType").fromDDL(ddl).json())
 
     def leaf(self, schema: str) -> tuple[Plan, int]:
         """A relation that stands for another: its columns, no rows, and the number by which its copies are known.

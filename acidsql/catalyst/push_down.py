@@ -38,22 +38,23 @@ def reader_options(
     jvm: Any = catalyst._jvm
     gateway: Any = catalyst.spark.sparkContext._gateway
     strategy = getattr(getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy$"), "MODULE$")
-    filters = []
-    for condition in conditions:
-        translated = strategy.translateFilter(condition, False)
-        if translated.isDefined() and _is_ordered(catalyst, condition):
-            filters.append(translated.get())
-    if not filters:
-        return {}
-    type = jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
-    made = _create_filter(catalyst, type, catalyst.seq(filters))
-    if not made.isDefined():
+    with catalyst.active():
+        filters = []
+        for condition in conditions:
+            translated = strategy.translateFilter(condition, False)
+            if translated.isDefined() and _is_ordered(catalyst, condition):
+                filters.append(translated.get())
+        if not filters:
+            return {}
+        type = jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
+        search = _create_filter(catalyst, type, catalyst.seq(filters))
+    if not search.isDefined():
         return {}
     array = gateway.new_array(jvm.java.lang.String, len(names))
     for i, name in enumerate(names):
         array[i] = name
     conf = jvm.org.apache.hadoop.conf.Configuration(False)
-    jvm.org.apache.orc.mapred.OrcInputFormat.setSearchArgument(conf, made.get(), array)
+    jvm.org.apache.orc.mapred.OrcInputFormat.setSearchArgument(conf, search.get(), array)
     return {key: conf.get(key) for key in ("orc.kryo.sarg", "orc.sarg.column.names")}
 
 

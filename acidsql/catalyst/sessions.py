@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
+from acidsql.catalyst.active import active
 from acidsql.catalyst.plans import Catalyst
 from acidsql.catalyst.zones import ExecutorZones
 
@@ -43,7 +44,7 @@ PINNED = {
     "spark.sql.legacy.charVarcharAsString": "false",
     "spark.sql.maxConcurrentOutputFileWriters": "0",
     "spark.sql.orc.enableVectorizedReader": "true",
-    "spark.sql.orc.filterPushdown": "true",
+    "spark.sql.orc.filterPushdown": "false",
     "spark.sql.orc.impl": "native",
     "spark.sql.orc.mergeSchema": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
@@ -53,7 +54,9 @@ PINNED = {
     "spark.sql.variable.substitute": "false",
 }
 """What plans of ours count on, whatever a version of Spark or its environment takes for the default. The threshold
-keeps Spark from starting a job that looks at files which acidsql has just listed."""
+keeps Spark from starting a job that looks at files which acidsql has just listed. Predicates that Spark pushes
+into the ORC reader are useless for ACID files, would overwrite acidsql's own search argument
+(:mod:`acidsql.catalyst.push_down`), and fail if a subquery returns NULL."""
 
 
 class InternalSessions:
@@ -126,17 +129,12 @@ class _OwnSession(SparkSession):
 
     def createDataFrame(self, *arguments: Any, **options: Any) -> Any:
         """As PySpark's, which makes its session the active one."""
-        active = SparkSession._activeSession
-        sessions = SparkSession._get_j_spark_session_class(self._jvm)
-        active_there = sessions.getActiveSession()
+        before = SparkSession._activeSession
         try:
-            return super().createDataFrame(*arguments, **options)
+            with active(self):
+                return super().createDataFrame(*arguments, **options)
         finally:
-            SparkSession._activeSession = active
-            if active_there.isDefined():
-                sessions.setActiveSession(active_there.get())
-            else:
-                sessions.clearActiveSession()
+            SparkSession._activeSession = before
 
 
 def _beside(spark: SparkSession) -> SparkSession:

@@ -21,6 +21,7 @@ from acidsql.cli.connection import Connection
 from acidsql.compactor import Compactor, RoundResult, WorkerContext
 from acidsql.errors import AcidError, UnsupportedError
 from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.model import CompactionState
 from acidsql.metastore.protocol import Metastore
 from acidsql.output import describe
 from acidsql.session import attach_files, open_store, start_spark
@@ -109,11 +110,12 @@ def _one_round(compactor: Compactor, stop: threading.Event) -> int:
     if isinstance(result, Exception):
         raise result
     states = Counter(outcome.state for outcome in result.outcomes)
+    compacted, failed = states[CompactionState.READY_FOR_CLEANING], states[CompactionState.FAILED]
     print(
-        f"initiated {result.initiated}, compacted {states['ready for cleaning']}, refused {states['refused']},"
-        f" failed {states['failed']}, cleaned {result.cleaned}"
+        f"initiated {result.initiated}, compacted {compacted}, refused {states[CompactionState.REFUSED]},"
+        f" failed {failed}, cleaned {result.cleaned}"
     )
-    return 1 if states["failed"] else 0
+    return 1 if failed else 0
 
 
 @contextmanager
@@ -141,7 +143,7 @@ def _opened(connection: Connection, with_spark: bool) -> Iterator[Compactor]:
 
 def _require_queue(store: Metastore) -> None:
     """Raises: UnsupportedError when the store does not offer its queue to others: every round would fail."""
-    if (store.version or "").startswith(("1.", "2.", "3.")):
+    if not store.capabilities.has_open_queue:
         version = store.version
         store.close()
         raise UnsupportedError(

@@ -12,30 +12,32 @@ from types import FrameType
 
 from pyspark.sql import SparkSession
 
-_PATIENCE = 2.0
-"""Seconds to wait for an interrupted JVM call, which may still be planning, to start a job that can be cancelled."""
-
 _PAUSE = 0.1
 
 
 @contextmanager
-def interruptible(spark: SparkSession) -> Iterator[None]:
+def interruptible(spark: SparkSession, patience: float = 2.0) -> Iterator[None]:
     """Let Ctrl-C end the running statement: by cancelling its Spark jobs, or by KeyboardInterrupt if it has none.
 
     PySpark's own handler cancels from inside the handler, on the connection that the interrupted call is waiting on:
     that fails, and the jobs continue. Here a thread cancels them on its own connection. The call then ends with Spark's
     error. It is not interrupted as well, because py4j reacts to an interrupt by closing connections, including those
     that clean up after the statement.
+
+    Args:
+        spark: The session.
+        patience: Seconds to wait for an interrupted JVM call, which may still be planning, to start a job that can be
+            cancelled.
     """
 
     def end_statement(number: int, frame: FrameType | None) -> None:
         in_call = _waits_for_jvm(frame)
         cancelled: list[int] = []
         cancel = threading.Thread(
-            target=lambda: cancelled.extend(_cancel_jobs(spark, _PATIENCE if in_call else 0.0)), daemon=True
+            target=lambda: cancelled.extend(_cancel_jobs(spark, patience if in_call else 0.0)), daemon=True
         )
         cancel.start()
-        cancel.join(2 * _PATIENCE)
+        cancel.join(2 * patience)
         if not (cancelled and in_call):
             raise KeyboardInterrupt
 

@@ -126,4 +126,5 @@ COMMANDS: dict[type[s.Statement], Command] = {
 
 def execute(env: Environment, statement: s.Statement, parameters: Mapping[str, Any]) -> DataFrame:
     """Run one statement."""
-    return COMMANDS[type(statement)](env, statement, parameters)
+    with env.catalyst.active():
+        return COMMANDS[type(statement)](env, statement, parameters)

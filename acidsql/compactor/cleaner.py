@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 
 from acidsql import fs
@@ -12,7 +11,14 @@ from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory
-from acidsql.metastore.model import AbortedComponent, CompactionFilter, CompactionInfo, Table, is_marked
+from acidsql.metastore.model import (
+    AbortedComponent,
+    CompactionFilter,
+    CompactionInfo,
+    CompactionState,
+    Table,
+    is_marked,
+)
 from acidsql.partition_names import escape_path_name
 from acidsql.plan.snapshot import new_partition
 from acidsql.settings import CLEANER_DELAYED, CLEANER_MAX_RETRIES, CLEANER_RETENTION, CLEANER_RETRY, STAGING_RETENTION
@@ -89,7 +95,8 @@ class Cleaner:
     # --- after a compaction ------------------------------------------------------------------------------------------
 
     def _clean_entry(self, entry: CompactionInfo, min_open: int, lock: CleanerLock) -> bool:
-        wanted = CompactionFilter(entry.id, entry.database, entry.table, entry.partition, state="ready for cleaning")
+        state = CompactionState.READY_FOR_CLEANING
+        wanted = CompactionFilter(entry.id, entry.database, entry.table, entry.partition, state=state)
         if not self._context.metastore.show_compactions(wanted):  # cleaned, dropped or renamed before the lock
             return False
         try:
@@ -137,7 +144,9 @@ class Cleaner:
                 return
             pause = settings.value(CLEANER_RETRY) * 2**tries
             logger.warning("cleaning after compaction %s of %s will be retried: %s", entry.id, place_of(entry), message)
-            metastore.set_cleaner_retry(entry.id, retry_at_ms=int((time.time() + pause) * 1000), message=message)
+            metastore.set_cleaner_retry(
+                entry.id, retry_at_ms=int((self._context.clock() + pause) * 1000), message=message
+            )
         except CompactionError as e:
             logger.info("compaction %s of %s was cleaned in the meantime: %s", entry.id, place_of(entry), e.message)
 
@@ -234,7 +243,7 @@ class Cleaner:
     def sweep_staging(self) -> int:
         """Remove staging directories of dead writers; returns how many."""
         metastore, removed = self._context.metastore, 0
-        oldest = time.time() - self._context.settings.value(STAGING_RETENTION)
+        oldest = self._context.clock() - self._context.settings.value(STAGING_RETENTION)
         for database in metastore.list_databases():
             for name in metastore.list_tables(database):
                 try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from acidsql.compactor.passes import Passes
 from acidsql.compactor.plan import Layout, NewDirectory, Subject, is_enough, needs_one_rename, plan, to_compact
 from acidsql.compactor.run import Task, run_tasks, tasks_of
 from acidsql.errors import AcidError, CompactionError
+from acidsql.format.bucket import MAX_WRITER_ID
 from acidsql.format.directory import AcidFile, AcidState, acid_state
 from acidsql.format.names import (
     ACID_VERSION,
@@ -47,6 +49,28 @@ NOTHING_TO_DO = "None of the compaction thresholds met, compaction request is re
 _COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the services for which Hive has no setting.
+
+    Attributes:
+        writers_wait: Seconds that a rebalance waits for open transactions that have allocated write ids.
+        max_buckets: The maximum number of files that a rebalance writes.
+        first_back_off: Seconds to wait after a failed round, doubled each time, if the usual pause is shorter.
+        longest_back_off: The maximum of that wait, in seconds.
+        first_pause: Seconds before a statement that waits for a compaction first polls its state; the pauses then
+            grow.
+        longest_pause: The maximum of these pauses, in seconds.
+    """
+
+    writers_wait: float = 10.0
+    max_buckets: int = MAX_WRITER_ID + 1
+    first_back_off: float = 0.1
+    longest_back_off: float = 60.0
+    first_pause: float = 0.2
+    longest_pause: float = 5.0
+
+
 @dataclass
 class WorkerContext:
     """The shared context of the services.
@@ -59,6 +83,9 @@ class WorkerContext:
         user: The user shown by SHOW TRANSACTIONS.
         spark: For large compactions; None to run everything in this process.
         start_spark: Starts Spark on first use if there is no session yet.
+        limits: The limits of the services.
+        clock: Returns the time, in seconds since 1970.
+        sleep: Waits for a number of seconds.
     """
 
     metastore: Metastore
@@ -68,6 +95,9 @@ class WorkerContext:
     user: str
     spark: SparkSession | None = None
     start_spark: Callable[[], SparkSession] | None = None
+    limits: Limits = field(default_factory=Limits)
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
     _starting: threading.Lock = field(default_factory=threading.Lock)
 
     def needed_spark(self) -> SparkSession | None:
@@ -116,7 +146,7 @@ class Compaction:
         self._location = table.location if partition is None else partition.location
         self._fs, self._path = fs.resolve(self._location)
         self._layout = Layout(self._settings.value(COMPACTION_LAYOUT))
-        if context.metastore.version is not None or not fs.renames_in_one_step(self._location):
+        if context.metastore.capabilities.is_shared_with_hive or not fs.renames_in_one_step(self._location):
             self._layout = Layout.HIVE4  # with Hive 3's a reader could see a partial directory
         self._footers: dict[str, OrcFooter] = {}
         self.leaves_nothing = True

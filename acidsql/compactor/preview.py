@@ -13,7 +13,7 @@ from acidsql.compactor.rebalance import Rebalance, check_rebalance, compaction_o
 from acidsql.errors import AcidError
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import BaseName
-from acidsql.metastore.model import CompactionInfo, CompactionRequest, CompactionType, Partition, Table
+from acidsql.metastore.model import CompactionInfo, CompactionRequest, CompactionState, CompactionType, Partition, Table
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
@@ -76,7 +76,7 @@ def preview(
         request.table,
         request.partition,
         request.type,
-        "initiated",
+        CompactionState.INITIATED,
         properties=request.properties,
         buckets=request.buckets,
         order_by=request.order_by,
@@ -126,9 +126,9 @@ def standing(
     for one in sorted(entries, key=lambda entry: entry.id):
         if one.partition != partition:
             continue
-        if one.state in ("initiated", "working"):
+        if one.state.is_under_way:
             return one
-        if one.state == "ready for cleaning" and one.highest_write_id == highest:
+        if one.state is CompactionState.READY_FOR_CLEANING and one.highest_write_id == highest:
             return one
     return None
 

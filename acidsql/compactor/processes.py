@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from acidsql.errors import CompactionError, NoSuchTransaction, TransactionAborted
-from acidsql.metastore.model import CompactionFilter
+from acidsql.metastore.model import CompactionFilter, CompactionState
 from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def give_back_of_the_dead(metastore: Metastore, host: str) -> int:
         How many entries.
     """
     given_back = 0
-    for entry in metastore.show_compactions(CompactionFilter(state="working")):
+    for entry in metastore.show_compactions(CompactionFilter(state=CompactionState.WORKING)):
         if entry.worker is None or not is_dead(entry.worker, host):
             continue
         given_back += metastore.revoke_from_local_workers(entry.worker)

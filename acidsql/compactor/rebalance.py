@@ -10,7 +10,7 @@ from acidsql.compactor.compaction import Compaction, RefusedError, WorkerContext
 from acidsql.compactor.ordering import SortItem, in_order, sort_items
 from acidsql.compactor.plan import Layout, NewDirectory, Subject, plan
 from acidsql.compactor.run import ShareTask, run_tasks, tasks_of
-from acidsql.format.bucket import MAX_WRITER_ID, encode
+from acidsql.format.bucket import encode
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import BaseName, DeltaName, bucket_file
 from acidsql.format.rewrite import Rewritten
@@ -21,8 +21,6 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 ON_BUCKETED = "Cannot execute rebalancing compaction on bucketed tables."
 """Hive's message."""
-PATIENCE = 10.0
-"""Seconds to wait for open transactions that have allocated write ids."""
 _PAUSE = 0.1
 
 
@@ -78,7 +76,7 @@ class Rebalance(Compaction):
             return self._now()
         metastore, table = self._context.metastore, self._table
         self._write_id = metastore.allocate_table_write_id(self._txn_id, table.database, table.name)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._context.limits.writers_wait
         while True:
             txns, seen = self._now()
             seen = seen.as_of(self._write_id - 1)
@@ -87,7 +85,7 @@ class Rebalance(Compaction):
             if time.monotonic() >= deadline:
                 opened = ", ".join(map(str, seen.open_ids))
                 raise RefusedError(f"Transactions that write to {table.full_name} are still open (write ids {opened})")
-            time.sleep(_PAUSE)
+            self._context.sleep(_PAUSE)
 
     def _is_enough(self, state: AcidState) -> bool:
         """Always, unless there are no rows: the user decides whether to rebalance."""
@@ -146,8 +144,9 @@ class Rebalance(Compaction):
         total = pieces.rows
         wanted = self._entry.buckets or max(1, buckets_now)
         each = max(1, -(-total // wanted))
-        if -(-total // each) > MAX_WRITER_ID + 1:
-            raise RefusedError(f"A table has at most {MAX_WRITER_ID + 1} buckets, not {wanted}")
+        limit = self._context.limits.max_buckets
+        if -(-total // each) > limit:
+            raise RefusedError(f"A table has at most {limit} buckets, not {wanted}")
         if self._entry.order_by:
             pieces = in_order(self._fs, files, pieces, self._items())
         return [

@@ -20,7 +20,7 @@ from acidsql.compactor.measure import metrics_of
 from acidsql.compactor.processes import process_name
 from acidsql.compactor.worker import Outcome, Worker
 from acidsql.errors import AcidError
-from acidsql.metastore.model import CompactionFilter, CompactionMetrics
+from acidsql.metastore.model import CompactionFilter, CompactionMetrics, CompactionState
 from acidsql.settings import (
     AUTO_COMPACTION,
     CHECK_INTERVAL,
@@ -38,8 +38,6 @@ from acidsql.settings import (
 
 logger = logging.getLogger(__name__)
 
-_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 0.1, 60.0
-"""Seconds to wait after a failed round, doubled each time, if the usual pause is shorter."""
 _STOP_SECONDS = 60.0
 """How long :meth:`Compactor.stop` waits for a compaction in progress."""
 
@@ -123,8 +121,8 @@ class Compactor:
 
     @property
     def is_own_store(self) -> bool:
-        """Whether it is the embedded store, for which only acidsql initiates and cleans."""
-        return self.context.metastore.version is None
+        """Whether only acidsql initiates and cleans."""
+        return not self.context.metastore.capabilities.runs_compactor
 
     # --- on demand ---------------------------------------------------------------------------------------------------
 
@@ -204,7 +202,7 @@ class Compactor:
 
     def _work(self, worker: Worker) -> Outcome | None:
         outcome = worker.run_one()
-        if outcome is not None and outcome.state == "ready for cleaning":
+        if outcome is not None and outcome.state.is_done:
             with self._lock:
                 self._compacted += 1
                 self._done += metrics_of(outcome.done)
@@ -239,7 +237,7 @@ class Compactor:
         def loop() -> None:
             if start is not None:
                 self._stop.wait(self.context.settings.value(start))
-            failures = 0
+            failures, limits = 0, self.context.limits
             while not self._stop.is_set():
                 try:
                     run()
@@ -247,7 +245,8 @@ class Compactor:
                 except Exception as e:  # the store may be unavailable for a while; continue with the next round
                     failures += 1
                     logger.error("%s: %s", name, e, exc_info=not isinstance(e, AcidError))
-                back_off = min(_FIRST_BACK_OFF * 2 ** min(failures - 1, 20), _LONGEST_BACK_OFF) if failures else 0.0
+                back_off = limits.first_back_off * 2 ** min(failures - 1, 20) if failures else 0.0
+                back_off = min(back_off, limits.longest_back_off)
                 self._stop.wait(max(self.context.settings.value(pause), back_off))
 
         thread = threading.Thread(target=loop, name=f"acidsql-{name}", daemon=True)
@@ -274,15 +273,15 @@ class Compactor:
         """The state of the queue, and the work of this session's workers."""
         entries = self.context.metastore.show_compactions(CompactionFilter())
         states = Counter(entry.state for entry in entries)
-        waiting = [e.enqueued_ms for e in entries if e.state == "initiated" and e.enqueued_ms is not None]
+        waiting = [e.enqueued_ms for e in entries if e.state is CompactionState.INITIATED and e.enqueued_ms is not None]
         with self._lock:
             compacted, done = self._compacted, self._done
         return CompactorStatus(
             running=bool(self._threads),
-            queued=states["initiated"],
-            working=states["working"],
-            cleaning=states["ready for cleaning"],
-            failed=states["failed"],
+            queued=states[CompactionState.INITIATED],
+            working=states[CompactionState.WORKING],
+            cleaning=states[CompactionState.READY_FOR_CLEANING],
+            failed=states[CompactionState.FAILED],
             oldest_queued_ms=min(waiting, default=None),
             compacted=compacted,
             done=done,

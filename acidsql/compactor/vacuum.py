@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,14 @@ from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import AcidError, NoSuchLock, SnapshotTooOld, TableNotFound
 from acidsql.format.directory import AcidState, acid_state, data_format
 from acidsql.format.names import BaseName, parse_directory
-from acidsql.metastore.model import AbortedComponent, CompactionFilter, CompactionInfo, CompactionType, Table
+from acidsql.metastore.model import (
+    AbortedComponent,
+    CompactionFilter,
+    CompactionInfo,
+    CompactionState,
+    CompactionType,
+    Table,
+)
 from acidsql.plan.snapshot import partition_names
 from acidsql.settings import CLEANER_DELAYED, CLEANER_RETENTION, STAGING_RETENTION
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
@@ -70,7 +76,7 @@ class TableCleaner(Cleaner):
         delay = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
         self._table = table
         self._retain_ms = max(retain_ms, int(delay * 1000))
-        self._oldest_staging = time.time() - max(settings.value(STAGING_RETENTION), self._retain_ms / 1000)
+        self._oldest_staging = context.clock() - max(settings.value(STAGING_RETENTION), self._retain_ms / 1000)
         self._removed: list[str] = []
 
     def remove(self) -> list[str]:
@@ -158,7 +164,7 @@ class TableCleaner(Cleaner):
 
         An earlier failure delays the cleaner, but not an explicit VACUUM.
         """
-        latest = time.time() * 1000 - self._retain_ms
+        latest = self._context.clock() * 1000 - self._retain_ms
         ready = [
             entry
             for entry in self._queued()
@@ -169,7 +175,8 @@ class TableCleaner(Cleaner):
 
     def _queued(self) -> list[CompactionInfo]:
         """All entries that wait for cleaning, whether they can be cleaned or not."""
-        wanted = CompactionFilter(database=self._table.database, table=self._table.name, state="ready for cleaning")
+        state = CompactionState.READY_FOR_CLEANING
+        wanted = CompactionFilter(database=self._table.database, table=self._table.name, state=state)
         found = self._context.metastore.show_compactions(wanted)
         return [entry for entry in found if entry.type is not CompactionType.ABORT_TXN_CLEANUP]
 
@@ -240,7 +247,7 @@ class TableCleaner(Cleaner):
         if not self._retain_ms:
             return True
         written = [newest_below(place.files, entry) for entry in place.files.list(path)]
-        return bool(written) and max(written) <= (time.time() - self._retain_ms / 1000) * 1e9
+        return bool(written) and max(written) <= (self._context.clock() - self._retain_ms / 1000) * 1e9
 
     def _replaced(self, entry: CompactionInfo, min_open: int) -> Iterator[str]:
         txns, write_ids = self._seen(self._table, min_open)

@@ -16,6 +16,7 @@ from acidsql.format.rewrite import Rewritten
 from acidsql.metastore.model import (
     CompactionFilter,
     CompactionInfo,
+    CompactionState,
     CompactionType,
     LockComponent,
     LockRequest,
@@ -36,14 +37,14 @@ class Outcome:
 
     Attributes:
         entry: The request.
-        state: ``ready for cleaning``, ``refused`` or ``failed``.
+        state: READY_FOR_CLEANING, REFUSED or FAILED.
         done: What was read and written.
         message: Why it was refused, or failed.
         seconds: How long it took.
     """
 
     entry: CompactionInfo
-    state: str
+    state: CompactionState
     done: Rewritten = field(default_factory=Rewritten)
     message: str | None = None
     seconds: float = 0.0
@@ -95,18 +96,18 @@ class Worker:
             done = self._compact(entry)
         except RefusedError as e:
             metastore.mark_refused(entry.id, e.message, worker=self._name)
-            outcome = Outcome(entry, "refused", message=e.message, seconds=time.monotonic() - begin)
+            outcome = Outcome(entry, CompactionState.REFUSED, message=e.message, seconds=time.monotonic() - begin)
         except Exception as e:  # any error: log it and continue with the next request
             message = e.message if isinstance(e, AcidError) else f"{type(e).__name__}: {e}"
             self._mark_failed(entry, message)
-            outcome = Outcome(entry, "failed", message=message, seconds=time.monotonic() - begin)
+            outcome = Outcome(entry, CompactionState.FAILED, message=message, seconds=time.monotonic() - begin)
             logger.exception("%s", outcome)
             return outcome
         except (KeyboardInterrupt, SystemExit) as e:
             self._mark_failed(entry, f"The worker was interrupted: {type(e).__name__}")
             raise
         else:
-            outcome = Outcome(entry, "ready for cleaning", done, seconds=time.monotonic() - begin)
+            outcome = Outcome(entry, CompactionState.READY_FOR_CLEANING, done, seconds=time.monotonic() - begin)
         logger.info("%s", outcome)
         return outcome
 

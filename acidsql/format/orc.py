@@ -113,6 +113,7 @@ def write_inserts(
     bucket: int,
     first_row_id: int = 0,
     compression: str = "zlib",
+    stripe_bytes: int = STRIPE_BYTES,
 ) -> int:
     """Write a file of insert events.
 
@@ -125,6 +126,7 @@ def write_inserts(
         bucket: The ``bucket`` value of the writer (see :mod:`acidsql.format.bucket`).
         first_row_id: ``rowId`` of the first row; the others count on.
         compression: ``none``, ``zlib``, ``snappy``, ``lz4`` or ``zstd``.
+        stripe_bytes: The approximate size of a stripe, in bytes of Arrow data.
 
     Returns:
         The number of rows.
@@ -134,7 +136,7 @@ def write_inserts(
         UnsupportedError: When the compression is not known.
     """
     count = int(rows.num_rows)
-    stripes = _Stripes(count, rows.nbytes)
+    stripes = _Stripes(count, rows.nbytes, stripe_bytes)
 
     def events(start: int, stop: int) -> Iterable[tuple[Any, ...]]:
         columns = _stored_columns(rows, row_type, start, stop)
@@ -149,7 +151,14 @@ def write_inserts(
 
 
 def write_deletes(
-    fs: FileSystem, path: str, row_type: Struct, keys: pa.Table, *, write_id: int, compression: str = "zlib"
+    fs: FileSystem,
+    path: str,
+    row_type: Struct,
+    keys: pa.Table,
+    *,
+    write_id: int,
+    compression: str = "zlib",
+    stripe_bytes: int = STRIPE_BYTES,
 ) -> int:
     """Write a file of delete events.
 
@@ -160,6 +169,7 @@ def write_deletes(
         keys: Columns ``originalTransaction``, ``bucket`` and ``rowId`` of the rows to be deleted, in any order.
         write_id: The write id of the statement.
         compression: ``none``, ``zlib``, ``snappy``, ``lz4`` or ``zstd``.
+        stripe_bytes: As for :func:`write_inserts`.
 
     Returns:
         The number of events.
@@ -172,7 +182,7 @@ def write_deletes(
     ordered = keys.select(list(KEY_COLUMNS)).sort_by([(name, "ascending") for name in KEY_COLUMNS])
     events = list(zip(*(column.to_pylist() for column in ordered.columns), strict=True))
     _check_keys(path, events)
-    stripes = _Stripes(len(events), ordered.nbytes)
+    stripes = _Stripes(len(events), ordered.nbytes, stripe_bytes)
 
     def deletes(start: int, stop: int) -> Iterable[tuple[Any, ...]]:
         return ((int(Operation.DELETE), *key, write_id, None) for key in events[start:stop])
@@ -233,10 +243,10 @@ class _Stripes:
         spans: First row and row after the last of each stripe.
     """
 
-    def __init__(self, rows: int, nbytes: int) -> None:
+    def __init__(self, rows: int, nbytes: int, stripe_bytes: int = STRIPE_BYTES) -> None:
         self.batch_rows = max(1, min(rows, _BATCH_ROWS))
         batches = -(-rows // self.batch_rows)
-        each = max(1, batches * STRIPE_BYTES // max(nbytes, 1)) * self.batch_rows
+        each = max(1, batches * stripe_bytes // max(nbytes, 1)) * self.batch_rows
         self.spans = [(start, min(start + each, rows)) for start in range(0, rows, each)]
 
     @property

@@ -38,15 +38,26 @@ from acidsql.fs import FileSystem
 from acidsql.types import Struct
 from acidsql.valid_ids import ValidWriteIdList
 
-SMALL_ROWS = 10_000
-SMALL_BYTES = 1 << 20
-"""Stripes below both limits are merged."""
-GROUP_ROWS = 1_000_000
-GROUP_BYTES = 32 << 20
-"""About how many rows, or bytes as they were stored, become one stripe."""
-
 Mask = npt.NDArray[np.bool_]
 Position = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class StripeSizes:
+    """The sizes of the stripes of new files.
+
+    Attributes:
+        small_rows, small_bytes: Stripes below both limits are merged.
+        group_rows, group_bytes: The approximate size of a new stripe, in rows and in bytes as they were stored.
+    """
+
+    small_rows: int = 10_000
+    small_bytes: int = 1 << 20
+    group_rows: int = 1_000_000
+    group_bytes: int = 32 << 20
+
+
+STRIPE_SIZES = StripeSizes()
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,7 @@ class Rewrite:
         deletes: The files with delete events for them.
         is_major: Whether deletes are applied and only live rows written; otherwise all events are kept.
         has_events: Whether the files have events. Those of insert-only tables have plain rows, which are merged.
+        sizes: The sizes of stripes.
     """
 
     target: str
@@ -72,6 +84,7 @@ class Rewrite:
     deletes: tuple[InputFile, ...] = ()
     is_major: bool = True
     has_events: bool = True
+    sizes: StripeSizes = STRIPE_SIZES
 
     def new_file(self, fs: FileSystem) -> StripeFile:
         """The file to be written, without any row yet."""
@@ -156,8 +169,8 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
     keys = RowKeys.of(events)
     target = work.new_file(fs)
     ends = []
-    for start in range(0, len(events), GROUP_ROWS):
-        part = events.slice(start, GROUP_ROWS).combine_chunks().to_batches()
+    for start in range(0, len(events), work.sizes.group_rows):
+        part = events.slice(start, work.sizes.group_rows).combine_chunks().to_batches()
         ends += target.write(_delete_events(batch, work.row_type) for batch in part)
     last = [RecordKey(*keys.at(int(end) - 1)) for end in np.cumsum(ends)]
     target.close(acid_metadata(AcidStats(deletes=len(events)), last))
@@ -280,7 +293,8 @@ class _Concatenation:
 
     def _take(self, part: _Part, fits: bool) -> None:
         stripe = part.input.source.stripes[part.number]
-        is_small = stripe.rows < SMALL_ROWS and stripe.length < SMALL_BYTES
+        sizes = self._work.sizes
+        is_small = stripe.rows < sizes.small_rows and stripe.length < sizes.small_bytes
         if fits and part.kept is None and not is_small:
             self._flush()
             self._copy(part)
@@ -288,7 +302,7 @@ class _Concatenation:
         self._pending.append(part)
         self._pending_rows += stripe.rows
         self._pending_bytes += stripe.length
-        if self._pending_rows >= GROUP_ROWS or self._pending_bytes >= GROUP_BYTES:
+        if self._pending_rows >= sizes.group_rows or self._pending_bytes >= sizes.group_bytes:
             self._flush()
 
     def _copy(self, part: _Part) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from acidsql.format.arrow_limits import encodes_exactly
 from acidsql.format.delete_set import Longs
-from acidsql.format.rewrite import GROUP_BYTES, GROUP_ROWS, Rewritten, size_of
+from acidsql.format.rewrite import STRIPE_SIZES, Rewritten, StripeSizes, size_of
 from acidsql.format.schema import (
     BUCKET,
     EVENT_COLUMNS,
@@ -89,6 +89,7 @@ class Share:
         inputs: The files with the rows: such as :func:`~acidsql.format.rewrite.rewrite_rows` writes.
         pieces: Its rows, by the number of the input.
         is_sorted: Whether they come in an order of their own, and not file by file in theirs.
+        sizes: The sizes of stripes.
     """
 
     target: str
@@ -99,6 +100,7 @@ class Share:
     inputs: tuple[str, ...]
     pieces: Pieces
     is_sorted: bool = False
+    sizes: StripeSizes = STRIPE_SIZES
 
 
 def runs_of(fs: FileSystem, paths: Sequence[str]) -> Pieces:
@@ -200,7 +202,8 @@ class _Writer:
         self._inputs = inputs
         self._target = target
         rows, size = (sum(getattr(one, name) for one in inputs) for name in ("rows", "bytes"))
-        self._stripe_rows = max(1, min(GROUP_ROWS, GROUP_BYTES * rows // max(1, size)))
+        sizes = share.sizes
+        self._stripe_rows = max(1, min(sizes.group_rows, sizes.group_bytes * rows // max(1, size)))
 
     def run(self) -> list[RecordKey]:
         """The key of the last row of each stripe."""

@@ -47,9 +47,10 @@ PRIMITIVE_KINDS = {
 }
 _PROLEPTIC_GREGORIAN = 2
 
-MAX_FOOTER = 32 << 20
-"""Bytes of a footer, as it stands in the file and expanded: a table of ten thousand columns has some three million."""
-MAX_STATISTICS = 256 << 20
+MAX_FOOTER = 256 << 20
+"""The maximum size of a footer in bytes, compressed or not. Ten thousand columns need about three million, but the C++
+writer of ORC also stores the minimum and the maximum string of each column there, of any length."""
+MAX_STATISTICS = MAX_FOOTER
 """Bytes of the statistics of all stripes."""
 MAX_CHUNK = 1 << 23
 """Bytes of a compression chunk, expanded: its length has 23 bits where it is stored as it is."""

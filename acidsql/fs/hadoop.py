@@ -123,7 +123,7 @@ class HadoopFileSystem:
             )
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        with self.open_write(path) as file:
+        with self._create(path, overwrite=True) as file:
             file.write(data)
 
     def open_read(self, path: str) -> BinaryIO:
@@ -142,7 +142,10 @@ class HadoopFileSystem:
         return int(self._fs.getFileStatus(path).getLen())
 
     def open_write(self, path: str) -> BinaryIO:
-        return Upload(path, lambda: self._fs.create(self._classes.path(path), True))
+        return self._create(path, overwrite=False)
+
+    def _create(self, path: str, *, overwrite: bool) -> BinaryIO:
+        return Upload(path, lambda: self._fs.create(self._classes.path(path), overwrite))
 
     def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
         """Nothing: names are durable in HDFS's edit log, and :meth:`open_write` syncs what the driver writes.

@@ -97,8 +97,10 @@ class LocalFileSystem:
             return f.read()
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        with _refusals("write", path), self.open_write(path) as f:
-            f.write(data)
+        with _refusals("write", path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as f:
+                f.write(data)
 
     def open_read(self, path: str) -> BinaryIO:
         with _refusals("read", path):
@@ -107,7 +109,7 @@ class LocalFileSystem:
     def open_write(self, path: str) -> BinaryIO:
         with _refusals("write", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            return open(path, "wb")
+            return open(path, "xb")
 
     def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
         paths = [below for tree in trees for below in _tree(tree)]

@@ -88,7 +88,11 @@ class FileSystem(Protocol):
         ...
 
     def open_write(self, path: str) -> BinaryIO:
-        """A new file opened for writing, its parent directory made where missing; durable after :meth:`sync`."""
+        """Open a new file for writing and create missing parent directories; durable after :meth:`sync`.
+
+        Raises:
+            StorageError: Also when the file exists already; some file systems report this only on close.
+        """
         ...
 
     def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:

@@ -80,9 +80,10 @@ class Upload(io.BytesIO):
     It is not written where the ``with`` block that fills it fails, nor where nobody closes it.
     """
 
-    def __init__(self, path: str, create: Callable[[], Any]) -> None:
+    def __init__(self, path: str, create: Callable[[], Any], chunk: int = CHUNK) -> None:
         super().__init__()
         self._path = path
+        self._chunk = chunk
         self._create: Callable[[], Any] | None = create
 
     def close(self) -> None:
@@ -108,8 +109,8 @@ class Upload(io.BytesIO):
         with java_errors("write", self._path), self.getbuffer() as content:
             stream = create()
             try:
-                for start in range(0, len(content), CHUNK):
-                    stream.write(bytes(content[start : start + CHUNK]))
+                for start in range(0, len(content), self._chunk):
+                    stream.write(bytes(content[start : start + self._chunk]))
                 if stream.hasCapability("hsync"):  # an object store has the file only once it is closed
                     stream.hsync()
             except BaseException:

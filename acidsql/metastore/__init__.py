@@ -1,4 +1,10 @@
-"""The metastore: catalog, transactions and locks behind one protocol, whatever store they are in."""
+"""The metastore: catalog, transactions and locks behind one protocol, whatever store they are in.
+
+Both stores follow one pattern: each part of the protocol is a class in a module of its own, over the one class that
+holds what all calls share (``client.py``), and the store is the union of its parts (``metastore.py``); so a call is
+implemented where ``def`` and its name stand, once. A façade over functions was the other candidate, and it repeated
+every signature; functions (of the embedded store, with ``db``) are only the steps that several calls share.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +28,13 @@ def is_hive_metastore(url: str | None) -> bool:
 
 
 def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore:
-    """Open a metastore; an embedded one is made where its file is not there.
+    """Open a metastore; an embedded one is created where its file does not exist.
 
     Args:
-        url: ``thrift://host:port`` of a Hive Metastore, several parted by commas; or a SQLAlchemy URL of SQLite
+        url: ``thrift://host:port`` of a Hive Metastore, several separated by commas; or a SQLAlchemy URL of SQLite
             (``sqlite:////absolute/path/file.db``), or the path of the file.
         settings: The session's settings.
-        warehouse: Directory of the database ``default``, for a store that is made now.
+        warehouse: Directory of the database ``default``, for a store that is created.
 
     Raises:
         UnsupportedError: When the URL is of another kind of store, or what speaks to that kind is not installed.
@@ -51,5 +57,5 @@ def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore
     raise UnsupportedError(
         f"No metastore of this version can be opened at {scheme[0]}…",
         hint="Supported are SQLite (sqlite:////absolute/path/acidsql.db or the path of the file) and a Hive Metastore"
-        " (thrift://host:9083). PostgreSQL (postgresql+psycopg://) comes in a later version.",
+        " (thrift://host:9083). PostgreSQL (postgresql+psycopg://) is not supported yet.",
     )

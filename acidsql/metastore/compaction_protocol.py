@@ -1,9 +1,9 @@
 """The part of the metastore protocol that compactions are about: the queue, its history, and what there is to clean.
 
-Hive's own words for it are those of ``TxnStore`` and ``CompactionTxnHandler``. An entry is ``initiated`` by a request,
-``working`` while a worker has it, ``ready for cleaning`` when it is compacted; then it goes into the history as
-``succeeded``, or before that as ``failed``, ``refused`` or ``aborted``. What the initiator could not even ask for goes
-there as ``did not initiate``.
+The names are those of Hive's ``TxnStore`` and ``CompactionTxnHandler``. An entry is ``initiated`` by a request,
+``working`` while a worker has it, ``ready for cleaning`` when it is compacted; then it moves to the history as
+``succeeded``, or before that as ``failed``, ``refused`` or ``aborted``. A request that the initiator could not make is
+recorded there as ``did not initiate``. Which state can follow which: :data:`acidsql.metastore.model.TRANSITIONS`.
 
 A Hive Metastore hands requests to workers (from version 4 on), and does everything else by services of its own: those
 calls raise UnsupportedError.
@@ -32,7 +32,7 @@ def latest_done(
     latest: dict[str | None, CompactionInfo] = {}
     for one in entries:
         is_wanted = one.id > after and (partitions is None or one.partition in partitions)
-        if is_wanted and one.state in ("ready for cleaning", "succeeded"):
+        if is_wanted and one.state.is_done:
             latest.setdefault(one.partition, one)
     return list(latest.values())
 
@@ -49,7 +49,7 @@ class Compactions(Protocol):
         after a compaction of all that could be compacted now.
 
         Raises:
-            TableNotFound: When the table is not there.
+            TableNotFound: When the table does not exist.
         """
         ...
 
@@ -58,7 +58,7 @@ class Compactions(Protocol):
         ...
 
     def abort_compactions(self, ids: Sequence[int]) -> dict[int, str]:
-        """Take requests that no worker has taken yet out of the queue: the store's word for each id.
+        """Take requests that no worker has out of the queue: the store's message for each id.
 
         Raises:
             UnsupportedError: When the store cannot.
@@ -82,7 +82,7 @@ class Compactions(Protocol):
     def find_next_compact(
         self, worker: str, *, pool: str | None = None, worker_version: str | None = None
     ) -> CompactionInfo | None:
-        """Take the oldest request that nobody works on; None where there is none. No two workers get the same.
+        """Take the oldest request that no worker has; None where there is none. No two workers get the same.
 
         Args:
             worker: Who takes it, as ``host-id``.
@@ -91,12 +91,12 @@ class Compactions(Protocol):
             worker_version: The worker's version, for the record.
 
         Raises:
-            UnsupportedError: When the store hands its queue to nobody (a Hive Metastore before 4).
+            UnsupportedError: When the store does not hand out requests (a Hive Metastore before 4).
         """
         ...
 
     def update_compactor_state(self, id: int, txn_id: int, highest_write_id: int, *, worker: str | None = None) -> None:
-        """Say in which transaction an entry is compacted, and up to which write id.
+        """Record in which transaction an entry is compacted, and up to which write id.
 
         The transaction gets a component of operation ``c``, so that it stays known when it is aborted until what it has
         written is cleaned.
@@ -141,12 +141,12 @@ class Compactions(Protocol):
         ...
 
     def revoke_timed_out_workers(self, timeout_ms: int) -> int:
-        """Give entries back that are worked on for longer than that, and those whose work was undone: their worker says
-        that it is done, but its transaction was aborted. How many they were."""
+        """Put entries back into the queue that are worked on for longer than that, and those whose worker has reported
+        them as done but whose transaction was aborted. How many they were."""
         ...
 
     def revoke_from_local_workers(self, host: str) -> int:
-        """Give back what workers of a host are working on, who died with it. How many entries they were."""
+        """Put back what workers of a host were working on when it died. How many entries they were."""
         ...
 
     # --- initiator ---------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Compactions(Protocol):
         ...
 
     def find_ready_to_clean(self, min_open_txn: int, retention_ms: int) -> list[CompactionInfo]:
-        """Entries that can be cleaned now: nobody can see any more what they have compacted.
+        """Entries that can be cleaned now: no snapshot needs the files that they replaced.
 
         Of each table or partition those with the lowest write id only: the next ones follow when they are done. At
         most ``hive.compactor.fetch.size`` of them.

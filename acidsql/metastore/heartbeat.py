@@ -1,5 +1,5 @@
-"""One thread per session: it keeps transactions and locks alive, and ends those of readers that are gone and of the
-dead."""
+"""One thread per session: it keeps transactions and locks alive, commits those of readers that are gone, and aborts
+timed-out transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST_RETRY = 16
 
 
 LOOSE_PINS = 50
-"""With more pins than this that nobody holds in Python, Spark's JVM is asked to find out which of them are garbage."""
+"""With more pins than this that Python does not hold, Spark's JVM collects garbage to find out which can end."""
 COLLECT_ROUNDS = 3
 """What one collection frees may hold what only the next one does."""
 COLLECT_PAUSE = 30.0
@@ -103,7 +103,7 @@ class Heartbeats:
         """Commit the transactions of readers that are gone: neither Python nor a plan in Spark refers to their scans.
 
         Args:
-            collect: Have Spark's JVM collect its garbage first, so that no reader is taken for one that is there.
+            collect: Have Spark's JVM collect its garbage first, so that no reader that is gone counts as alive.
         """
         while True:
             try:
@@ -210,6 +210,6 @@ class Heartbeats:
         for txn_id in expired:
             self._end(txn_id)
         self.end_released()
-        # housekeeping that Hive leaves to its server; here whoever is there does it
+        # housekeeping that Hive leaves to its server; here any session does it
         self._metastore.time_out_txns()
         self._metastore.clean_empty_aborted_txns()

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from acidsql.metastore.compaction_protocol import Compactions
 from acidsql.metastore.model import (
+    Capabilities,
     ColumnStatistics,
     CompletedWrite,
     Database,
@@ -42,7 +43,7 @@ class Catalog(Protocol):
         Raises:
             AlreadyExists: When there is one of its name; on the embedded store also when a table or partition has its
                 files at its place, or within, or above it.
-            AnalysisError: When its name is none (:func:`~acidsql.partition_names.check_database_name`).
+            AnalysisError: When its name is not valid (:func:`~acidsql.partition_names.check_database_name`).
         """
         ...
 
@@ -56,7 +57,7 @@ class Catalog(Protocol):
         """Forget an empty database.
 
         Raises:
-            DatabaseNotFound: When it is not there.
+            DatabaseNotFound: When it does not exist.
             AnalysisError: When it still has tables (Hive 10226), or is ``default``.
         """
         ...
@@ -78,9 +79,9 @@ class Catalog(Protocol):
         ...
 
     def discard_table(self, table: Table, txn_id: int) -> bool:
-        """Forget a table whose statement has failed; its files stay. The embedded store does that in one step.
+        """Remove a table whose statement has failed; its files stay. The embedded store does that in one step.
 
-        It stays where it is another one by now, or somebody uses it: has written to it, or has a lock on it.
+        It is kept where it is a different table by now, or is in use: was written to, or is locked by others.
 
         Args:
             table: The table as it was registered.
@@ -92,7 +93,7 @@ class Catalog(Protocol):
         ...
 
     def get_table(self, database: str, name: str) -> Table:
-        """Raises: TableNotFound (also where the database is not there)."""
+        """Raises: TableNotFound (also where the database does not exist)."""
         ...
 
     def find_table(self, database: str, name: str) -> Table | None: ...
@@ -116,14 +117,14 @@ class Catalog(Protocol):
             write_ids: What that transaction sees: a store that keeps statistics judges by both whether they still hold.
 
         Raises:
-            TableNotFound: When it is not there.
+            TableNotFound: When it does not exist.
         """
         ...
 
     def update_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
     ) -> None:
-        """Say that a transaction changes rows, so that nobody answers from a table's statistics any longer.
+        """Record that a transaction changes rows: queries must no longer be answered from the table's statistics.
 
         The number of rows is carried on nevertheless: Hive 4's compactor takes it for exact again, whatever it was
         told. A store without statistics does nothing. It is called before the commit: whoever gathers statistics
@@ -140,7 +141,7 @@ class Catalog(Protocol):
     def set_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
     ) -> None:
-        """Keep what ANALYZE found, in the place of what is there.
+        """Store what ANALYZE found, replacing what is stored.
 
         Args:
             table: The table.
@@ -169,12 +170,12 @@ class Catalog(Protocol):
                 store never touches files, but records the directories (:meth:`dropped_directories`).
 
         Raises:
-            TableNotFound: When it is not there.
+            TableNotFound: When it does not exist.
         """
         ...
 
     def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
-        """Register partitions; those that are there already are left alone. Raises: TableNotFound.
+        """Register partitions; those that exist are left unchanged. Raises: TableNotFound.
 
         ``holds_rows`` as for :meth:`create_table`.
         """
@@ -255,11 +256,11 @@ class Catalog(Protocol):
         ...
 
     def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
-        """Say that directories have left their places."""
+        """Record that directories were moved away from their places."""
         ...
 
     def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
-        """Say that directories are gone."""
+        """Record that directories were removed."""
         ...
 
     def has_owner(self, location: str) -> bool:
@@ -270,7 +271,7 @@ class Catalog(Protocol):
         ...
 
     def alone(self) -> AbstractContextManager[None]:
-        """Hold off everybody else's changes of the store, for some milliseconds; reading goes on, also by the caller.
+        """Block all other changes of the store, for some milliseconds; reading goes on, also by the caller.
 
         On a Hive Metastore it does nothing: whatever needs it is done by the metastore itself there.
         """
@@ -326,7 +327,7 @@ class Transactions(Protocol):
         ...
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
-        """Say that the owner is alive. Raises: NoSuchTransaction, TransactionAborted, NoSuchLock."""
+        """Send a heartbeat of the owner. Raises: NoSuchTransaction, TransactionAborted, NoSuchLock."""
         ...
 
     def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -359,7 +360,7 @@ class Transactions(Protocol):
         ...
 
     def show_txns(self) -> list[TxnInfo]:
-        """Open and aborted transactions (an aborted one stays while its components are there)."""
+        """Open and aborted transactions (an aborted one stays while it has components)."""
         ...
 
     def show_locks(
@@ -382,7 +383,7 @@ class Transactions(Protocol):
         """What committed transactions have written, by write id and partition.
 
         They are kept until a compaction over them is cleaned, as in Hive's COMPLETED_TXN_COMPONENTS. None where the
-        store does not tell.
+        store does not provide it.
         """
         ...
 
@@ -406,12 +407,17 @@ class Metastore(Catalog, Transactions, Compactions, Protocol):
 
     @property
     def version(self) -> str | None:
-        """Version of the Hive that the store belongs to (``4.0.1``); None for a store of ours."""
+        """Version of the Hive that the store belongs to (``4.0.1``), for messages; None for the embedded store."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the store does itself."""
         ...
 
     @property
     def txn_timeout(self) -> float:
-        """Seconds without a heartbeat after which the store takes a transaction's owner for dead."""
+        """Seconds without a heartbeat after which the store considers a transaction's owner dead."""
         ...
 
     @property

@@ -38,7 +38,7 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
     """Wait until whoever has a lower write id in a table has committed or aborted.
 
     A base hides what all of them have written. By Hive's locks INSERT (SHARED_READ) and TRUNCATE (EXCL_WRITE) run at
-    the same time, so an INSERT might commit rows afterwards that nobody ever sees.
+    the same time, so an INSERT might commit rows afterwards that no snapshot ever sees.
 
     Args:
         metastore: The store.

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, UnknownException
+from pyspark.errors.exceptions.captured import convert_exception
 
 from acidsql.errors import ConstraintViolation
 from acidsql.plan.text import literal
@@ -45,11 +47,24 @@ def own_failures() -> Iterator[None]:
 
     Raises:
         ConstraintViolation: When the plan failed by :func:`failing`.
+        pyspark.errors.PySparkException: For other failures whose cause Spark knows.
     """
     try:
         yield
-    except PySparkException as e:
+    except (PySparkException, Py4JJavaError) as e:
         message = failure_of(e)
-        if message is None:
-            raise
-        raise ConstraintViolation(message) from None
+        if message is not None:
+            raise ConstraintViolation(message) from None
+        if isinstance(e, Py4JJavaError):
+            _raise_cause(e)
+        raise
+
+
+def _raise_cause(error: Py4JJavaError) -> None:
+    """Raise the Spark error that caused an error of the thread that waited for it."""
+    cause = error.java_exception
+    while cause is not None:
+        known = convert_exception(cause)
+        if not isinstance(known, UnknownException):
+            raise known from error
+        cause = cause.getCause()

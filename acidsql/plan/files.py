@@ -11,10 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
+from acidsql.catalyst import reader
+from acidsql.errors import UnsupportedError
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.metastore.model import Column
 from acidsql.plan.text import quote
-from acidsql.types import Decimal, HiveType, Primitive, parse_type, to_spark
+from acidsql.types import Decimal, HiveType, Primitive, field_names, parse_type, to_spark
 
 PATH = "_metadata.file_path"
 """Spark's hidden column with the URL-encoded path of the file that a row comes from."""
@@ -46,16 +48,15 @@ def event_frame(
         present: How many of the columns every file has; all, when left out.
         options: Options of the reader with a search of our own (:mod:`acidsql.catalyst.push_down`).
     """
+    for column, type in columns:
+        if unreadable := [name for name in (column, *field_names(parse_type(type))) if "`" in name]:
+            raise UnsupportedError(f"Spark's ORC reader cannot read {unreadable[0]}: the name contains a back-quote")
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
-    reader = spark.read.schema(f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
-    reader = reader.options(**(options or {}))
-    frame = reader.orc(literal)
+    events = reader(spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
+    frame = events.options(**(options or {})).orc(literal)
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
-    # A filter that is not deterministic is a wall: no predicate above it reaches the scan. What Spark would push is of
-    # no use for an ACID file, would overwrite a search of ours, and fails where a subquery's answer is NULL.
-    frame = frame.filter("spark_partition_id() >= 0")
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
 
 
@@ -80,7 +81,7 @@ def plain_options(paths: Sequence[str], columns: Sequence[Column], width: int) -
 def plain_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
     """The rows of files without event columns, as ``c0…``; arguments as for :func:`plain_options`."""
     schema, options, literal = plain_options(paths, columns, width)
-    frame = spark.read.schema(schema).options(**options).orc(literal)
+    frame = reader(spark, schema).options(**options).orc(literal)
     return frame.selectExpr(*[f"{AT}{i} AS c{i}" for i in range(len(columns))], "_metadata")
 
 
@@ -88,7 +89,7 @@ def parquet_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[C
     """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
-    frame = spark.read.schema(ddl).option("__globPaths__", globbing).parquet(*literal)
+    frame = reader(spark, ddl).option("__globPaths__", globbing).parquet(*literal)
     return frame.selectExpr(*[f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)], "_metadata")
 
 

@@ -26,7 +26,6 @@ from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.plan.text import TASK_SHIFT, literal, quote, row_number_of
-from acidsql.plan.values import to_files, zones_of
 from acidsql.types import to_spark
 
 _WRITER = (
@@ -54,7 +53,7 @@ def write_by_job(
     if shuffled:
         events, by = _placed_events(spark, target, changes, keys, change), [*keys, _SINK, _NUMBER]
     else:
-        events, by = _task_events(spark, target, changes, keys), keys
+        events, by = _task_events(target, changes, keys), keys
     output = fs.join(staging.path, "job")
     write = events.write.option("compression", target.compression).option("maxRecordsPerFile", "0")
     try:
@@ -82,22 +81,21 @@ def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolati
 # --- events ----------------------------------------------------------------------------------------------------------
 
 
-def _values(spark: SparkSession, target: Target) -> list[tuple[str, str]]:
-    """Name and expression of each column as Spark's ORC writer stores it."""
-    zones = zones_of(spark)
-    return [(n, to_files(f"c{i}", t, zones)) for i, (n, t) in enumerate(row_type_of(target.table).fields)]
+def _columns(target: Target) -> list[tuple[str, str]]:
+    """Name and value of each column. The session uses the zone of the files, so values are stored unchanged."""
+    return [(name, f"c{i}") for i, (name, _) in enumerate(row_type_of(target.table).fields)]
 
 
-def _row(spark: SparkSession, target: Target) -> str:
-    return f"named_struct({', '.join(f'{literal(n)}, {value}' for n, value in _values(spark, target))})"
+def _row(target: Target) -> str:
+    return f"named_struct({', '.join(f'{literal(n)}, {value}' for n, value in _columns(target))})"
 
 
-def _task_events(spark: SparkSession, target: Target, changes: DataFrame, keys: list[str]) -> DataFrame:
+def _task_events(target: Target, changes: DataFrame, keys: list[str]) -> DataFrame:
     """One file per task and partition, the task's number is the writer's: no shuffle is needed."""
     numbered = changes.selectExpr("*", "monotonically_increasing_id() AS id")
     above = _directory_keys(keys, "id")
     if not target.table.is_full_acid:
-        rows = [f"{value} AS {quote(n)}" for n, value in _values(spark, target)]
+        rows = [f"{value} AS {quote(n)}" for n, value in _columns(target)]
         return numbered.selectExpr(*rows, *above).sortWithinPartitions(*keys) if keys else numbered.selectExpr(*rows)
     events = numbered.selectExpr(
         "0 AS operation",
@@ -105,7 +103,7 @@ def _task_events(spark: SparkSession, target: Target, changes: DataFrame, keys: 
         f"{encode(0, target.statement_id)} | (CAST(id >> {TASK_SHIFT} AS int) << {WRITER_SHIFT}) AS bucket",
         f"{row_number_of('id')} AS rowId",
         f"{target.write_id}L AS currentTransaction",
-        f"{_row(spark, target)} AS row",
+        f"{_row(target)} AS row",
         *above,
     )
     return events.sortWithinPartitions(*keys, "rowId") if keys else events
@@ -130,10 +128,10 @@ def _placed_events(
     """
     placed = _numbered(_placed(spark, changes, keys, change), keys, change)
     if not target.table.is_full_acid:
-        rows = [f"{value} AS {quote(n)}" for n, value in _values(spark, target)]
+        rows = [f"{value} AS {quote(n)}" for n, value in _columns(target)]
         above = [*keys, f"CAST(if(number < 0, 0, {_INSERTS}) AS int) AS {_SINK}", _NUMBER]
         return placed.selectExpr(*rows, *above).sortWithinPartitions(*keys, _SINK, _NUMBER)
-    events = placed.selectExpr(*keys, _NUMBER, f"explode({_events(spark, target, change)}) AS e")
+    events = placed.selectExpr(*keys, _NUMBER, f"explode({_events(target, change)}) AS e")
     flat = events.selectExpr(*keys, f"e.sink AS {_SINK}", _NUMBER, *[f"e.{n} AS {n}" for n in EVENT_COLUMNS])
     return flat.sortWithinPartitions(*keys, _SINK, _NUMBER, *KEY_COLUMNS)
 
@@ -164,23 +162,23 @@ def _numbered(placed: DataFrame, keys: list[str], change: Change | None) -> Data
     return checked.filter(once)
 
 
-def _events(spark: SparkSession, target: Target, change: Change | None) -> str:
+def _events(target: Target, change: Change | None) -> str:
     """An array of the events of a change, each with the directory that it goes to."""
     if change is not None:
-        return _events_of(spark, target, change, target)
+        return _events_of(target, change, target)
     kinds = (Change.INSERT, Change.UPDATE, Change.DELETE)
-    cases = [f"WHEN {int(k)} THEN {_events_of(spark, target, k, target.next)}" for k in kinds]
+    cases = [f"WHEN {int(k)} THEN {_events_of(target, k, target.next)}" for k in kinds]
     return f"CASE kind {' '.join(cases)} END"
 
 
-def _events_of(spark: SparkSession, target: Target, change: Change, inserts: Target) -> str:
+def _events_of(target: Target, change: Change, inserts: Target) -> str:
     events = []
     if change is not Change.INSERT:
         events.append(_event(target, _DELETES, 2, *IDENTITY, None))
     if change is not Change.DELETE:
         sink, into = (_INSERTS, inserts) if change is Change.INSERT else (_VERSIONS, target)
         bucket = f"{encode(0, into.statement_id)} | ({_NUMBER} << {WRITER_SHIFT})"
-        events.append(_event(target, sink, 0, f"{target.write_id}L", bucket, "number", _row(spark, target)))
+        events.append(_event(target, sink, 0, f"{target.write_id}L", bucket, "number", _row(target)))
     return f"array({', '.join(events)})"
 
 

@@ -15,6 +15,7 @@ from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.facts import FileMetadata, facts_of, plain_types
+from acidsql.plan.files import AT
 from acidsql.plan.prefixes import whole_file
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
 from acidsql.types import Char, HiveType, Primitive, Struct, Varchar, contains, parse_type
@@ -53,9 +54,9 @@ class EventFiles:
     statements: dict[str, int] = field(default_factory=dict)
 
     def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
-        """Name in the files and type of each column of the table."""
+        """Name in the files and type of each column of the table; columns that the files lack get a generated name."""
         own = self.names
-        return tuple((own[i] if i < len(own) else c.name, c.type) for i, c in enumerate(table.columns))
+        return tuple((own[i] if i < len(own) else f"{AT}{i}", c.type) for i, c in enumerate(table.columns))
 
 
 @dataclass

@@ -6,7 +6,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
 from acidsql.plan.arrow import fetched
 
@@ -45,7 +46,11 @@ def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFra
         rows: Rows of :func:`fetch_small`; further columns behind them keep their names.
         like: The frame that they were fetched from: its columns give names and marks (``char``).
     """
-    frame = spark.createDataFrame(rows)
     fields = like.schema.fields
-    own = [F.col(n).alias(f.name, metadata=f.metadata) for n, f in zip(rows.column_names, fields, strict=False)]
-    return frame.select(*own, *[F.col(n) for n in rows.column_names[len(fields) :]])
+    names, further = rows.column_names[: len(fields)], rows.column_names[len(fields) :]
+    # Arrow has no collations, and its types carry less information than Spark's
+    types = [StructField(n, f.dataType) for n, f in zip(names, fields, strict=True)]
+    types += [StructField(n, from_arrow_type(rows.schema.field(n).type)) for n in further]
+    frame = spark.createDataFrame(rows, StructType(types))
+    own = [F.col(n).alias(f.name, metadata=f.metadata) for n, f in zip(names, fields, strict=True)]
+    return frame.select(*own, *[F.col(n) for n in further])

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
+from acidsql.catalyst import active
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
 from acidsql.plan.files import AT, PATH, plain_options, spellings, with_values
@@ -72,7 +73,8 @@ def _one_part_a_task(
         session.conf().set(name, str(value))
     paths = [f.file.path for f in originals.files]
     schema, options, literal = plain_options(paths, table.columns, originals.width)
-    reader = session.read().schema(schema)
+    with active(spark):
+        reader = session.read().schema(schema)
     for name, text in options.items():
         reader = reader.option(name, text)
     read = reader.orc(jvm.org.apache.spark.api.python.PythonUtils.toSeq(literal))

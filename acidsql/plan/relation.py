@@ -12,11 +12,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from pyspark.sql import SparkSession
-
-from acidsql.catalyst import Catalyst, Expression, Plan, conjuncts_of
+from acidsql.catalyst import Catalyst, Expression, InternalSessions, Plan, conjuncts_of
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.scan import FILE_VALUE, RAW_KEY, ROW_ID, ROW_ID_TYPE, ROW_IS_DELETED, ScanColumns
 from acidsql.plan.text import quote
@@ -93,7 +90,7 @@ def _is_plain(condition: Expression) -> bool:
 
 
 def relation(
-    catalyst: Catalyst,
+    sessions: InternalSessions,
     table: Table,
     zones: Zones,
     *,
@@ -106,7 +103,7 @@ def relation(
     """A leaf for a table.
 
     Args:
-        catalyst: The session that the statement is analysed in.
+        sessions: The statement is analysed in the user's session.
         table: The table.
         zones: The zones that timestamps pass.
         version: The write id of VERSION AS OF.
@@ -125,11 +122,11 @@ def relation(
         file_values=tuple(files) if is_target and not zones.same else (),
         file_value_prefix=f"{FILE_VALUE}{secret}_",
     )
-    leaf, number = catalyst.leaf(_schema(catalyst.spark, table, columns))
+    leaf, number = sessions.user.leaf(_schema(sessions.own, table, columns))
     return Relation(table, version, columns, leaf, number, len(table.all_columns), is_target)
 
 
-def _schema(spark: SparkSession, table: Table, columns: ScanColumns) -> str:
+def _schema(own: Catalyst, table: Table, columns: ScanColumns) -> str:
     """The columns of a scan as the JSON of a ``StructType``: the table's own first, then the hidden ones."""
     types = [(c.name, parse_type(c.type)) for c in table.all_columns]
     ddl = [(name, to_spark(type, plain_strings=True)) for name, type in types]
@@ -141,23 +138,22 @@ def _schema(spark: SparkSession, table: Table, columns: ScanColumns) -> str:
     ddl += [(name, "string") for name in columns.raw_key_names(len(table.partition_keys))]
     ddl += [(columns.file_value_prefix + str(i), ddl[i][1]) for i in columns.file_values]
     text = ", ".join(f"{quote(name)} {type}" for name, type in ddl)
-    return _json(spark, text, tuple(marks.items()))
+    return _json(own, text, tuple(marks.items()))
 
 
-def column_schema(spark: SparkSession, columns: Sequence[Column]) -> str:
+def column_schema(own: Catalyst, columns: Sequence[Column]) -> str:
     """Columns as the JSON of a ``StructType``."""
     types = [(c.name, to_spark(parse_type(c.type), plain_strings=True)) for c in columns]
-    return _parsed(spark, ", ".join(f"{quote(name)} {type}" for name, type in types))
+    return _parsed(own, ", ".join(f"{quote(name)} {type}" for name, type in types))
 
 
 @lru_cache(maxsize=512)
-def _parsed(spark: SparkSession, ddl: str) -> str:
-    jvm: Any = spark._jvm
-    return str(jvm.org.apache.spark.sql.types.StructType.fromDDL(ddl).json())
+def _parsed(own: Catalyst, ddl: str) -> str:
+    return own.schema(ddl)
 
 
-def _json(spark: SparkSession, ddl: str, marks: Sequence[tuple[int, str]]) -> str:
-    text = _parsed(spark, ddl)
+def _json(own: Catalyst, ddl: str, marks: Sequence[tuple[int, str]]) -> str:
+    text = _parsed(own, ddl)
     if not marks:
         return text
     schema = json.loads(text)
@@ -190,6 +186,9 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
 def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:
     """The plan with leaves replaced by scans; a scan's columns become the leaf's, by position.
 
+    It is not analysed again, since it is resolved already. Spark would refuse some valid plans because row numbers of
+    original files are not deterministic (subqueries over such a table in ON, or in an aggregate function).
+
     Args:
         catalyst: The session that the plan was analysed in.
         plan: The plan.
@@ -205,4 +204,6 @@ def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None
         columns = [catalyst.alias(g, w.name(), like=w) for w, g in zip(wanted, given, strict=True)]
         return catalyst.project(columns, made)
 
-    return catalyst.transform(plan, replaced)
+    scanned = catalyst.transform(plan, replaced)
+    scanned.setAnalyzed()
+    return scanned

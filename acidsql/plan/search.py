@@ -47,4 +47,4 @@ def search_options(sessions: InternalSessions, relation: Relation) -> dict[str, 
         return {}
     names = searchable_columns(relation.table)
     columns = [c for c in relation.table.columns if c.name in names]
-    return reader_options(sessions.own, column_schema(sessions.own.spark, columns), names, found)
+    return reader_options(sessions.own, column_schema(sessions.own, columns), names, found)

@@ -13,10 +13,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
+from acidsql.catalyst import active
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
+from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing
+from acidsql.plan.fields import FieldsDiffer
+from acidsql.plan.fields import by_name as with_fields_by_name
 from acidsql.plan.text import literal, quote
 from acidsql.types import (
     LOCAL_TIMESTAMP,
@@ -70,12 +75,12 @@ _EARLY_MILLIS = -5_000_000_000_000
 """A moment before 1900 (of 1811), in milliseconds since 1970."""
 
 
-def zones_of(spark: SparkSession, files: str | None = None) -> Zones:
+def zones_of(spark: SparkSession, files: str | None) -> Zones:
     """The zones of a session as they are now.
 
     Args:
         spark: The session.
-        files: The default zone of the executors; the driver's, when left out: in local mode they are the same.
+        files: The default zone of the executors; None for that of the driver, which is the same in local mode.
     """
     jvm = spark._jvm
     if jvm is None:
@@ -129,7 +134,12 @@ def _changes(type: HiveType, leaf: Leaf) -> bool:
 
 def _moved(expression: str, source: str, target: str) -> str:
     """A timestamp carried from one zone's wall clock to another's."""
-    return f"to_utc_timestamp(from_utc_timestamp({expression}, {literal(source)}), {literal(target)})"
+    return f"to_utc_timestamp({_wall_clock(expression, source)}, {literal(target)})"
+
+
+def _wall_clock(expression: str, zone: str) -> str:
+    """The local time in a zone, as if it were UTC."""
+    return f"from_utc_timestamp({expression}, {literal(zone)})"
 
 
 def from_orc(expression: str, type: HiveType, zones: Zones) -> str:
@@ -159,11 +169,21 @@ def _instant(value: str, zones: Zones) -> str:
 
 
 def to_files(expression: str, type: HiveType, zones: Zones) -> str:
-    """A value of the user's session as files hold it: what Spark's ORC writer is handed."""
+    """A value of the user's session as it is stored in files, for Spark's ORC writer.
+
+    Fails for a local time that does not exist in the JVM's zone (in the gap when daylight saving time begins).
+    """
+    failure = failing(
+        f"A timestamp's local time does not exist in {zones.jvm}, the time zone of the JVMs that write files: start"
+        " them with -Duser.timezone=UTC (spark.driver.extraJavaOptions, spark.executor.extraJavaOptions)"
+    )
 
     def leaf(value: str, type: HiveType) -> str:
-        is_moved = type == Primitive("timestamp") and not zones.same
-        return _moved(value, zones.session, zones.jvm) if is_moved else value
+        if type != Primitive("timestamp") or zones.same:
+            return value
+        moved = _moved(value, zones.session, zones.jvm)
+        is_lost = f"{_wall_clock(moved, zones.jvm)} <> {_wall_clock(value, zones.session)}"
+        return f"CASE WHEN {is_lost} THEN CAST({failure} AS timestamp) ELSE {moved} END"
 
     return with_leaves(expression, type, leaf)
 
@@ -193,16 +213,18 @@ def _for_driver(value: str, type: HiveType) -> str:
 
 
 def key_text(expression: str, type: HiveType) -> str:
-    """The text by which a partition key's value stands in a path, as in Hive; NULL for NULL and the empty string.
+    """A partition key's value as text for paths, as in Hive; NULL for the default partition.
 
-    Hive drops the zeros at the end of a decimal's fraction and pads a ``char``; another text were another partition.
+    The default partition has NULL, the empty string and its own name: if one directory had several texts, the files of
+    one would replace those of another. As in Hive, trailing zeros of a decimal's fraction are dropped and a ``char`` is
+    padded; a different text would be a different partition.
     """
     text = f"CAST({expression} AS string)"
     if isinstance(type, Char):
         text = f"rpad({text}, {type.length}, ' ')"
     elif isinstance(type, Decimal) and type.scale:
         text = f"regexp_replace({text}, '[.]?0+$', '')"
-    return f"nullif({text}, '')"
+    return f"nullif(nullif({text}, ''), {literal(DEFAULT_PARTITION)})"
 
 
 def from_key_text(expression: str, type: HiveType) -> str:
@@ -277,9 +299,8 @@ def _not_null(expression: str, column: Column) -> str:
     return f"CASE WHEN {expression} IS NULL THEN {failure} ELSE {expression} END"
 
 
-def _stored(name: str, column: Column, type: HiveType, source: str) -> str:
+def _stored(expression: str, column: Column, type: HiveType, source: str) -> str:
     """One value turned into what its column holds, with the checks of Spark's ANSI store assignment."""
-    expression = quote(name)
     target = to_spark(type, plain_strings=True)
     if source != target:
         expression = f"CAST({expression} AS {target})"
@@ -289,9 +310,10 @@ def _stored(name: str, column: Column, type: HiveType, source: str) -> str:
 class NotStorable(AnalysisError):
     """Raised when values of a type cannot be stored in a column."""
 
-    def __init__(self, source: str, column: Column) -> None:
+    def __init__(self, source: str, column: Column, why: str | None = None) -> None:
         super().__init__(
-            f"Cannot store {source.upper()} in column {column.name} of type {column.type.upper()}",
+            f"Cannot store {source.upper()} in column {column.name} of type {column.type.upper()}"
+            + ("" if why is None else f": {why}"),
             hint=f"Write an explicit cast: CAST(… AS {column.type}).",
         )
         self.target = column.name
@@ -305,6 +327,7 @@ def store_assignment(
     *,
     zones: Zones,
     kept: Collection[int] = (),
+    by_name: bool = True,
 ) -> list[str]:
     """Expressions that turn columns ``first…`` of a frame into values of table columns, as files hold them.
 
@@ -315,6 +338,7 @@ def store_assignment(
         first: Position of the first value in ``frame``.
         zones: The zones that timestamps pass.
         kept: Positions in ``columns`` of those whose values are of the table's types, and as files hold them already.
+        by_name: Whether fields of structs are matched by name instead of by position.
 
     Returns:
         One SQL expression over ``frame`` per column.
@@ -322,22 +346,36 @@ def store_assignment(
     Raises:
         NotStorable: When a type cannot be stored in its column (Spark's ANSI store assignment rules).
     """
-    fields = frame.schema.fields[first : first + len(columns)]
+    names = [quote(name) for name in frame.columns[first : first + len(columns)]]
+    fields, values = frame.schema.fields[first : first + len(columns)], names
+    if by_name:
+        given = zip(names, fields, columns, strict=True)
+        values = [_with_fields_in_order(name, field.dataType, column) for name, field, column in given]
+    if values != names:
+        frame, first = frame.selectExpr(*values), 0
+        fields = frame.schema.fields
     made = []
-    for position, (field, column) in enumerate(zip(fields, columns, strict=True)):
+    for position, (value, field, column) in enumerate(zip(values, fields, columns, strict=True)):
         type = parse_type(column.type)
         source = field.dataType.simpleString()
         if source != to_spark(type, plain_strings=True) and not _assignable(spark, frame, first + position, type):
             raise NotStorable(source, column)
-        name = frame.columns[first + position]
-        stored = _stored(name, column, type, source)
+        stored = _stored(value, column, type, source)
         made.append(stored if position in kept else to_files(stored, type, zones))
     return made
+
+
+def _with_fields_in_order(value: str, source: DataType, column: Column) -> str:
+    try:
+        return with_fields_by_name(value, source, parse_type(column.type))
+    except FieldsDiffer as e:
+        raise NotStorable(source.simpleString(), column, str(e)) from e
 
 
 def _assignable(spark: SparkSession, frame: DataFrame, position: int, type: HiveType) -> bool:
     jvm = spark._jvm
     assert jvm is not None
     source = frame._jdf.schema().apply(position).dataType()
-    target = jvm.org.apache.spark.sql.types.DataType.fromDDL(to_spark(type, plain_strings=True))
+    with active(spark):
+        target = jvm.org.apache.spark.sql.types.DataType.fromDDL(to_spark(type, plain_strings=True))
     return bool(jvm.org.apache.spark.sql.catalyst.expressions.Cast.canANSIStoreAssign(source, target))

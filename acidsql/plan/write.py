@@ -80,9 +80,11 @@ class Writer:
         """
         finished = self._for_driver(self._completed(changes, change))
         if _is_local(finished):
-            rows = finished.collect()
             names = list(finished.columns)
-            return rows_to_table(rows, names, self._arrow_types(names))
+            try:
+                return rows_to_table(finished.collect(), names, self._arrow_types(names))
+            except (ValueError, OverflowError):  # a date or time that Python cannot represent
+                return fetched(finished)
         if all_rows or self._only_driver:
             return fetched(finished)
         found = fetched(finished.limit(self._driver_rows + 1))

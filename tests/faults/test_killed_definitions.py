@@ -210,3 +210,13 @@ def test_the_housekeeper_removes_what_a_killed_statement_left(deaths: Deaths, mo
         Housekeeper(context, Cleaner(context)).run()
         assert session.is_idle
     assert left
+
+
+def test_a_dropped_database_takes_along_what_a_killed_rename_left(deaths: Deaths, mortal: Mortal) -> None:
+    """The directory may still be at its old place: without it a later table of that name could not be made."""
+    for session, step in deaths.of(mortal, "ALTER TABLE hr.a RENAME TO hr.c"):
+        session.sql("DROP DATABASE hr CASCADE")
+        assert not [file for file in session.files if "hr.db" in file], step
+        session.sql("CREATE DATABASE hr")
+        session.sql("CREATE TRANSACTIONAL TABLE hr.a (a int)")
+        assert session.rows("hr.a") == {"": []}, step

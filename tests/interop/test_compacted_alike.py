@@ -9,6 +9,7 @@ import pytest
 
 from acidsql.format.names import DeltaName, parse_bucket_file, parse_directory
 from acidsql.format.values import CONVERTERS
+from acidsql.metastore.model import CompactionState as State
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid
 
@@ -74,7 +75,7 @@ def test_a_table_becomes_the_same_files(
     _compact(both, ours, kind, f" POOL '{OURS}'")
     worker = open_acid(**{"hive.compactor.job.queue": OURS})
     outcomes = worker.compactor.run_once().outcomes
-    assert {o.state for o in outcomes} == {"ready for cleaning"}
+    assert {o.state for o in outcomes} == {State.READY_FOR_CLEANING}
     expected = _contents(theirs)
     assert expected, "Hive's worker wrote something"
     assert _contents(ours) == expected

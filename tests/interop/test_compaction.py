@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from acidsql.metastore.model import CompactionFilter, LockComponent, LockRequest, LockState, LockType, Operation
+from acidsql.metastore.model import CompactionState as State
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid
 from tests.interop.waiting import PATIENCE, until
@@ -91,7 +92,7 @@ def test_compaction_at_acidsqls_request(both: Both, kind: str) -> None:
     assert t.differences(before, t.read(ACIDSQL)) == []
     database, _, name = t.name.partition(".")
     [entry] = both.acid.metastore.show_compactions(CompactionFilter(database=database, table=name))
-    assert entry.state in ("ready for cleaning", "succeeded")
+    assert entry.state in (State.READY_FOR_CLEANING, State.SUCCEEDED)
     assert entry.type.name.lower() == kind
     listed = [r for r in both.ask(HIVE, "SHOW COMPACTIONS") if r[1:3] == (database, name)]
     ours = [r for r in both.ask(ACIDSQL, "SHOW COMPACTIONS") if r[1:3] == (database, name)]

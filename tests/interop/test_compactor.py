@@ -10,6 +10,7 @@ from itertools import cycle
 import pytest
 
 from acidsql.errors import CompactionError
+from acidsql.metastore.model import CompactionState as State
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid, OpenHive
 from tests.interop.waiting import PATIENCE
@@ -54,7 +55,7 @@ def test_what_acidsql_compacts_is_read_and_changed_by_both(both: Both, kind: str
     partition = " PARTITION (k=1)" if keys else ""
     both.run(asking, t.text(f"ALTER TABLE {{t}}{partition} COMPACT '{kind}'"))
     [outcome] = [o for o in both.acid.compactor.run_once().outcomes if o.entry.table == t.name.partition(".")[2]]
-    assert outcome.state == "ready for cleaning"
+    assert outcome.state == State.READY_FOR_CLEANING
     made = _directories(t) - old
     assert made
     assert all("_v" in name for name in made)
@@ -68,7 +69,7 @@ def test_statements_of_hives_while_acidsql_compacts(both: Both, open_acid: OpenA
     t = _written(both, keys=False)
     writer, reader, worker = open_hive(), open_hive(), open_acid()
     stop = threading.Event()
-    states: list[str] = []
+    states: list[State] = []
 
     def compact() -> None:
         for kind in cycle(("minor", "major")):
@@ -99,8 +100,8 @@ def test_statements_of_hives_while_acidsql_compacts(both: Both, open_acid: OpenA
             stop.set()
         compacting.result(PATIENCE)
     both.wrote(HIVE, 16)
-    assert states.count("ready for cleaning") >= 2
-    assert set(states) <= {"ready for cleaning", "refused"}
+    assert states.count(State.READY_FOR_CLEANING) >= 2
+    assert set(states) <= {State.READY_FOR_CLEANING, State.REFUSED}
     t.agree()
 
 
@@ -111,6 +112,6 @@ def test_values_of_all_kinds_survive_our_compaction_as_hive_reads_them(both: Bot
     t.hive("DELETE FROM {t} WHERE id = 2")
     before = t.read(HIVE)
     both.run(HIVE, t.text("ALTER TABLE {t} COMPACT 'major'"))
-    assert [o.state for o in both.acid.compactor.run_once().outcomes] == ["ready for cleaning"]
+    assert [o.state for o in both.acid.compactor.run_once().outcomes] == [State.READY_FOR_CLEANING]
     assert t.differences(before, t.read(HIVE)) == []
     t.agree()

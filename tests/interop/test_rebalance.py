@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from acidsql.metastore.model import CompactionState as State
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 
 FILES = 3
@@ -32,7 +33,7 @@ def test_what_acidsql_rebalances_is_read_and_changed_by_both(both: Both, order: 
     text = f"ALTER TABLE {{t}}{partition} COMPACT 'rebalance' CLUSTERED INTO {FILES} BUCKETS{order}"
     both.run(asking, t.text(text))
     [outcome] = [o for o in both.acid.compactor.run_once().outcomes if o.entry.table == t.name.partition(".")[2]]
-    assert outcome.state == "ready for cleaning", outcome.message
+    assert outcome.state == State.READY_FOR_CLEANING, outcome.message
     [base] = set(place.glob("base_*_v*")) - old
     assert sorted(p.name for p in base.glob("bucket_*")) == [f"bucket_{i:05d}" for i in range(FILES)]
     assert t.agree() == before

@@ -7,6 +7,7 @@ from acidsql.metastore.model import (
     CompactionInfo,
     CompactionMetrics,
     CompactionRequest,
+    CompactionState,
     CompactionType,
     Operation,
     TxnType,
@@ -83,7 +84,7 @@ def entry(store: Metastore, id: int) -> CompactionInfo:
     return found
 
 
-def states(store: Metastore, **wanted: object) -> list[str]:
+def states(store: Metastore, **wanted: object) -> list[CompactionState]:
     """The states of the entries, the latest first."""
     return [one.state for one in store.show_compactions(CompactionFilter(**wanted))]  # type: ignore[arg-type]
 

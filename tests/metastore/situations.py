@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from acidsql.metastore.model import (
     Column,
+    Constraint,
+    ConstraintKind,
     LockComponent,
     LockInfo,
     LockRequest,
@@ -78,6 +80,11 @@ def table(name: str = "t", database: str = "default", *, partitioned: bool = Fal
 def unstamped(table: Table) -> Table:
     """A table without what a store may have added to it."""
     return replace(table, created_at=0, parameters={k: v for k, v in table.parameters.items() if k not in STAMPS})
+
+
+def check(condition: str, name: str | None = None) -> Constraint:
+    """A CHECK that is enforced."""
+    return Constraint.enabled(ConstraintKind.CHECK, condition, name=name)
 
 
 def partition(value: str, name: str = "t", database: str = "default") -> Partition:

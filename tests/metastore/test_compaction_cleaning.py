@@ -15,6 +15,7 @@ from acidsql.metastore.model import (
     TxnState,
     TxnType,
 )
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.compacting import (
     MAJOR,
@@ -152,7 +153,7 @@ class TestCleaningThatFails:
     def test_is_put_off_and_counted(self, tables: Metastore, clock: Clock) -> None:
         id = compacted(tables)
         tables.set_cleaner_retry(id, retry_at_ms=clock.ms + 60_000, message="busy")
-        assert (ready(tables), states(tables)) == ([], ["ready for cleaning"])
+        assert (ready(tables), states(tables)) == ([], [State.READY_FOR_CLEANING])
         clock.pass_seconds(59)
         assert ready(tables) == []
         clock.pass_seconds(1)
@@ -175,7 +176,7 @@ class TestCleaningThatFails:
         committed(tables)
         id = compacted(tables)
         tables.mark_failed(id, "not to be removed")
-        assert (ready(tables), states(tables)) == ([], ["failed"])
+        assert (ready(tables), states(tables)) == ([], [State.FAILED])
         assert len(tables.completed_writes("default", "t") or []) == 1
 
     def test_is_not_put_off_before_it_is_due(self, tables: Metastore, clock: Clock) -> None:
@@ -189,14 +190,14 @@ class TestWhatIsCleaned:
         before = entry(tables, id)
         clock.pass_seconds(3)
         tables.mark_cleaned(id)
-        assert entry(tables, id) == replace(before, state="succeeded", ended_ms=clock.ms)
+        assert entry(tables, id) == replace(before, state=State.SUCCEEDED, ended_ms=clock.ms)
         assert (ready(tables), tables.find_next_compact("desk-1")) == ([], None)
 
     def test_may_have_been_cleaned_by_another(self, tables: Metastore) -> None:
         id = compacted(tables)
         tables.mark_cleaned(id)
         tables.mark_cleaned(id)
-        assert states(tables) == ["succeeded"]
+        assert states(tables) == [State.SUCCEEDED]
 
     def test_has_to_be_compacted(self, tables: Metastore) -> None:
         id = taken(tables)
@@ -472,7 +473,7 @@ def test_what_did_not_initiate_is_in_the_history(tables: Metastore, clock: Clock
     queued = asked(tables)
     tables.mark_did_not_initiate(request("p", "p=1", MINOR, initiator="desk-7"), "cannot be listed")
     [found, _] = (entry(tables, queued + 1), entry(tables, queued))
-    assert (found.state, found.error, found.type) == ("did not initiate", "cannot be listed", MINOR)
+    assert (found.state, found.error, found.type) == (State.DID_NOT_INITIATE, "cannot be listed", MINOR)
     assert (found.initiator, found.started_ms, found.ended_ms) == ("desk-7", clock.ms, clock.ms)
 
 
@@ -488,13 +489,13 @@ class TestTheHistory:
         tables.purge_compaction_history()
         kept = states(tables, table="t")
         assert {state: kept.count(state) for state in set(kept)} == {
-            "succeeded": 3,
-            "failed": 3,
-            "refused": 3,
-            "did not initiate": 2,
-            "aborted": 3,
+            State.SUCCEEDED: 3,
+            State.FAILED: 3,
+            State.REFUSED: 3,
+            State.DID_NOT_INITIATE: 2,
+            State.ABORTED: 3,
         }
-        assert states(tables, table="p") == ["failed"]
+        assert states(tables, table="p") == [State.FAILED]
 
     def test_keeps_as_many_as_it_is_told(self, tables: Metastore, open_store: OpenStore) -> None:
         for _ in range(6):
@@ -502,7 +503,7 @@ class TestTheHistory:
         session = open_store({"hive.compactor.history.retention.succeeded": "4"})
         latest = [one.id for one in session.latest_compactions("default", "t")]
         session.purge_compaction_history()
-        assert states(session) == ["succeeded"] * 4
+        assert states(session) == [State.SUCCEEDED] * 4
         assert [one.id for one in session.latest_compactions("default", "t")] == latest
 
     def test_keeps_as_many_that_did_not_initiate_as_it_is_told(self, tables: Metastore, open_store: OpenStore) -> None:
@@ -521,10 +522,10 @@ class TestTheHistory:
         session.mark_cleaned(compacted(session))
         clock.pass_seconds(9)
         session.purge_compaction_history()
-        assert states(session) == ["succeeded", "failed"]
+        assert states(session) == [State.SUCCEEDED, State.FAILED]
         clock.pass_seconds(2)
         session.purge_compaction_history()
-        assert states(session) == ["succeeded"]
+        assert states(session) == [State.SUCCEEDED]
 
     def test_keeps_what_the_initiator_counts(self, tables: Metastore, open_store: OpenStore) -> None:
         session = open_store(
@@ -536,7 +537,7 @@ class TestTheHistory:
         for _ in range(7):
             session.mark_failed(taken(session), "why")
         session.purge_compaction_history()
-        assert states(session) == ["failed"] * 5
+        assert states(session) == [State.FAILED] * 5
 
     @pytest.mark.parametrize(
         ("failed", "succeeded", "goes"),
@@ -554,14 +555,14 @@ class TestTheHistory:
         tables.mark_cleaned(compacted(tables, type=succeeded))  # type: ignore[arg-type]
         tables.mark_failed(taken(tables), "why")
         tables.purge_compaction_history()
-        left = ["did not initiate", "refused", "failed"]
-        assert states(tables) == ["failed", "succeeded", *([] if goes else left)]
+        left = [State.DID_NOT_INITIATE, State.REFUSED, State.FAILED]
+        assert states(tables) == [State.FAILED, State.SUCCEEDED, *([] if goes else left)]
 
     def test_of_hundreds_of_failures_is_cut(self, tables: Metastore) -> None:
         for _ in range(510):
             tables.mark_did_not_initiate(request(), "why")
         tables.purge_compaction_history()
-        assert states(tables) == ["did not initiate"] * 2
+        assert states(tables) == [State.DID_NOT_INITIATE] * 2
 
 
 class TestARenamed:
@@ -588,7 +589,7 @@ class TestADropped:
         tables.mark_failed(taken(tables), "why")
         asked(tables)
         kept = asked(tables, "p", "p=1")
-        tables.drop_table("default", "t")
+        tables.drop_table("default", "t", keep_files=True)  # its place is free at once
         assert [one.id for one in tables.show_compactions(CompactionFilter())] == [kept]
         tables.create_table(table("t"))
         assert not tables.check_failed_compactions("default", "t", None, 2, 0), "that was another table"

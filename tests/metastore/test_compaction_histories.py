@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 
 from acidsql.errors import CompactionError
 from acidsql.metastore.model import CompactionFilter, CompactionRequest, CompactionType, Operation, TxnType
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from acidsql.valid_ids import ValidTxnList
@@ -54,7 +55,7 @@ class Entry:
     """A compaction."""
 
     place: Place
-    state: str = "initiated"
+    state: State = State.INITIATED
     worker: str | None = None
     started: int | None = None
     txn: int | None = None
@@ -117,7 +118,7 @@ class Compacting(RuleBasedStateMachine):
         due = {
             id: e
             for id, e in self.entries.items()
-            if e.state == "ready for cleaning" and e.newest_at_commit is not None and self.clock.ms >= e.retry_at
+            if e.state == State.READY_FOR_CLEANING and e.newest_at_commit is not None and self.clock.ms >= e.retry_at
         }
         return [
             id
@@ -208,7 +209,10 @@ class Compacting(RuleBasedStateMachine):
             id
             for id, e in self.entries.items()
             if e.place == place
-            and (e.state in ("initiated", "working") or (e.state == "ready for cleaning" and e.highest == coverable))
+            and (
+                e.state in (State.INITIATED, State.WORKING)
+                or (e.state == State.READY_FOR_CLEANING and e.highest == coverable)
+            )
         ]
         response = self.store.compact(CompactionRequest("default", *place, CompactionType.MAJOR, "ann", "desk"))
         assert response.accepted is not bool(standing)
@@ -223,24 +227,24 @@ class Compacting(RuleBasedStateMachine):
         self.take(worker)
 
     def take(self, worker: str) -> None:
-        oldest = min((id for id, e in self.entries.items() if e.state == "initiated"), default=None)
+        oldest = min((id for id, e in self.entries.items() if e.state == State.INITIATED), default=None)
         found = self.store.find_next_compact(worker)
         assert (found and found.id) == oldest
         if oldest is not None:
             entry, self.latest_taken = self.entries[oldest], oldest
-            entry.state, entry.worker, entry.started = "working", worker, self.clock.ms
+            entry.state, entry.worker, entry.started = State.WORKING, worker, self.clock.ms
 
-    @precondition(lambda self: any(e.state == "working" and e.txn is None for e in self.entries.values()))
+    @precondition(lambda self: any(e.state == State.WORKING and e.txn is None for e in self.entries.values()))
     @rule(data=st.data())
     def begin_compaction(self, data: st.DataObject) -> None:
-        waiting = [id for id, e in self.entries.items() if e.state == "working" and e.txn is None]
+        waiting = [id for id, e in self.entries.items() if e.state == State.WORKING and e.txn is None]
         self.compact_in_transaction(data.draw(st.sampled_from(waiting)))
 
     @rule(place=st.sampled_from(PLACES))
     def compact_at_once(self, place: Place) -> None:
         """All that a worker does with the oldest request, without anybody in between."""
         self.ask(place)
-        if not any(e.state == "initiated" for e in self.entries.values()):
+        if not any(e.state == State.INITIATED for e in self.entries.values()):
             return
         self.take("a-1")
         id = self.latest_taken
@@ -260,15 +264,17 @@ class Compacting(RuleBasedStateMachine):
         self.store.update_compactor_state(id, entry.txn, entry.highest)
         self.compactors.add(entry.txn)
 
-    @precondition(lambda self: any(e.state == "working" and e.txn for e in self.entries.values()))
+    @precondition(lambda self: any(e.state == State.WORKING and e.txn for e in self.entries.values()))
     @rule(data=st.data())
     def say_done(self, data: st.DataObject) -> None:
-        self.done(data.draw(st.sampled_from([id for id, e in self.entries.items() if e.state == "working" and e.txn])))
+        self.done(
+            data.draw(st.sampled_from([id for id, e in self.entries.items() if e.state == State.WORKING and e.txn]))
+        )
 
     def done(self, id: int) -> None:
         self.store.mark_compacted(id)
         entry = self.entries[id]
-        entry.state, entry.worker = "ready for cleaning", None
+        entry.state, entry.worker = State.READY_FOR_CLEANING, None
 
     @precondition(lambda self: self.compactors)
     @rule(data=st.data(), commits=st.booleans())
@@ -281,17 +287,17 @@ class Compacting(RuleBasedStateMachine):
         if commits:
             self.store.commit_txn(txn_id)
             for entry in own:
-                if entry.state in ("working", "ready for cleaning"):
+                if entry.state in (State.WORKING, State.READY_FOR_CLEANING):
                     entry.newest_at_commit = self.newest
         else:
             self.store.abort_txns([txn_id])
 
-    @precondition(lambda self: any(e.state == "working" for e in self.entries.values()))
-    @rule(data=st.data(), state=st.sampled_from(["failed", "refused"]))
-    def give_up(self, data: st.DataObject, state: str) -> None:
-        id = data.draw(st.sampled_from([id for id, e in self.entries.items() if e.state == "working"]))
+    @precondition(lambda self: any(e.state == State.WORKING for e in self.entries.values()))
+    @rule(data=st.data(), state=st.sampled_from([State.FAILED, State.REFUSED]))
+    def give_up(self, data: st.DataObject, state: State) -> None:
+        id = data.draw(st.sampled_from([id for id, e in self.entries.items() if e.state == State.WORKING]))
         entry = self.entries[id]
-        call = self.store.mark_failed if state == "failed" else self.store.mark_refused
+        call = self.store.mark_failed if state == State.FAILED else self.store.mark_refused
         with pytest.raises(CompactionError):
             call(id, "why", worker="nobody")
         call(id, "why", worker=entry.worker)
@@ -303,18 +309,18 @@ class Compacting(RuleBasedStateMachine):
         id = data.draw(st.sampled_from(sorted(self.entries)))
         entry = self.entries[id]
         [word] = self.store.abort_compactions([id]).values()
-        assert word.startswith("Successfully") is (entry.state == "initiated")
-        if entry.state == "initiated":
-            entry.state = "aborted"
+        assert word.startswith("Successfully") is (entry.state == State.INITIATED)
+        if entry.state == State.INITIATED:
+            entry.state = State.ABORTED
 
     @rule(host=st.sampled_from(["a", "b", None]))
     def give_back(self, host: str | None) -> None:
         def is_given_back(e: Entry) -> bool:
             if host is not None:
-                return e.state == "working" and e.worker is not None and e.worker.startswith(f"{host}-")
+                return e.state == State.WORKING and e.worker is not None and e.worker.startswith(f"{host}-")
             undone = e.txn is not None and e.txn not in self.compactors and e.newest_at_commit is None
-            silent = e.state == "working" and e.started is not None and e.started < self.clock.ms - TIMEOUT_MS
-            return silent or (e.state == "ready for cleaning" and undone)
+            silent = e.state == State.WORKING and e.started is not None and e.started < self.clock.ms - TIMEOUT_MS
+            return silent or (e.state == State.READY_FOR_CLEANING and undone)
 
         given = [e for e in self.entries.values() if is_given_back(e)]
         if host is not None:
@@ -322,7 +328,7 @@ class Compacting(RuleBasedStateMachine):
         else:
             assert self.store.revoke_timed_out_workers(TIMEOUT_MS) == len(given)
         for entry in given:
-            entry.state, entry.worker, entry.started, entry.txn, entry.highest = "initiated", None, None, None, None
+            entry.state, entry.worker, entry.started, entry.txn, entry.highest = State.INITIATED, None, None, None, None
             entry.newest_at_commit = None
 
     # --- the cleaner and the housekeeper -----------------------------------------------------------------------------
@@ -333,7 +339,7 @@ class Compacting(RuleBasedStateMachine):
         id = data.draw(st.sampled_from(self.waiting()))
         entry = self.entries[id]
         self.store.mark_cleaned(id, keep_aborted=keeps)
-        entry.state = "succeeded"
+        entry.state = State.SUCCEEDED
         for write in self.writes.values():
             is_covered = write.place == entry.place and write.write_id and write.write_id <= (entry.highest or 0)
             if is_covered and (write.fate == COMMITTED or (write.fate == ABORTED and not keeps)):
@@ -403,7 +409,7 @@ class Compacting(RuleBasedStateMachine):
             one = shown[id]
             assert (one.state, (one.table, one.partition)) == (entry.state, entry.place)
             assert (one.txn_id, one.highest_write_id) == (entry.txn, entry.highest)
-            if entry.state in ("working", "ready for cleaning"):
+            if entry.state in (State.WORKING, State.READY_FOR_CLEANING):
                 assert (one.worker, one.retries) == (entry.worker, entry.retries)
 
     @invariant()

@@ -10,6 +10,7 @@ import pytest
 
 from acidsql.errors import CompactionError
 from acidsql.metastore.model import CompactionFilter, CompactionMetrics, CompactionType
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.compacting import MAJOR, MINOR, asked, committed, compacted, entry, request, states, taken
 from tests.metastore.conftest import OpenStore
@@ -38,10 +39,10 @@ class TestAWorker:
         found = queue.find_next_compact("desk-1")
         assert found is not None
         assert (found.id, found.database, found.table, found.partition) == (id, "default", "p", "p=1")
-        assert (found.type, found.state, found.worker) == (MINOR, "working", "desk-1")
+        assert (found.type, found.state, found.worker) == (MINOR, State.WORKING, "desk-1")
         assert queue.find_next_compact("desk-1") is None
         after = entry(queue, id)
-        assert (after.state, after.worker) == ("working", "desk-1")
+        assert (after.state, after.worker) == (State.WORKING, "desk-1")
 
     def test_takes_the_oldest_request_first(self, queue: Metastore) -> None:
         ids = [asked(queue, "p", name) for name in ("p=2", "p=1", "p=3")]
@@ -69,21 +70,21 @@ class TestAWorker:
     def test_says_that_it_is_done(self, queue: Metastore) -> None:
         id = compacted(queue)
         after = entry(queue, id)
-        assert (after.state, after.worker) == ("ready for cleaning", None)
+        assert (after.state, after.worker) == (State.READY_FOR_CLEANING, None)
         assert queue.find_next_compact("desk-1") is None
 
     def test_says_that_it_failed(self, queue: Metastore) -> None:
         id = taken(queue)
         queue.mark_failed(id, "no more disk")
         after = entry(queue, id)
-        assert (after.state, after.error) == ("failed", "no more disk")
+        assert (after.state, after.error) == (State.FAILED, "no more disk")
         assert queue.find_next_compact("desk-1") is None
 
     def test_says_that_it_refuses(self, queue: Metastore) -> None:
         id = taken(queue, "p", "p=1")
         queue.mark_refused(id, "nothing to compact")
         after = entry(queue, id)
-        assert (after.state, after.error) == ("refused", "nothing to compact")
+        assert (after.state, after.error) == (State.REFUSED, "nothing to compact")
 
     @pytest.mark.parametrize("end", ["mark_failed", "mark_refused"])
     def test_is_followed_by_the_next_request_of_the_same(self, queue: Metastore, end: str) -> None:
@@ -93,7 +94,7 @@ class TestAWorker:
     def test_keeps_others_from_asking_for_the_same(self, queue: Metastore) -> None:
         id = taken(queue)
         response = queue.compact(request(type=MINOR))
-        assert (response.accepted, response.id, response.state) == (False, id, "working")
+        assert (response.accepted, response.id, response.state) == (False, id, State.WORKING)
         assert response.message == f"Compaction is already scheduled with state='working' and id={id}"
 
     @pytest.mark.needs("describes compactions")
@@ -151,8 +152,8 @@ class TestAnEntryThatIsGivenBack:
         young = taken(queue, "p", "p=2")
         assert queue.revoke_timed_out_workers(100) == 1
         after = entry(queue, old)
-        assert (after.state, after.worker, after.started_ms) == ("initiated", None, None)
-        assert entry(queue, young).state == "working"
+        assert (after.state, after.worker, after.started_ms) == (State.INITIATED, None, None)
+        assert entry(queue, young).state == State.WORKING
 
     def test_is_one_of_a_host_that_is_started_anew(self, queue: Metastore) -> None:
         workers = ("fred-193892", "bob-193892", "fred-193893", "freddy-1", "fr_d-2")
@@ -161,7 +162,13 @@ class TestAnEntryThatIsGivenBack:
             queue.create_table(table(f"t{number}"))
             ids.append(taken(queue, f"t{number}", worker=worker))
         assert queue.revoke_from_local_workers("fred") == 2
-        assert [entry(queue, id).state for id in ids] == ["initiated", "working", "initiated", "working", "working"]
+        assert [entry(queue, id).state for id in ids] == [
+            State.INITIATED,
+            State.WORKING,
+            State.INITIATED,
+            State.WORKING,
+            State.WORKING,
+        ]
         assert queue.revoke_from_local_workers("fr_d") == 1
 
     def test_is_taken_by_the_next_one(self, queue: Metastore, clock: Clock) -> None:
@@ -190,7 +197,7 @@ class TestAnEntryThatIsGivenBack:
         for call in calls:
             with pytest.raises(CompactionError, match=f"Compaction {id} was taken from desk-1: it belongs to desk-2"):
                 call()
-        assert entry(queue, id).state == "working"
+        assert entry(queue, id).state == State.WORKING
         queue.mark_compacted(id, worker="desk-2")
 
     def test_is_one_whose_transaction_was_aborted_after_its_workers_last_word(self, queue: Metastore) -> None:
@@ -201,7 +208,7 @@ class TestAnEntryThatIsGivenBack:
         queue.abort_txns([txn_id])
         assert queue.revoke_timed_out_workers(1000) == 1
         after = entry(queue, id)
-        assert (after.state, after.txn_id, after.highest_write_id) == ("initiated", None, None)
+        assert (after.state, after.txn_id, after.highest_write_id) == (State.INITIATED, None, None)
 
 
 @OURS
@@ -216,9 +223,9 @@ class TestWhatWasReplaced:
 
     def test_is_known_from_then_on(self, queue: Metastore) -> None:
         id = compacted(queue, metrics=self.METRICS)
-        assert (entry(queue, id).state, entry(queue, id).metrics) == ("ready for cleaning", self.METRICS)
+        assert (entry(queue, id).state, entry(queue, id).metrics) == (State.READY_FOR_CLEANING, self.METRICS)
         queue.mark_cleaned(id)
-        assert (entry(queue, id).state, entry(queue, id).metrics) == ("succeeded", self.METRICS)
+        assert (entry(queue, id).state, entry(queue, id).metrics) == (State.SUCCEEDED, self.METRICS)
 
     def test_is_kept_when_its_files_are_not_removed(self, queue: Metastore) -> None:
         first, second = compacted(queue, metrics=self.METRICS), compacted(queue, "p", "p=1", metrics=self.METRICS)
@@ -233,8 +240,8 @@ class TestWhatWasReplaced:
         queue.mark_failed(first, "the disk is full")
         assert queue.revoke_timed_out_workers(1000) == 1
         assert [(entry(queue, id).state, entry(queue, id).metrics) for id in (first, second)] == [
-            ("failed", None),
-            ("initiated", None),
+            (State.FAILED, None),
+            (State.INITIATED, None),
         ]
 
 
@@ -246,7 +253,7 @@ def test_what_is_not_in_the_queue_cannot_be_worked_on(queue: Metastore, call: st
     more = () if call == "mark_compacted" else ("word",)
     with pytest.raises(CompactionError, match=f"No record with CQ_ID={id} found"):
         getattr(queue, call)(id, *more)
-    assert states(queue) == ["failed"]
+    assert states(queue) == [State.FAILED]
 
 
 @OURS
@@ -254,19 +261,19 @@ def test_what_nobody_has_taken_cannot_be_done(queue: Metastore) -> None:
     id = asked(queue)
     with pytest.raises(CompactionError, match=f"Compaction {id} is initiated, and not working"):
         queue.mark_compacted(id)
-    assert entry(queue, id).state == "initiated"
+    assert entry(queue, id).state == State.INITIATED
 
 
 @OURS
 @pytest.mark.parametrize(
     ("ends", "state"),
     [
-        (lambda store, id: None, "working"),
-        (lambda store, id: store.mark_compacted(id), "ready for cleaning"),
-        (lambda store, id: store.mark_failed(id, "why"), "failed"),
+        (lambda store, id: None, State.WORKING),
+        (lambda store, id: store.mark_compacted(id), State.READY_FOR_CLEANING),
+        (lambda store, id: store.mark_failed(id, "why"), State.FAILED),
     ],
 )
-def test_only_what_nobody_has_taken_can_be_taken_back(queue: Metastore, ends: object, state: str) -> None:
+def test_only_what_nobody_has_taken_can_be_taken_back(queue: Metastore, ends: object, state: State) -> None:
     id = taken(queue)
     ends(queue, id)  # type: ignore[operator]
     assert queue.abort_compactions([id, 4711, id]) == {
@@ -282,7 +289,7 @@ def test_what_covers_nothing_more_is_refused_until_something_was_written(queue: 
     committed(queue)
     id = compacted(queue)
     response = queue.compact(request(type=MAJOR))
-    assert (response.accepted, response.id, response.state) == (False, id, "ready for cleaning")
+    assert (response.accepted, response.id, response.state) == (False, id, State.READY_FOR_CLEANING)
     committed(queue)
     assert queue.compact(request()).accepted
 
@@ -322,7 +329,7 @@ class TestTheLatestThatIsDone:
     def test_is_told_after_its_cleaning(self, queue: Metastore) -> None:
         id = compacted(queue)
         queue.mark_cleaned(id)
-        assert [(one.id, one.state) for one in queue.latest_compactions("default", "t")] == [(id, "succeeded")]
+        assert [(one.id, one.state) for one in queue.latest_compactions("default", "t")] == [(id, State.SUCCEEDED)]
         queue.mark_failed(taken(queue), "why")
         assert [one.id for one in queue.latest_compactions("default", "t")] == [id]
 

@@ -6,6 +6,7 @@ import pytest
 
 from acidsql.errors import TableNotFound
 from acidsql.metastore.model import CompactionFilter, CompactionInfo, CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import partition, table
 
@@ -48,7 +49,7 @@ class TestARequest:
         found = compact(queue, name, part, type)
         assert found is not None
         assert (found.database, found.table, found.partition, found.type) == ("default", name, part, type)
-        assert (found.state, found.worker, found.job_id, found.error) == ("initiated", None, None, None)
+        assert (found.state, found.worker, found.job_id, found.error) == (State.INITIATED, None, None, None)
 
     @pytest.mark.needs("describes compactions")
     def test_tells_when_and_by_whom_it_was_made(self, queue: Metastore) -> None:
@@ -64,7 +65,7 @@ class TestARequest:
         assert first is not None
         for type in (MAJOR, MINOR):
             response = queue.compact(CompactionRequest("default", "t", None, type, "ann", "desk"))
-            assert (response.accepted, response.id, response.state) == (False, first.id, "initiated")
+            assert (response.accepted, response.id, response.state) == (False, first.id, State.INITIATED)
         assert shown(queue) == [first.id]
 
     def test_for_another_partition_is_another(self, queue: Metastore) -> None:
@@ -90,7 +91,7 @@ class TestARequest:
         assert list(answers) == [found.id]
         assert "aborted" in answers[found.id].lower()
         [after] = queue.show_compactions(CompactionFilter(id=found.id))
-        assert after.state == "aborted"
+        assert after.state is State.ABORTED
         assert compact(queue) is not None
 
     @pytest.mark.needs("takes compactions back")
@@ -98,7 +99,7 @@ class TestARequest:
         found = compact(queue)
         assert found is not None
         queue.abort_compactions([found.id + 1000])
-        assert [one.state for one in queue.show_compactions(CompactionFilter())] == ["initiated"]
+        assert [one.state for one in queue.show_compactions(CompactionFilter())] == [State.INITIATED]
 
 
 class TestTheList:
@@ -115,8 +116,8 @@ class TestTheList:
         assert shown(queue, table="p", partition="p=2") == [p2]
         assert shown(queue, type=MINOR) == [p1]
         assert shown(queue, type=MAJOR) == [p2, t]
-        assert shown(queue, state="initiated") == [p1, p2, t]
-        assert shown(queue, state="failed") == []
+        assert shown(queue, state=State.INITIATED) == [p1, p2, t]
+        assert shown(queue, state=State.FAILED) == []
         assert shown(queue, database="default") == [p1, p2, t]
         assert shown(queue, database="elsewhere") == []
         assert shown(queue, id=t) == [t]

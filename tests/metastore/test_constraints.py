@@ -9,14 +9,14 @@ import pytest
 from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, Constraint, ConstraintKind, Table
 from acidsql.metastore.protocol import Metastore
-from tests.metastore.situations import table
+from tests.metastore.situations import check, table
 
 KEY = Constraint(ConstraintKind.PRIMARY_KEY, ("a", "b"), "parent_pk", rely=True)
 
 
 @pytest.fixture
 def parent() -> Table:
-    return replace(table("parent"), columns=(Column("a", "int"), Column("b", "int")), informational=(KEY,))
+    return replace(table("parent"), columns=(Column("a", "int"), Column("b", "int")), table_constraints=(KEY,))
 
 
 @pytest.fixture
@@ -28,9 +28,7 @@ def child() -> Table:
             Column("y", "int", default="7", default_name="y_seven"),
             Column("z", "string"),
         ),
-        checks=("x > 0", "y > 0"),
-        check_names=("c_1", "c_2"),
-        informational=(
+        table_constraints=(
             Constraint(ConstraintKind.PRIMARY_KEY, ("x",), "child_pk"),
             Constraint(ConstraintKind.UNIQUE, ("y", "x"), "child_uk", rely=True),
             Constraint(
@@ -42,6 +40,8 @@ def child() -> Table:
             ),
             Constraint(ConstraintKind.NOT_NULL, ("z",), "z_there", rely=True),
             Constraint(ConstraintKind.CHECK, (), "c_3", expression="z <> 'x'"),
+            check("x > 0", "c_1"),
+            check("y > 0", "c_2"),
         ),
     )
 
@@ -70,8 +70,7 @@ def test_a_constraint_without_a_name_is_given_one(store: Metastore) -> None:
     unnamed = replace(
         table("t"),
         columns=(Column("a", "int", not_null=True), Column("b", "int", default="1")),
-        checks=("a > 0", "b > 0"),
-        informational=(Constraint(ConstraintKind.UNIQUE, ("a", "b")),),
+        table_constraints=(Constraint(ConstraintKind.UNIQUE, ("a", "b")), check("a > 0"), check("b > 0")),
     )
     store.create_table(unnamed)
     found = store.get_table("default", "t")
@@ -84,14 +83,13 @@ def test_a_constraint_without_a_name_is_given_one(store: Metastore) -> None:
 def test_constraints_come_and_go_by_an_alteration_and_the_others_stay(
     store: Metastore, parent: Table, child: Table
 ) -> None:
-    bare = replace(child, columns=tuple(Column(c.name, c.type) for c in child.columns), checks=(), informational=())
+    bare = replace(child, columns=tuple(Column(c.name, c.type) for c in child.columns), table_constraints=())
     store.create_table(parent)
     store.create_table(bare)
     store.alter_table(child)
     found = store.get_table("default", "child")
     assert (found.columns, found.checks, names(found)) == (child.columns, child.checks, names(child))
-    less = replace(found, checks=found.checks[1:], check_names=found.check_names[1:], informational=())
-    store.alter_table(less)
+    store.alter_table(found.constrained(c for c in found.table_constraints if c.name == "c_2"))
     found = store.get_table("default", "child")
     assert names(found) == {"x_there", "y_seven", "c_2"}
     store.alter_table(bare)
@@ -104,7 +102,7 @@ def test_constraints_go_with_the_names_of_their_columns(store: Metastore, parent
     store.create_table(parent)
     store.create_table(child)
     renamed = replace(parent, columns=(Column("aa", "int"), Column("b", "int")))
-    store.alter_table(replace(renamed, informational=(replace(KEY, columns=("aa", "b")),)))
+    store.alter_table(renamed.constrained([replace(KEY, columns=("aa", "b"))]))
     assert [c.columns for c in store.get_table("default", "parent").informational] == [("aa", "b")]
     [foreign] = [c for c in store.get_table("default", "child").informational if c.parent]
     assert (foreign.columns, foreign.parent_columns) == (("y", "x"), ("aa", "b"))

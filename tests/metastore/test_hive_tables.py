@@ -147,16 +147,17 @@ class TestCompletedTxnComponents:
 
 
 class TestTheOtherTables:
-    def test_a_dropped_table_leaves_its_locks_and_nothing_else(self, store: Metastore, rows: Rows) -> None:
+    def test_a_dropped_table_leaves_its_locks_and_its_next_write_id(self, store: Metastore, rows: Rows) -> None:
         store.create_table(table())
         store.commit_txn(write(store, operation=UPDATE))
         store.abort_txns([write(store)])
         dropper = begin(store)
         take(store, dropper, EXCLUSIVE, "default.t")
         store.drop_table("default", "t")
-        left = ("TXN_COMPONENTS", "COMPLETED_TXN_COMPONENTS", "TXN_TO_WRITE_ID", "NEXT_WRITE_ID", "WRITE_SET", "TBLS")
+        left = ("TXN_COMPONENTS", "COMPLETED_TXN_COMPONENTS", "TXN_TO_WRITE_ID", "WRITE_SET", "TBLS")
         assert [rows(f"SELECT * FROM {name}") for name in left] == [[]] * len(left)
         assert rows("SELECT HL_TXNID, HL_TABLE FROM HIVE_LOCKS") == [(dropper, "t")]
+        assert rows("SELECT NWI_TABLE, NWI_NEXT FROM NEXT_WRITE_ID") == [("t", 3)]
 
     @pytest.mark.parametrize(
         ("type", "letter"), [(READ, "r"), (SHARED_WRITE, "w"), (EXCL_WRITE, "x"), (EXCLUSIVE, "e")]

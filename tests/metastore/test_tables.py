@@ -15,6 +15,7 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidWriteIdList
 from tests.metastore.situations import (
     begin,
+    check,
     home,
     partition,
     read_write_ids,
@@ -47,7 +48,7 @@ def emp(store: Metastore) -> Table:
         num_buckets=4,
         owner="ann",
         created_at=1_700_000_000,
-        checks=("id > 0", "name <> 'x' OR id < 10", "id <> 7"),
+        table_constraints=(check("id > 0"), check("name <> 'x' OR id < 10"), check("id <> 7")),
     )
 
 
@@ -285,7 +286,7 @@ class TestATableThatTakesInADirectory:
         assert store.allocate_table_write_id(begin(store), "default", "t") == 8
 
     @pytest.mark.needs("database file")
-    @pytest.mark.parametrize("step", ["create_table", "add_partitions"])
+    @pytest.mark.parametrize("step", ["insert_table", "insert_partitions"])
     def test_leaves_nothing_when_a_step_fails(
         self, store: Metastore, imported: Import, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:

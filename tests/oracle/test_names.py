@@ -152,6 +152,8 @@ CLAUSES = [
     "SELECT id FROM a.t ORDER BY (SELECT max(b.t.id) FROM b.t WHERE b.t.id <= a.t.id), id LIMIT 5",
     "FROM a.t SELECT t.id WHERE a.t.p = 1",
     "SELECT id FROM IDENTIFIER('a.t') WHERE p = 1",
+    "WITH t AS (SELECT 5 AS id) SELECT id FROM IDENTIFIER('t')",
+    "WITH c AS (SELECT id FROM a.t) SELECT c.id, u.id FROM IDENTIFIER('c') c JOIN b.t u ON u.id = c.id",
     "SELECT id AS p, p AS q FROM a.t WHERE p = 1",
     "SELECT a.t.id AS x, x + 1 AS y FROM a.t",
     "SELECT * FROM a.t TABLESAMPLE (100 PERCENT)",

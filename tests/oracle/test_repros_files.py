@@ -30,10 +30,73 @@ def count(acid: AcidSession, text: str, **parameters: object) -> int:
     return int(acid.sql(f"SELECT count(*) FROM t WHERE {text}", **parameters).collect()[0][0])
 
 
+# --- names of columns in files ---------------------------------------------------------------------------------------
+
+
+def test_a_new_column_may_have_a_renamed_ones_old_name(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int, x int)")
+    acid.sql("INSERT INTO t VALUES (1, 2)")
+    acid.sql("ALTER TABLE t CHANGE COLUMN a b int")
+    acid.sql("ALTER TABLE t ADD COLUMNS (a int)")
+    assert rows(acid, "SELECT b, x, a FROM t") == [(1, 2, None)]
+    assert rows(acid, "SELECT b FROM t WHERE a IS NULL") == [(1,)]
+    acid.sql("INSERT INTO t VALUES (7, 8, 9)")
+    acid.sql("UPDATE t SET a = 5 WHERE a IS NULL")
+    assert rows(acid, "SELECT * FROM t") == [(1, 2, 5), (7, 8, 9)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TRANSACTIONAL TABLE u (`a``b` int)",
+        "CREATE TRANSACTIONAL TABLE u (s struct<`a``b`: int>)",
+        "CREATE TRANSACTIONAL TABLE u AS SELECT 1 AS `a``b`",
+        "ALTER TABLE t ADD COLUMNS (`a``b` int)",
+        "ALTER TABLE t CHANGE COLUMN id `a``b` int",
+    ],
+)
+def test_names_that_sparks_reader_would_not_find_are_refused(acid: AcidSession, text: str) -> None:
+    """It reads NULL in such columns, and an UPDATE would write that."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    with pytest.raises(AcidError, match="back-quote"):
+        acid.sql(text)
+    assert rows(acid, "SELECT * FROM t") == []
+    assert acid.metastore.list_tables("default") == ["t"]
+
+
 # --- searches --------------------------------------------------------------------------------------------------------
 
 WIDE, SMILE = "\uff21", "\U0001f600"
 """UTF-8 and UTF-16 do not agree on which of them comes first."""
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
+@pytest.mark.parametrize("kind", ["events", "insert-only", "originals"])
+def test_a_subquery_that_gives_null_compares_with_no_row(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    """Spark's own push-down into ORC dies of such a value."""
+    properties = "'transactional'='true', 'transactional_properties'='insert_only'" if kind == "insert-only" else ""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, b int)" + (f" TBLPROPERTIES ({properties})" if properties else ""))
+    acid.sql("CREATE TRANSACTIONAL TABLE u (id int)")
+    acid.sql("INSERT INTO u VALUES (1)")
+    if kind == "originals":
+        spark.sql("SELECT 1 AS id, 1 AS b UNION ALL SELECT 2, NULL").coalesce(1).write.orc(f"file:{tmp_path}/in")
+        acid.sql(f"LOAD DATA INPATH '{tmp_path}/in' INTO TABLE t")
+    else:
+        acid.sql("INSERT INTO t VALUES (1, 1), (2, NULL)")
+    highest = "(SELECT max(id) FROM u WHERE id > :least)"
+    for comparison in ("b >= {0}", "{0} > b", "b = {0}", "b <> {0}", "b IN ({0})", "NOT b < {0}", "b > 0 OR b = {0}"):
+        condition = comparison.format(highest)
+        expected = [(1,)] if " OR " in condition else []
+        assert rows(acid, f"SELECT id FROM t WHERE {condition}", least=100) == expected, condition
+    assert rows(acid, f"SELECT id FROM t WHERE b <=> {highest}", least=100) == [(2,)]
+    assert rows(acid, f"SELECT id FROM t WHERE b >= {highest}", least=0) == [(1,)]
+    if kind != "insert-only":
+        for text in (f"UPDATE t SET b = 7 WHERE b >= {highest}", f"DELETE FROM t WHERE b < {highest}"):
+            assert acid.sql(text, least=100).collect()[0].num_affected_rows == 0
+    assert rows(acid, "SELECT * FROM t") == [(1, 1), (2, None)]
 
 
 @pytest.mark.usefixtures("search")

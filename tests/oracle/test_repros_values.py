@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
@@ -27,6 +29,17 @@ def driver_and_job(acid: AcidSession, written_by: str) -> None:
 
 
 # --- partition keys --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("written_by", ["driver", "job"])
+def test_all_spellings_of_the_default_partition_are_one_partition(acid: AcidSession, written_by: str) -> None:
+    """NULL, the empty string and the default partition's name: one directory, in which no file may replace another."""
+    driver_and_job(acid, written_by)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
+    acid.sql("INSERT INTO t VALUES (1, NULL), (2, '__HIVE_DEFAULT_PARTITION__'), (3, ''), (4, 'x')")
+    assert rows(acid, "SELECT id, p FROM t") == [(1, None), (2, None), (3, None), (4, "x")]
+    acid.sql("INSERT OVERWRITE t VALUES (5, ''), (6, '__HIVE_DEFAULT_PARTITION__'), (7, NULL)")
+    assert rows(acid, "SELECT id, p FROM t") == [(4, "x"), (5, None), (6, None), (7, None)]
 
 
 @pytest.mark.parametrize("ansi", first_quick(["false", "true"]))
@@ -183,7 +196,7 @@ def test_merge_compares_by_the_collation_of_its_condition(acid: AcidSession, wri
     acid.sql("CREATE TRANSACTIONAL TABLE t (name string, v int)")
     acid.sql("INSERT INTO t VALUES ('Ann', 1)")
     acid.sql(
-        "MERGE INTO t USING (SELECT 'ANN' COLLATE UTF8_LCASE AS name, 2 AS v) s ON t.name = s.name"
+        "MERGE INTO t USING (SELECT 'ANN' COLLATE UTF8_LCASE AS name, 2 AS v) s ON t.name COLLATE UTF8_LCASE = s.name"
         " WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.name, s.v)"
     )
     assert rows(acid, "SELECT * FROM t") == [("Ann", 2)]
@@ -211,3 +224,105 @@ def test_a_database_stays_inside_the_warehouse(acid: AcidSession, warehouse: Pat
         return
     location = Path(acid.metastore.get_database(name).location.removeprefix("file:")).resolve()
     assert location.parent == warehouse.resolve()
+
+
+# --- collations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows_on_driver", [20000, 0])
+def test_a_fetched_source_keeps_its_collations(acid: AcidSession, spark: SparkSession, rows_on_driver: int) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {rows_on_driver}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, k string, c int)")
+    acid.sql("INSERT INTO t VALUES (1, 'a', 0)")
+    spark.sql("SELECT 1 AS id, 'A' COLLATE UTF8_LCASE AS k").createOrReplaceTempView("collated")
+    acid.sql(
+        "MERGE INTO t USING collated AS s ON t.id = s.id AND s.k = 'a'"
+        " WHEN MATCHED THEN UPDATE SET c = 1 WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.k, 9)"
+    )
+    assert rows(acid, "SELECT * FROM t") == [(1, "a", 1)]
+
+
+# --- structs ---------------------------------------------------------------------------------------------------------
+
+SWAPPED = "named_struct('b', 20, 'a', 10)"
+RIGHT = (10, 20)
+
+
+@pytest.fixture
+def structs(acid: AcidSession) -> AcidSession:
+    acid.sql(
+        "CREATE TRANSACTIONAL TABLE t (id int, s struct<a: int, b: int>, l array<struct<a: int, b: int>>,"
+        " m map<string, struct<a: int, b: int>>, n struct<x: struct<a: int, b: string>>)"
+    )
+    return acid
+
+
+def values(acid: AcidSession) -> tuple[Any, ...]:
+    [row] = acid.sql("SELECT * FROM t").collect()
+    return (tuple(row.s), [tuple(r) for r in row.l], {k: tuple(v) for k, v in row.m.items()}, tuple(row.n.x))
+
+
+SOURCE = (
+    f"SELECT 1 AS id, {SWAPPED} AS s, array({SWAPPED}) AS l, map('k', {SWAPPED}) AS m,"
+    " named_struct('X', named_struct('B', 'text', 'A', 10)) AS n"
+)
+STORED = (RIGHT, [RIGHT], {"k": RIGHT}, (10, "text"))
+
+
+def test_insert_by_name_takes_fields_by_name(structs: AcidSession) -> None:
+    structs.sql(f"INSERT INTO t BY NAME {SOURCE}")
+    assert values(structs) == STORED
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "UPDATE SET *",
+        "UPDATE SET s = z.s, l = z.l, m = z.m, n = z.n",
+        "INSERT *",
+        "INSERT (id, s, l, m, n) VALUES (1, z.s, z.l, z.m, z.n)",
+    ],
+)
+def test_merge_takes_fields_by_name(structs: AcidSession, clause: str) -> None:
+    matched = "WHEN MATCHED" if clause.startswith("UPDATE") else "WHEN NOT MATCHED"
+    if matched == "WHEN MATCHED":
+        structs.sql("INSERT INTO t (id) VALUES (1)")
+    structs.sql(f"MERGE INTO t USING ({SOURCE}) z ON t.id = z.id {matched} THEN {clause}")
+    assert values(structs) == STORED
+
+
+def test_update_takes_fields_by_name_and_insert_by_position(structs: AcidSession) -> None:
+    structs.sql("INSERT INTO t (id, s) VALUES (1, named_struct('x', 1, 'y', 2))")
+    assert rows(structs, "SELECT s.a, s.b FROM t") == [(1, 2)]
+    structs.sql(f"UPDATE t SET s = {SWAPPED}, n = named_struct('x', named_struct('b', 'text', 'a', 10))")
+    assert rows(structs, "SELECT s.a, s.b, n.x.a, n.x.b FROM t") == [(10, 20, 10, "text")]
+    structs.sql("UPDATE t SET s = struct(7, 8)")
+    assert rows(structs, "SELECT s.a, s.b FROM t") == [(7, 8)]
+    for other in ("named_struct('x', 1, 'y', 2)", "named_struct('a', 1, 'c', 2)", "named_struct('a', 1)"):
+        with pytest.raises(AcidError, match="Cannot store STRUCT"):
+            structs.sql(f"UPDATE t SET s = {other}")
+    structs.sql("UPDATE t SET s = NULL")
+    assert rows(structs, "SELECT s, l FROM t") == [(None, None)]
+
+
+# --- values of Python's ----------------------------------------------------------------------------------------------
+
+
+def test_a_partition_of_insert_is_a_value(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string, day date)")
+    frame = spark.sql("SELECT 1 AS id")
+    acid.insert(frame, "t", partition={"p": "2024-01-01", "day": "2024-01-01"})
+    acid.insert(frame, "t", partition={"p": "it's a 'b'", "day": date(2024, 2, 29)})
+    assert rows(acid, "SELECT p, day FROM t") == [
+        ("2024-01-01", date(2024, 1, 1)),
+        ("it's a 'b'", date(2024, 2, 29)),
+    ]
+
+
+@pytest.mark.parametrize("day", ["+10000-01-01", "-0044-03-15", "2024-02-29"])
+def test_days_that_python_does_not_have_are_stored(acid: AcidSession, day: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, d date, ts timestamp)")
+    acid.sql(f"INSERT INTO t VALUES (1, date'{day}', timestamp'{day} 10:11:12.5')")
+    acid.sql(f"INSERT INTO t SELECT 2, date'{day}', timestamp'{day} 10:11:12.5' FROM range(1)")
+    [one, other] = rows(acid, "SELECT id, CAST(d AS string), CAST(ts AS string) FROM t")
+    assert one[1:] == other[1:] == (day, f"{day} 10:11:12.5")

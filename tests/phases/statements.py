@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from acidsql.metastore.model import CompactionState as State
 from acidsql.session import AcidSession
 from tests.phases.encounter import Pause
 from tests.phases.verdict import Answer, Rejection, Rows
@@ -84,7 +85,9 @@ def _read(text: str) -> Part:
 def _compact(acid: AcidSession, root: Path, pause: Pause) -> Rows:
     """A worker's round; a refusal is an answer like any other, because no row depends on it."""
     outcomes = acid.compactor.run_once().outcomes
-    return tuple((o.state, o.message) for o in outcomes if o.state not in ("ready for cleaning", "refused"))
+    return tuple(
+        (str(o.state), o.message) for o in outcomes if o.state not in (State.READY_FOR_CLEANING, State.REFUSED)
+    )
 
 
 def _clean(acid: AcidSession, root: Path, pause: Pause) -> Rows:

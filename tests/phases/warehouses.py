@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.metastore.model import TxnState
+from acidsql.metastore.model import CompactionState, TxnState
 from acidsql.session import AcidSession
 from tests.phases.encounter import Walk
 from tests.phases.statements import KINDS, ONLY_WORKER, PARTITIONED, attempt, ordered
@@ -63,7 +63,7 @@ class Warehouses:
                 acid.sql(text)
             acid.sql(f"ALTER TABLE t{' PARTITION (p = 1)' if kind == PARTITIONED else ''} COMPACT 'major'")
             [outcome] = acid.compactor.run_once().outcomes
-            assert outcome.state == "ready for cleaning", outcome
+            assert outcome.state is CompactionState.READY_FOR_CLEANING, outcome
             for text in _SINCE:
                 acid.sql(text)
         template = self._folder / kind

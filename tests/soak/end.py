@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acidsql.metastore.model import CompactionFilter
+from acidsql.metastore.model import CompactionState as State
 from acidsql.session import AcidSession
 from tests.soak.books import Accounts, Book, Line, require
 from tests.soak.judge import Judge
@@ -20,7 +21,7 @@ ENDING = {
     "acidsql.staging.sweep.interval": "0s",
 }
 """Settings of the session that comes after all others."""
-UNDER_WAY = {"initiated", "working", "ready for cleaning"}
+UNDER_WAY = {State.INITIATED, State.WORKING, State.READY_FOR_CLEANING}
 
 
 def settle(acid: AcidSession, books: Sequence[Book], places: Sequence[Path]) -> None:

@@ -24,9 +24,9 @@ def emp_and_part(acid: AcidSession, *more: str) -> AcidSession:
     return acid
 
 
-def rows(acid: AcidSession, text: str) -> Rows:
+def rows(acid: AcidSession, text: str, **parameters: object) -> Rows:
     """The rows of an answer, in an order that does not hang on the engine's."""
-    return sorted((tuple(r) for r in acid.sql(text).collect()), key=repr)
+    return sorted((tuple(r) for r in acid.sql(text, **parameters).collect()), key=repr)
 
 
 def row_ids_are_unique(acid: AcidSession, table: str, key: str = "0") -> None:

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from acidsql.errors import AcidError, AlreadyExists, LockTimeout, PartitionNotFound, UnsupportedError
-from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Table
+from acidsql.metastore.model import Capabilities, LockComponent, LockRequest, LockType, Operation, Table
 from acidsql.session import AcidSession
 from acidsql.valid_ids import ValidWriteIdList
 from tests.spark.answers import check_refusal, emp_and_part, nothing_is_open, rows
@@ -409,7 +409,7 @@ def test_places_that_hold_other_files_are_refused(shop: AcidSession, warehouse: 
 def test_on_a_hive_metastore_partitions_are_below_their_table(
     shop: AcidSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(shop.metastore), "version", "4.0.1")
+    monkeypatch.setattr(type(shop.metastore), "capabilities", Capabilities(is_shared_with_hive=True))
     with pytest.raises(UnsupportedError, match="below the table") as caught:
         shop.sql(f"ALTER TABLE part ADD PARTITION (p = 21, q = 'x') LOCATION '{tmp_path}/new'")
     assert caught.value.column == 59

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.commands.maintenance import compaction
+from acidsql.compactor.compaction import Limits
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -27,6 +27,7 @@ from acidsql.errors import (
     UnsupportedError,
 )
 from acidsql.metastore.model import (
+    Capabilities,
     CompactionFilter,
     CompactionInfo,
     CompactionMetrics,
@@ -34,6 +35,7 @@ from acidsql.metastore.model import (
     CompactionResponse,
     CompactionType,
 )
+from acidsql.metastore.model import CompactionState as State
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open
 
@@ -44,10 +46,10 @@ class Queue:
     def __init__(self) -> None:
         self.requests: list[CompactionRequest] = []
         self.filters: list[CompactionFilter] = []
-        self.states: Iterator[str] = iter(())
+        self.states: Iterator[State] = iter(())
         self.error: str | None = None
         self.entries: list[CompactionInfo] = []
-        self.answer = CompactionResponse(7, "initiated", True)
+        self.answer = CompactionResponse(7, State.INITIATED, True)
 
     def compact(self, request: CompactionRequest) -> CompactionResponse:
         self.requests.append(request)
@@ -57,8 +59,9 @@ class Queue:
         self.filters.append(wanted)
         if wanted.id == self.answer.id:
             state = next(self.states, None)
-            found = CompactionInfo(7, "default", "emp", None, CompactionType.MINOR, state or "", error=self.error)
-            return [found] if state is not None else []
+            if state is None:
+                return []
+            return [CompactionInfo(7, "default", "emp", None, CompactionType.MINOR, state, error=self.error)]
         return list(self.entries)[: wanted.limit]
 
     def abort_compactions(self, ids: Any) -> dict[int, str]:
@@ -70,7 +73,7 @@ def queue(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> Queue:
     made = Queue()
     for name in ("compact", "show_compactions", "abort_compactions"):
         monkeypatch.setattr(acid.metastore, name, getattr(made, name))
-    monkeypatch.setattr(compaction, "FIRST_PAUSE", 0.001)
+    acid.compactor.context.limits = Limits(first_pause=0.001)
     acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
     acid.sql("CREATE TRANSACTIONAL TABLE part (id int) PARTITIONED BY (p int, q string)")
     acid.sql("INSERT INTO part VALUES (1, 1, 'x')")
@@ -98,7 +101,7 @@ def test_a_request_is_enqueued_and_answered_as_in_hive(acid: AcidSession, queue:
 
 
 def test_a_request_carries_every_clause(acid: AcidSession, queue: Queue) -> None:
-    queue.states = iter(["initiated", "working", "working", "ready for cleaning"])
+    queue.states = iter([State.INITIATED, State.WORKING, State.WORKING, State.READY_FOR_CLEANING])
     said = answer(
         acid,
         "ALTER TABLE part PARTITION (q = 'x', p = 01) COMPACT 'rebalance' CLUSTERED INTO 3 BUCKETS AND WAIT POOL 'n'"
@@ -111,11 +114,11 @@ def test_a_request_carries_every_clause(acid: AcidSession, queue: Queue) -> None
     assert [f.id for f in queue.filters] == [7, 7, 7, 7]
 
 
-@pytest.mark.parametrize("state", ["failed", "refused", "did not initiate", "aborted"])
+@pytest.mark.parametrize("state", [State.FAILED, State.REFUSED, State.DID_NOT_INITIATE, State.ABORTED])
 def test_waiting_for_a_compaction_that_is_not_done_raises_with_the_stores_word(
-    acid: AcidSession, queue: Queue, state: str
+    acid: AcidSession, queue: Queue, state: State
 ) -> None:
-    queue.states, queue.error = iter(["working", state]), "None of the compaction thresholds met"
+    queue.states, queue.error = iter([State.WORKING, state]), "None of the compaction thresholds met"
     with pytest.raises(CompactionError) as caught:
         acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
     assert f"id 7 finished with status: {state}: None of the compaction thresholds met" in caught.value.message
@@ -123,26 +126,26 @@ def test_waiting_for_a_compaction_that_is_not_done_raises_with_the_stores_word(
 
 
 def test_waiting_ends_where_the_entry_is_gone(acid: AcidSession, queue: Queue) -> None:
-    queue.states = iter(["initiated"])
+    queue.states = iter([State.INITIATED])
     with pytest.raises(CompactionError, match="no longer listed"):
         acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
 
 
 def test_waiting_is_bounded_by_a_setting(acid: AcidSession, queue: Queue) -> None:
-    queue.states = iter(["working"] * 1_000_000)
+    queue.states = iter([State.WORKING] * 1_000_000)
     acid.sql("SET hive.compactor.wait.timeout = 20ms")
     with pytest.raises(CompactionError, match=r"still working after 0\.02 seconds; it continues") as caught:
         acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
     assert "COMPACTIONID = 7" in str(caught.value)
 
 
-def test_waiting_can_be_interrupted(acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    queue.states = iter(["working"] * 3)
+def test_waiting_can_be_interrupted(acid: AcidSession, queue: Queue) -> None:
+    queue.states = iter([State.WORKING] * 3)
 
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compaction.time, "sleep", interrupted)
+    acid.compactor.context.sleep = interrupted
     with pytest.raises(KeyboardInterrupt):
         acid.sql("ALTER TABLE emp COMPACT 'minor' AND WAIT")
     assert acid.sql("SHOW TRANSACTIONS").collect() == []
@@ -150,14 +153,14 @@ def test_waiting_can_be_interrupted(acid: AcidSession, queue: Queue, monkeypatch
 
 def test_a_request_for_what_is_queued_already_is_refused_as_in_hive(acid: AcidSession, queue: Queue) -> None:
     said = "Compaction is already scheduled with state='initiated' and id=9."
-    queue.answer = CompactionResponse(-1, "refused", False, said)
+    queue.answer = CompactionResponse(-1, State.REFUSED, False, said)
     with pytest.raises(CompactionError) as caught:
         acid.sql("ALTER TABLE part PARTITION (p = 1, q = 'x') COMPACT 'major' AND WAIT")
     assert caught.value.message == (
         f"Compaction request for default.part partition(p=1/q=x) is refused, details: {said}"
     )
     assert (caught.value.code, caught.value.sqlstate) == (10432, "42000")
-    queue.answer = CompactionResponse(9, "working", False)
+    queue.answer = CompactionResponse(9, State.WORKING, False)
     assert answer(acid, "ALTER TABLE emp COMPACT 'major'") == (
         "Compaction already enqueued with id 9; State is working"
     )
@@ -168,7 +171,7 @@ def test_a_whole_table_is_compacted_partition_by_partition(acid: AcidSession, qu
     said = [tuple(r) for r in acid.sql("ALTER TABLE part COMPACT 'major'").collect()]
     assert said == [("Compaction enqueued with id 7",)] * 2
     assert sorted(r.partition or "" for r in queue.requests) == ["p=1/q=x", "p=2/q=__HIVE_DEFAULT_PARTITION__"]
-    queue.answer = CompactionResponse(-1, "refused", False, "it is already scheduled")
+    queue.answer = CompactionResponse(-1, State.REFUSED, False, "it is already scheduled")
     said = [tuple(r) for r in acid.sql("ALTER TABLE part COMPACT 'major'").collect()]
     assert len(said) == 2
     assert all("is refused, details: it is already scheduled" in text for (text,) in said)
@@ -193,7 +196,7 @@ def test_a_request_is_of_the_pool_of_its_table(acid: AcidSession, queue: Queue) 
 def test_a_metastore_3_wants_a_partition_named(
     acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(acid.metastore), "version", "3.1.3")
+    monkeypatch.setattr(type(acid.metastore), "capabilities", Capabilities(has_open_queue=False))
     with pytest.raises(AnalysisError, match="You must specify a partition to compact") as caught:
         acid.sql("ALTER TABLE part COMPACT 'major'")
     assert (caught.value.code, caught.value.line, caught.value.column) == (10283, 1, 13)
@@ -204,7 +207,7 @@ class TestConcatenate:
 
     @pytest.mark.parametrize(("table", "partition"), [("emp", None), ("part PARTITION (p = 1, q = 'x')", "p=1/q=x")])
     def test_is_a_major_compaction(self, acid: AcidSession, queue: Queue, table: str, partition: str | None) -> None:
-        queue.states = iter(["initiated", "working", "ready for cleaning"])
+        queue.states = iter([State.INITIATED, State.WORKING, State.READY_FOR_CLEANING])
         said = answer(acid, f"ALTER TABLE {table} CONCATENATE")
         assert said == "Compaction with id 7 finished with status: ready for cleaning"
         [request] = queue.requests
@@ -289,6 +292,7 @@ def test_a_hive_metastore_3_is_not_asked_for_what_it_does_not_know(
     acid: AcidSession, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(acid.metastore), "version", "3.1.3")
+    monkeypatch.setattr(type(acid.metastore), "capabilities", Capabilities(has_open_queue=False))
     for text, what in (("'rebalance'", "A 'rebalance' compaction"), ("'minor' POOL 'x'", "A pool")):
         with pytest.raises(UnsupportedError, match=rf"{what} is not supported by .* version 3\.1\.3"):
             acid.sql(f"ALTER TABLE emp COMPACT {text}")
@@ -304,7 +308,7 @@ SUCCEEDED = CompactionInfo(
     "emp_mr",
     None,
     CompactionType.MINOR,
-    "succeeded",
+    State.SUCCEEDED,
     enqueued_ms=1795235821125,
     started_ms=1795235821672,
     ended_ms=1795235865090,
@@ -322,7 +326,7 @@ REFUSED_ONE = CompactionInfo(
     "mm_mr",
     None,
     CompactionType.MAJOR,
-    "refused",
+    State.REFUSED,
     worker="far-host-35",
     enqueued_ms=1795235886124,
     started_ms=1795235886173,
@@ -333,9 +337,16 @@ REFUSED_ONE = CompactionInfo(
     txn_id=3224,
 )
 WAITING = CompactionInfo(
-    9, "rt", "part", "p=2/q=z", CompactionType.REBALANCE, "initiated", enqueued_ms=1795257896321, initiator="vm-manual"
+    9,
+    "rt",
+    "part",
+    "p=2/q=z",
+    CompactionType.REBALANCE,
+    State.INITIATED,
+    enqueued_ms=1795257896321,
+    initiator="vm-manual",
 )
-ABORTED = replace(WAITING, id=3, state="aborted", ended_ms=1795258284908, pool="x", error="Compaction Aborted")
+ABORTED = replace(WAITING, id=3, state=State.ABORTED, ended_ms=1795258284908, pool="x", error="Compaction Aborted")
 NONE = " --- "
 
 
@@ -377,7 +388,7 @@ def test_the_columns_and_values_are_those_of_hive(acid: AcidSession, queue: Queu
         ("emp TYPE 'major'", CompactionFilter(database="default", table="emp", type=CompactionType.MAJOR)),
         (
             "hr.Emp STATUS 'Ready For Cleaning'",
-            CompactionFilter(database="hr", table="emp", state="ready for cleaning"),
+            CompactionFilter(database="hr", table="emp", state=State.READY_FOR_CLEANING),
         ),
         ("POOL 'Night' LIMIT 3", CompactionFilter(pool="Night", limit=3)),
         ("LIMIT 3", CompactionFilter(limit=3)),

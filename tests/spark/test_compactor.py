@@ -14,6 +14,7 @@ from acidsql.compactor import WorkerContext
 from acidsql.compactor.run import run_tasks
 from acidsql.errors import CompactionError, StorageError
 from acidsql.fs import LocalFileSystem
+from acidsql.metastore.model import CompactionState as State
 from acidsql.session import AcidSession
 from tests.spark.answers import Rows, nothing_is_open, rows
 from tests.spark.hive_rules import check_table
@@ -313,7 +314,7 @@ def test_a_table_that_was_dropped_meanwhile_is_no_failure(busy: AcidSession) -> 
     busy.sql("ALTER TABLE t COMPACT 'major'")
     busy.sql("DROP TABLE t")
     result = busy.compactor.run_once()
-    assert [o.state for o in result.outcomes] in ([], ["refused"])
+    assert [o.state for o in result.outcomes] in ([], [State.REFUSED])
     nothing_is_open(busy)
 
 
@@ -436,4 +437,4 @@ def test_a_context_without_spark_compacts_small_tables(busy: AcidSession) -> Non
     assert isinstance(context, WorkerContext)
     busy.sql("ALTER TABLE t COMPACT 'major'")
     context.spark = None
-    assert [o.state for o in busy.compactor.run_once().outcomes] == ["ready for cleaning"]
+    assert [o.state for o in busy.compactor.run_once().outcomes] == [State.READY_FOR_CLEANING]

@@ -54,7 +54,7 @@ def test_a_check_binds_the_rows_that_come_and_leaves_those_that_are_there(emp: A
     emp.sql("INSERT INTO emp VALUES (4, 'Dan', 0)")
     with pytest.raises(ConstraintViolation, match="name <> 'X'"):
         emp.sql("INSERT INTO emp VALUES (5, 'X', 1)")
-    assert (emp_of(emp).checks, emp_of(emp).check_names) == (("name <> 'X'",), ("known",))
+    assert [(c.expression, c.name) for c in emp_of(emp).table_constraints] == [("name <> 'X'", "known")]
 
 
 def test_change_column_declares_constraints_by_name(emp: AcidSession) -> None:

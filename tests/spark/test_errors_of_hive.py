@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 import acidsql
 from acidsql.errors import AcidError, NoSuchTransaction
 from acidsql.metastore.model import CompactionRequest, CompactionResponse, CompactionType
+from acidsql.metastore.model import CompactionState as State
 from acidsql.plan.values import NotStorable
 from acidsql.session import AcidSession
 from tests.spark.hive_tables import GOLDEN
@@ -60,7 +61,7 @@ class Queue:
 
     def compact(self, request: CompactionRequest) -> CompactionResponse:
         self.requests.append(request)
-        return CompactionResponse(len(self.requests), "initiated", True)
+        return CompactionResponse(len(self.requests), State.INITIATED, True)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ The files are made by pyorc, the rows expected are those of Hive's tests (tests/
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,7 +71,8 @@ def test_a_base_and_the_update_of_three_of_its_rows(acid: AcidSession, tmp_path:
         (200, BUCKET_10, 2, "update 3"),
     ]
     valid = ValidWriteIdList("default.before", 2000, (200,))
-    register(acid, root, [("col1", "string")], name="before", valid=valid)
+    before = shutil.copytree(root, tmp_path / "before")
+    register(acid, before, [("col1", "string")], name="before", valid=valid)
     assert ids(acid, "before", "col1") == [(0, BUCKET_10, n, v) for n, v in enumerate(TEN)]
 
 

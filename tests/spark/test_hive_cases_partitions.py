@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acidsql.errors import AlreadyExists
+from acidsql.metastore.model import Capabilities
 from acidsql.session import AcidSession
 from tests.spark.hive_cases import INSERT_ONLY, directories, make, rows
 
@@ -122,7 +123,7 @@ def test_statements_on_partitions_take_write_ids_where_others_go_by_them(
     acid: AcidSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engines of a Hive Metastore keep partitions by write ids; nobody does with the embedded store."""
-    monkeypatch.setattr(type(acid.metastore), "version", "4.0.1")
+    monkeypatch.setattr(type(acid.metastore), "capabilities", Capabilities(is_shared_with_hive=True))
     acid.sql(f"CREATE TABLE part (f1 string) PARTITIONED BY (ds string) STORED AS ORC {INSERT_ONLY}")
     assert write_id(acid, "default.part") == 0
     acid.sql("ALTER TABLE part ADD PARTITION (ds = '2013-04-05')")

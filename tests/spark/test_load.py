@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from acidsql.errors import AcidError
+from acidsql.commands.dml.load_files import ClaimedFiles
+from acidsql.errors import AcidError, AnalysisError, MetastoreError
 from acidsql.fs.local import LocalFileSystem
 from acidsql.session import AcidSession
 from tests.spark.answers import check_refusal, nothing_is_open, rows
@@ -277,6 +279,73 @@ def test_a_load_that_fails_leaves_the_files_where_they_were(
     assert tree(warehouse / "emp") == before
     assert rows(shop, "SELECT * FROM emp") == [(1, "Ann")]
     nothing_is_open(shop)
+
+
+@pytest.mark.parametrize(("is_before", "left", "ids"), [(True, [], [1, 10, 11, 20]), (False, ["a"], [1, 20])])
+def test_a_file_is_loaded_once_by_two_statements(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch, is_before: bool, left: list[str], ids: list[int]
+) -> None:
+    """The second statement runs whole before the first renames its first file, or after that."""
+    folder = make("a", TWO).parent
+    make("b", "SELECT 20 AS id, 'z' AS name")
+    original, second = LocalFileSystem.rename, iter([f"LOAD DATA INPATH '{folder}/[ab]' INTO TABLE emp"])
+
+    def rename(self: LocalFileSystem, source: str, target: str) -> None:
+        other = next(second, None) if source == f"{folder}/a" else None
+        if is_before and other:
+            shop.sql(other)
+        original(self, source, target)
+        if not is_before and other:
+            shop.sql(other)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalFileSystem, "rename", rename)
+        with pytest.raises(AnalysisError) as caught:
+            shop.sql(f"LOAD DATA INPATH '{folder}' INTO TABLE emp")
+    assert caught.value.code == 10027
+    assert tree(folder) == left
+    assert sorted(rows(shop, "SELECT id FROM emp")) == [(id,) for id in ids]
+    nothing_is_open(shop)
+
+
+def test_the_rows_of_a_file_that_was_replaced_meanwhile_are_not_lost(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = make("a", TWO), make("../b", "SELECT 20 AS id, 'z' AS name")
+    claim = ClaimedFiles.claim
+
+    def replaced(self: ClaimedFiles, *args: Any) -> None:
+        other.replace(file)
+        claim(self, *args)
+
+    monkeypatch.setattr(ClaimedFiles, "claim", replaced)
+    with pytest.raises(AnalysisError, match="replaced"):
+        shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert rows(shop, "SELECT id FROM emp") == [(1,)]
+    monkeypatch.undo()
+    shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert sorted(rows(shop, "SELECT id FROM emp")) == [(1,), (20,)]
+
+
+def test_files_keep_their_hidden_names_where_it_is_unclear_whether_they_were_loaded(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their rows must not come twice: the store has committed, and its answer is lost."""
+    file = make("a", TWO)
+    commit = type(shop.metastore).commit_txn
+
+    def lost(self: Any, txn_id: int) -> None:
+        commit(self, txn_id)
+        raise MetastoreError("the answer is lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(shop.metastore), "commit_txn", lost)
+        with pytest.raises(AcidError, match="lost"):
+            shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert sorted(rows(shop, "SELECT id FROM emp")) == [(1,), (10,), (11,)]
+    [left] = tree(file.parent)
+    assert left.startswith(".acidsql_load_")
+    assert left.endswith("_a")
 
 
 def test_a_table_of_sparks_own_is_loaded_by_spark(acid: AcidSession, spark: SparkSession, make: MakeFile) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 import acidsql
 from acidsql.errors import AcidError, AnalysisError
+from acidsql.metastore.model import CompactionState as State
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
 from tests.spark.tree import tree
@@ -100,7 +101,7 @@ def test_no_value_of_a_property_breaks_more_than_its_own_table(
     shop.sql("INSERT INTO p VALUES (2, 1)")
     shop.sql("ALTER TABLE p PARTITION (k = 1) COMPACT 'major'")
     done = shop.compactor.run_once()
-    assert "p" in [one.entry.table for one in done.outcomes if one.state == "ready for cleaning"]
+    assert "p" in [one.entry.table for one in done.outcomes if one.state == State.READY_FOR_CLEANING]
     with acidsql.connect(spark, warehouse=warehouse) as other:
         assert rows(other, "SELECT * FROM p") == [(1, 1), (2, 1)]
     shop.sql("DROP TABLE t")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 import acidsql
 from acidsql.errors import AcidError
@@ -30,6 +32,14 @@ def rows(acid: AcidSession, name: str) -> list[tuple[object, ...]]:
     return sorted(tuple(r) for r in acid.sql(f"SELECT * FROM {name}").collect())
 
 
+def read_late(frame: DataFrame) -> list[tuple[object, ...]] | None:
+    """The rows of a frame whose table was dropped, which Spark may still have in its cache; None where it fails."""
+    try:
+        return sorted(tuple(r) for r in frame.collect())
+    except (PySparkException, Py4JJavaError, AcidError):
+        return None
+
+
 @pytest.mark.parametrize("how", MAKES)
 def test_a_frame_of_the_old_table_shows_no_row_of_the_new_one(acid: AcidSession, warehouse: Path, how: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
@@ -40,8 +50,7 @@ def test_a_frame_of_the_old_table_shows_no_row_of_the_new_one(acid: AcidSession,
     for text in MAKES[how]:
         acid.sql(text.format(place=warehouse / "t"))
     name = "u" if how.startswith("another") else "t"
-    with pytest.raises((PySparkException, AcidError)):
-        lazy.collect()
+    assert read_late(lazy) in (None, [(1, "old"), (2, "old")])
     assert rows(acid, name) == [(7, "new"), (8, "new")]
     assert sorted(map(tuple, acid.table(name).collect())) == [(7, "new"), (8, "new")]
     assert acid.sql(f"UPDATE {name} SET v = concat(v, '+')").collect()[0].num_updated_rows == 2
@@ -57,8 +66,7 @@ def test_a_dropped_partition_is_new_when_rows_come_again(acid: AcidSession) -> N
     acid.sql("ALTER TABLE t DROP PARTITION (p = 1)")
     acid.sql("INSERT INTO t VALUES (5, 1)")
     assert rows(acid, "t") == [(2, 2), (5, 1)]
-    with pytest.raises((PySparkException, AcidError)):
-        lazy.collect()
+    assert read_late(lazy) is None
 
 
 def test_a_killed_drop_partition_brings_nothing_back(acid: AcidSession) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from pyspark.errors import AnalysisException as SparkAnalysisException
+from pyspark.sql import SparkSession
 
 from acidsql.errors import AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
 from acidsql.metastore.model import Column
 from acidsql.session import AcidSession
+from tests.oracle.spark_conf import setting
 from tests.spark.answers import rows
 
 
@@ -51,6 +53,19 @@ class TestCreateView:
         assert rows(acid, "SELECT * FROM v") == expected
         acid.sql("USE default")
         assert rows(acid, "SELECT * FROM hr.v") == expected
+
+    def test_means_the_table_that_identifier_named(self, acid: AcidSession) -> None:
+        acid.sql("CREATE DATABASE hr")
+        acid.sql("CREATE TRANSACTIONAL TABLE hr.emp (id int)")
+        acid.sql("CREATE VIEW hr.v AS SELECT id FROM IDENTIFIER('em' || 'p')")
+        acid.sql("CREATE VIEW hr.w AS WITH emp AS (SELECT 7 AS id) SELECT id FROM IDENTIFIER('emp')")
+        acid.sql("USE hr")
+        assert (rows(acid, "SELECT * FROM v"), rows(acid, "SELECT * FROM w")) == ([(1,), (2,)], [(7,)])
+
+    def test_keeps_the_values_of_the_sessions_variables(self, acid: AcidSession, spark: SparkSession) -> None:
+        with setting(spark, "my.variable.with.a.long.name", "s"):
+            acid.sql("CREATE VIEW v AS SELECT '${my.variable.with.a.long.name}' AS s, id FROM emp WHERE id = 1")
+        assert rows(acid, "SELECT * FROM v") == [("s", 1)]
 
     def test_a_star_does_not_grow_with_its_table(self, acid: AcidSession) -> None:
         acid.sql("CREATE VIEW v AS SELECT *, 7 AS seven FROM emp WHERE id = 1")
@@ -106,16 +121,24 @@ class TestRefused:
             ("CREATE VIEW v AS SELECT NULL AS nothing, id FROM emp", UnsupportedError, "nothing"),
             ("CREATE VIEW v AS SELECT ROW__ID, id FROM emp", AnalysisError, "reserved"),
             ("CREATE VIEW v AS SELECT id FROM emp, mine", AnalysisError, "temporary view of this session"),
+            ("CREATE VIEW v AS SELECT id FROM emp, IDENTIFIER('mine')", AnalysisError, "temporary view of this"),
+            ("CREATE VIEW v AS SELECT twice(id) AS id FROM emp", AnalysisError, "twice: it is a temporary function"),
+            ("CREATE VIEW v AS SELECT id FROM emp WHERE id = mine_too", AnalysisError, "a session variable"),
+            ("CREATE VIEW v AS SELECT id FROM emp WHERE id = :id", AnalysisError, "cannot have parameters"),
             ("CREATE VIEW v TBLPROPERTIES ('transactional'='true') AS SELECT id FROM emp", AnalysisError, "not trans"),
         ],
     )
     def test_and_nothing_is_registered(self, acid: AcidSession, text: str, error: type[Exception], match: str) -> None:
         acid.spark.sql("CREATE OR REPLACE TEMP VIEW mine AS SELECT 1 AS one")
+        acid.spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION twice(n int) RETURNS int RETURN 2 * n")
+        acid.spark.sql("DECLARE OR REPLACE VARIABLE mine_too INT DEFAULT 1")
         try:
             with pytest.raises(error, match=match):
-                acid.sql(text)
+                acid.sql(text, id=1)
         finally:
             acid.spark.catalog.dropTempView("mine")
+            acid.spark.sql("DROP TEMPORARY FUNCTION twice")
+            acid.spark.sql("DROP TEMPORARY VARIABLE mine_too")
         assert acid.metastore.list_tables("default") == ["emp"]
         assert acid.sql("SHOW TRANSACTIONS").collect() == []
 

@@ -88,7 +88,7 @@ def test_other_values_are_refused(value: Any) -> None:
 
 def test_an_insert_with_static_partitions() -> None:
     text, parameters = insert_text(
-        "hr.t", "v", ["a", "b`c"], overwrite=True, partition={"day": "date'2024-01-01'", "n": 5}, by_name=False
+        "hr.t", "v", ["a", "b`c"], overwrite=True, partition={"day": "2024-01-01", "n": 5}, by_name=False
     )
     statement = parse_statement(text)
     assert isinstance(statement, Insert)
@@ -96,7 +96,7 @@ def test_an_insert_with_static_partitions() -> None:
     assert statement.partition is not None
     assert [k.text for k, _ in statement.partition.keys] == ["day", "n"]
     assert statement.query.text == "SELECT `a`, `b``c` FROM `v`"
-    assert parameters == {"acid_value_0": 5}
+    assert parameters == {"acid_value_0": "2024-01-01", "acid_value_1": 5}
 
 
 def test_an_insert_by_name() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, alter_table
-from acidsql.commands.ddl.alter_constraints import with_check
 from acidsql.commands.ddl.partitions import one_partition
 from acidsql.commands.ddl.type_changes import Verdict, judge, kinds_fit
 from acidsql.commands.dml.columns import check_names, declared_columns
@@ -23,6 +22,7 @@ from acidsql.commands.dml.constraints import (
     check_condition,
     check_constraint_names,
     check_default,
+    with_check,
     with_declared,
 )
 from acidsql.commands.environment import Environment
@@ -338,11 +338,10 @@ def _with_checks(env: Environment, table: Table, old: Table, name: TableName) ->
     if not pairs:
         return table
     names = {a.name: b.name for a, b in pairs if a.name != b.name}
-    checks = tuple(_renamed_in(condition, table.name, names) for condition in old.checks)
-    for condition in checks:
+    table = table.constrained(_of_renamed(c, table, names) for c in old.table_constraints)
+    for condition in table.checks:
         check_condition(env, _whole(condition), name, table.columns)
-    informational = tuple(_of_renamed(c, table, names) for c in old.informational)
-    return replace(table, checks=checks, informational=informational)
+    return table
 
 
 def _of_renamed(constraint: Constraint, table: Table, names: Mapping[str, str]) -> Constraint:

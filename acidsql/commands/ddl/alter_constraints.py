@@ -9,7 +9,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.commands.ddl.alter import acid_table, alter_table
-from acidsql.commands.dml.constraints import REFUSED, check_condition, check_constraint_names, with_declared
+from acidsql.commands.dml.constraints import (
+    REFUSED,
+    check_condition,
+    check_constraint_names,
+    with_check,
+    with_declared,
+)
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.errors import AnalysisError
@@ -53,12 +59,6 @@ def _with_constraint(env: Environment, table: Table, statement: AddConstraint) -
     return with_check(table, check_condition(env, definition.expression, statement.table, table.columns), name)
 
 
-def with_check(table: Table, condition: str, name: str | None) -> Table:
-    """The table with an additional CHECK constraint."""
-    names = tuple(name for name, _ in table.named_checks)
-    return replace(table, checks=(*table.checks, condition), check_names=(*names, name))
-
-
 def _named(table: Table, statement: DropConstraint) -> Constraint | None:
     name = statement.name.text.lower()
     return next((c for c in table.constraints if c.name == name), None)
@@ -71,11 +71,8 @@ def _without_constraint(table: Table, statement: DropConstraint) -> Table:
             f"The constraint: {statement.name.text.lower()} does not exist for the associated table: {table.full_name}"
         )
         raise with_location(statement.name.span, AnalysisError(message, code=REFUSED, sqlstate="08S01"))
-    if not constraint.enforced:
-        return replace(table, informational=tuple(c for c in table.informational if c.name != constraint.name))
-    if constraint.kind is ConstraintKind.CHECK:
-        kept = [(name, condition) for name, condition in table.named_checks if name != constraint.name]
-        return replace(table, checks=tuple(c for _, c in kept), check_names=tuple(n for n, _ in kept))
+    if constraint in table.table_constraints:
+        return table.constrained(c for c in table.table_constraints if c.name != constraint.name)
     cleared: dict[str, Any] = {"not_null": False, "not_null_name": None}
     if constraint.kind is ConstraintKind.DEFAULT:
         cleared = {"default": None, "default_name": None}

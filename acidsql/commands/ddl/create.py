@@ -12,6 +12,7 @@ from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.import_directory import find_partitions
 from acidsql.commands.ddl.new_directory import NewDirectory
+from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
@@ -50,7 +51,7 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
         raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
     directory = NewDirectory(env.metastore, path)
     try:
-        if env.metastore.version is None:  # a Hive Metastore creates it, and refuses an existing one
+        if not env.metastore.capabilities.owns_directories:  # otherwise it refuses an existing one
             directory.make()
         env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
         directory.make()
@@ -79,6 +80,7 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
             return env.nothing()
         database = env.metastore.get_database(name)
         for table in env.metastore.list_tables(name) if statement.cascade else ():
+            finish_moves(env.metastore, env.metastore.get_table(name, table))
             env.metastore.drop_table(name, table)
         try:
             env.metastore.drop_database(name)

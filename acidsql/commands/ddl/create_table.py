@@ -9,6 +9,7 @@ from dataclasses import replace
 from acidsql import fs
 from acidsql.commands.ddl.import_directory import ImportedDirectory
 from acidsql.commands.ddl.new_directory import NewDirectory
+from acidsql.commands.ddl.rename_journal import finish_all_renames
 from acidsql.commands.ddl.table_kind import (
     VALID_WRITE_IDS,
     bucket_columns,
@@ -84,7 +85,13 @@ class CreateTableCommand:
         directory = NewDirectory(metastore, table.location)
         try:
             directory.make()
-            metastore.create_table(table, holds_rows=is_import, imported=None if imported is None else imported.facts())
+            facts = None if imported is None else imported.facts()
+            try:
+                metastore.create_table(table, holds_rows=is_import, imported=facts)
+            except AlreadyExists:  # perhaps of a renamed table whose directory has moved, which the journal still lists
+                if is_import or not finish_all_renames(metastore):
+                    raise
+                metastore.create_table(table, holds_rows=is_import, imported=facts)
             directory.make()
         except BaseException as e:
             directory.take_back()

@@ -20,6 +20,7 @@ from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
 from acidsql.format.directory import directory_summary
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
+from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.pruning import partitions_where
 from acidsql.plan.snapshot import new_partition, partition_names
@@ -244,7 +245,7 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
         filesystem, path = fs.resolve(partition.location)
         usual = fs.absolute(new_partition(table, partition_names(table, partition)).location)
         span = new.location.span if new.location is not None else new.spec.span
-        if path != usual and metastore.version is not None:
+        if path != usual and metastore.capabilities.is_shared_with_hive:
             message = "Hive keeps partitions of an ACID table below the table: LOCATION is not supported"
             raise with_location(
                 span, UnsupportedError(message, hint="Hive treats it as files to load, which is not supported.")
@@ -258,13 +259,19 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[New
             raise with_location(
                 span, UnsupportedError(message, hint="CREATE TABLE … LOCATION registers a directory with its files.")
             )
-        elif path == usual and _newest(path) > txn.valid_write_ids(table).high_watermark:
+        elif path == usual and _holds_unknown_ids(metastore, table, path):
             message = f"Directory {path} of the new partition has write ids that {table.full_name} never allocated"
             raise with_location(span, UnsupportedError(message))
 
 
-def _newest(path: str) -> int:
-    return directory_summary(fs.resolve(path)[0], path).max_write_id
+def _holds_unknown_ids(metastore: Metastore, table: Table, path: str) -> bool:
+    """Whether a directory has write ids that the table has not allocated so far.
+
+    The directory is listed first: a writer that publishes there meanwhile allocated its write id before.
+    """
+    newest = directory_summary(fs.resolve(path)[0], path).max_write_id
+    [allocated] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
+    return newest > allocated.high_watermark
 
 
 # --- DROP ------------------------------------------------------------------------------------------------------------

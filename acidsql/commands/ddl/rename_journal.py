@@ -78,6 +78,15 @@ def finish_moves(metastore: Metastore, table: Table) -> Table:
     return replace(now, moves=())
 
 
+def finish_all_renames(metastore: Metastore) -> bool:
+    """:func:`finish_moves` for all tables; whether any move was unfinished."""
+    tables = [metastore.find_table(d, t) for d in metastore.list_databases() for t in metastore.list_tables(d)]
+    moving = [table for table in tables if table is not None and table.moves]
+    for table in moving:
+        finish_moves(metastore, table)
+    return bool(moving)
+
+
 def carry_out_announced(metastore: Metastore, table: Table, move: DirectoryMove, *, back: bool = False) -> None:
     """Carry out a move, or undo it, if the journal still has it for a table. Raises: StorageError."""
     with metastore.alone():

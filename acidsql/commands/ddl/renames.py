@@ -82,7 +82,8 @@ def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
         raise AlreadyExists(f"Unable to alter table. new table {database}.{name} already exists", code=REFUSED_BY_HIVE)
     location = table.location
     usual = fs.join(env.metastore.get_database(table.database).location, table_directory(table.name))
-    if env.metastore.version is None and _is_same(location, usual) and fs.renames_in_one_step(location):
+    moves_here = not env.metastore.capabilities.owns_directories
+    if moves_here and _is_same(location, usual) and fs.renames_in_one_step(location):
         filesystem, new = fs.resolve(fs.join(home.location, table_directory(name)))
         if filesystem.root == fs.resolve(location)[0].root:
             location = new
@@ -166,17 +167,21 @@ def _renamed_partition(
     if env.metastore.list_partitions(table.database, table.name, [new_name]):
         raise with_location(span, AlreadyExists(f"Partition already exists: {new_name}"))
     target = new_partition(table, new_name)
-    if env.metastore.version is not None:
+    if env.metastore.capabilities.owns_directories:
         return target
     usual = new_partition(table, old_name).location
     if not (_is_same(old.location, usual) and fs.renames_in_one_step(usual)):
         return replace(target, location=old.location)
     free_place(env.metastore, target.location)
     filesystem, path = fs.resolve(target.location)
-    if filesystem.exists(path) and not filesystem.delete_if_empty(path):
-        message = f"New location for this partition already exists : {path}"
-        raise with_location(span, AlreadyExists(f"Unable to rename partition. {message}", code=REFUSED_BY_HIVE))
+    if filesystem.list(path):
+        raise with_location(span, _partition_directory_exists(path))
     return target
+
+
+def _partition_directory_exists(path: str) -> AlreadyExists:
+    message = f"New location for this partition already exists : {path}"
+    return AlreadyExists(f"Unable to rename partition. {message}", code=REFUSED_BY_HIVE)
 
 
 def _rename_partition(
@@ -185,8 +190,12 @@ def _rename_partition(
     """An error restores the old values and location, unless the rename is known to be complete."""
     metastore, (old, new) = env.metastore, partitions
     finish_moves(metastore, metastore.get_table(table.database, table.name))
-    moved = metastore.version is None and new.location != old.location
+    moved = not metastore.capabilities.owns_directories and new.location != old.location
     move = new_move(old.location, new.location) if moved else None
+    if move is not None:
+        filesystem, path = fs.resolve(new.location)
+        if filesystem.exists(path) and not filesystem.delete_if_empty(path):
+            raise _partition_directory_exists(path)
     try:
         metastore.rename_partition(name, new, move=move, write_ids=write_ids)
         if move is not None:
@@ -261,7 +270,7 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
 
 def _check_nothing_aborted(env: Environment, table: Table, partition: str | None, span: Span) -> None:
     """Raise if aborted writes or compactions may have left files in what moves; for some the partition is unknown."""
-    if env.metastore.version is not None:
+    if env.metastore.capabilities.runs_compactor:
         return
     name = table.full_name
     left = env.metastore.aborted_components(table=name) + env.metastore.aborted_compactions(table=name)
@@ -284,7 +293,7 @@ def _check_place(
     filesystem = fs.resolve(path)[0]
     usual = None if partition is None else new_partition(table, partition_names(table, partition)).location
     is_usual = usual is not None and _is_same(path, usual)
-    if partition is not None and metastore.version is not None and not is_usual:
+    if partition is not None and metastore.capabilities.is_shared_with_hive and not is_usual:
         raise with_location(
             span, UnsupportedError("Hive keeps partitions of an ACID table below the table: LOCATION is not supported")
         )

@@ -18,6 +18,8 @@ from acidsql.metastore.model import (
     TRANSACTIONAL,
     TRANSACTIONAL_PROPERTIES,
     Column,
+    Constraint,
+    ConstraintKind,
     Table,
 )
 from acidsql.plan.bucketing import has_bucket_hash
@@ -174,7 +176,7 @@ def made_like(env: Environment, statement: CreateTable) -> Table:
         source.comment,
         source.bucket_columns if is_acid else (),
         source.num_buckets if is_acid else -1,
-        checks=source.checks,
+        table_constraints=tuple(Constraint.enabled(ConstraintKind.CHECK, check) for check in source.checks),
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
+from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField
 
@@ -32,7 +34,11 @@ from acidsql.plan.values import CHAR_TYPE
 from acidsql.settings import DROP_IGNORES
 from acidsql.sql.placed import padded, place_of
 from acidsql.sql.statements import CreateView, DropView, Name, Span, TableName
+from acidsql.sql.tokens import Kind, tokenize
 from acidsql.types import parse_type, to_hive
+
+_VARIABLE = "variablereference("
+"""How Spark prints a session variable in a plan."""
 
 
 class CreateViewCommand:
@@ -48,7 +54,8 @@ class CreateViewCommand:
 
     def __init__(self, env: Environment, statement: CreateView, parameters: Mapping[str, Any]) -> None:
         self.env = env
-        self.statement = statement
+        # the stored text must not depend on the session's variables
+        self.statement = replace(statement, query=_substituted(env, statement.query))
         self.database = env.database_of(statement.view)
         self.name = statement.view.table.lower()
         self.full_name = f"{self.database}.{self.name}"
@@ -106,15 +113,32 @@ class CreateViewCommand:
             if self.env.is_temporary_view(name):
                 problem = f"View {self.full_name} cannot read {name}: it is a temporary view of this session"
                 raise with_location(place, AnalysisError(problem))
+        query = self.statement.query
+        tokens = tokenize(query.source, query.start, query.end)
+        for token, after in pairwise(tokens):
+            is_call = token.kind in (Kind.WORD, Kind.QUOTED) and after.word == "("
+            if is_call and self.env.catalyst.is_temporary_function(token.name):
+                problem = f"View {self.full_name} cannot call {token.name}: it is a temporary function of this session"
+                raise with_location(Span(query.source, token.start, token.end), AnalysisError(problem))
 
     def _analysed(self) -> list[StructField]:
         """Names and types of the query's columns. Spark's errors pass through."""
         query = self.statement.query
         with pinned(self.env) as pin:
-            binding = Binding(pin.context, self.parameters, query.text)
-            plan = binding.query(query)
-            self._refuse_cycle(binding)
-            fields = binding.catalyst.frame(plan).schema.fields
+            binding = Binding(pin.context, {}, query.text)
+            try:
+                plan = binding.query(query)
+                self._refuse_cycle(binding)
+                frame = binding.catalyst.frame(plan)
+            except SparkAnalysisException as e:
+                if e.getCondition() == "UNBOUND_SQL_PARAMETER":
+                    problem = f"View {self.full_name} cannot have parameters: its query is stored without their values"
+                    raise with_location(query, AnalysisError(problem)) from e
+                raise
+            if _VARIABLE in binding.catalyst.analyzed(frame).toString():
+                problem = f"View {self.full_name} cannot read a session variable"
+                raise with_location(query, AnalysisError(problem))
+            fields = frame.schema.fields
             pin.end()
         return fields
 
@@ -175,16 +199,29 @@ class CreateViewCommand:
         return with_location(self.statement.view.span, error)
 
 
+def _substituted(env: Environment, query: Span) -> Span:
+    """The query with the session's variables replaced by their values, as Spark stores the text of its views."""
+    text = env.catalyst.substituted(query.text)
+    head = query.source[: query.start]
+    return query if text == query.text else Span(head + text, query.start, query.start + len(text))
+
+
 def _unqualified(env: Environment, query: Span) -> list[tuple[str, Span]]:
-    """The unqualified table names of a query with their spans, in order."""
+    """The unqualified table names of a query, including those in IDENTIFIER, with their spans, in order."""
     catalyst = env.catalyst
     names: dict[int, tuple[str, Span]] = {}
     for node in catalyst.nodes(catalyst.parse(padded(query))):
         relation = node.relation() if node.nodeName() == "RelationTimeTravel" else node
+        place = query
+        if relation.nodeName() == "PlanWithUnresolvedIdentifier":
+            place = place_of(relation, query)
+            if not place.text.upper().startswith("IDENTIFIER"):
+                raise with_location(query, UnsupportedError("IDENTIFIER is not supported at this position in a view"))
+            relation = catalyst.identified(relation)
         if relation.nodeName() != "UnresolvedRelation":
             continue
         parts = list(catalyst.items(relation.multipartIdentifier()))
-        place = place_of(relation, query)
+        place = place if place is not query else place_of(relation, query)
         if len(parts) == 1:
             names[place.start] = (parts[0], place)
     return [names[start] for start in sorted(names)]

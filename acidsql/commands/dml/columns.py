@@ -24,6 +24,7 @@ from acidsql.types import (
     Primitive,
     Struct,
     contains,
+    field_names,
     parse_type,
     to_hive,
 )
@@ -55,6 +56,12 @@ def _check_name(name: str, taken: Collection[str]) -> None:
         raise AnalysisError(f"Duplicate column name: {name}", code=10036, sqlstate="42000")
     if name.upper() in VIRTUAL_COLUMNS or name.startswith(RAW_KEY):
         raise AnalysisError(f"{name} is a reserved column name")
+    _refuse_back_quote(name)
+
+
+def _refuse_back_quote(name: str) -> None:
+    if "`" in name:
+        raise UnsupportedError(f"The name {name} contains a back-quote, which Spark's ORC reader does not support")
 
 
 def declared_columns(env: Environment, definitions: Sequence[ColumnDef]) -> tuple[Column, ...]:
@@ -70,6 +77,8 @@ def declared_columns(env: Environment, definitions: Sequence[ColumnDef]) -> tupl
 def _column(env: Environment, definition: ColumnDef) -> Column:
     try:
         type = parse_type(definition.type.text)
+        for name in field_names(type):
+            _refuse_back_quote(name)
     except AcidError as e:
         raise e.inside(definition.type.source, definition.type.start, definition.type.end) from e
     default = definition.default.text if definition.default else None
@@ -137,6 +146,9 @@ def _hive_type(column: str, type: spark_types.DataType) -> HiveType:
         return Map(_hive_type(column, type.keyType), _hive_type(column, type.valueType))
     if isinstance(type, spark_types.StructType):
         return Struct(tuple((f.name, _hive_type(column, f.dataType)) for f in type.fields))
+    if isinstance(type, spark_types.StringType) and "collate" in type.simpleString():
+        message = f"Column {column} is of type {type.simpleString()}: Hive has no collations"
+        raise UnsupportedError(message, hint="CAST it to STRING, which is compared byte by byte.")
     for known, name in _PRIMITIVES.items():
         if isinstance(type, known):
             return Primitive(name)

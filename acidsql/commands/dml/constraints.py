@@ -117,7 +117,7 @@ def with_declared(env: Environment, table: Table, definitions: Iterable[Constrai
         made = _declared(env, table, definition)
         if made.kind is ConstraintKind.PRIMARY_KEY and any(c.kind is made.kind for c in table.constraints):
             raise with_location(definition.span, _refused(f"Primary key already exists for: {table.full_name}"))
-        table = replace(table, informational=(*table.informational, made))
+        table = table.constrained((*table.table_constraints, made))
     return table
 
 
@@ -125,15 +125,15 @@ def with_constraints(env: Environment, table: Table, statement: CreateTable) -> 
     """A new table with the constraints of its CREATE TABLE; its columns already have NOT NULL and DEFAULT."""
     definitions = [*(c for column in statement.columns for c in column.constraints), *statement.constraints]
     check_constraint_names(replace(table, columns=()), definitions)
-    checks = [c for c in definitions if c.kind == "CHECK" and c.is_enforced]
-    table = replace(
-        table,
-        checks=tuple(
-            check_condition(env, c.expression, statement.table, table.columns) for c in checks if c.expression
-        ),
-        check_names=tuple(c.given_name for c in checks),
-    )
+    for c in definitions:
+        if c.kind == "CHECK" and c.is_enforced and c.expression is not None:
+            table = with_check(table, check_condition(env, c.expression, statement.table, table.columns), c.given_name)
     return with_declared(env, table, [c for c in definitions if not c.is_enforced])
+
+
+def with_check(table: Table, condition: str, name: str | None) -> Table:
+    """The table with an additional enforced CHECK constraint."""
+    return table.constrained((*table.table_constraints, Constraint.enabled(ConstraintKind.CHECK, condition, name=name)))
 
 
 def check_constraint_names(table: Table, definitions: Iterable[ConstraintDef]) -> None:

@@ -281,7 +281,13 @@ class InsertCommand:
         named = raw.toDF(*[f"v{i}" for i in range(len(columns))])
         try:
             stored = store_assignment(
-                self.env.own_spark, named, columns, 0, zones=self.env.zones, kept=self._keys_among(columns)
+                self.env.own_spark,
+                named,
+                columns,
+                0,
+                zones=self.env.zones,
+                kept=self._keys_among(columns),
+                by_name=self.statement.by_name,
             )
         except NotStorable as e:
             raise with_location(self._place_of(e.target, columns), e) from e

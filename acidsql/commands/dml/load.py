@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.ddl.partitions import spec_values, whole_name
 from acidsql.commands.ddl.type_changes import Verdict, judge
-from acidsql.commands.dml.load_files import at_path, plain_footer, source_files
+from acidsql.commands.dml.load_files import ClaimedFiles, at_path, plain_footer, source_files
 from acidsql.commands.dml.load_rows import LoadRowsCommand, loads_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import write_transaction
-from acidsql.errors import AcidError, AnalysisError, UnsupportedError
+from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.format.names import original_file, parse_original_file
 from acidsql.format.tail import OrcFooter
 from acidsql.metastore.model import LockComponent, Table
@@ -29,8 +28,6 @@ from acidsql.plan.staging import StagedDirectory
 from acidsql.plan.target import Target
 from acidsql.sql.statements import LoadData
 from acidsql.types import parse_type, to_spark
-
-logger = logging.getLogger(__name__)
 
 INVALID_FILE_NAME = 30023
 MAX_FILES = 4096
@@ -59,8 +56,11 @@ class LoadCommand:
     3. Open a transaction; lock the table or partition as INSERT does (OVERWRITE: EXCLUSIVE).
     4. Allocate the write id, copy the files into a staged delta (OVERWRITE: base) with Hive's names ``000000_0``,
        ``000001_0`` ….
-    5. Publish by rename, register a new partition, commit.
-    6. Without LOCAL, delete the source files. After an earlier error they are unchanged.
+    5. Without LOCAL, rename each source file to a hidden name in its directory, so that a file named by several
+       statements is loaded only once: the statements that come later fail.
+    6. Publish by rename, register a new partition, commit.
+    7. Delete the renamed files. An abort gives them their names back; if the outcome of the commit is unknown, or the
+       process was killed, they keep the hidden names.
     """
 
     def __init__(self, env: Environment, statement: LoadData, parameters: Mapping[str, Any], table: Table) -> None:
@@ -75,17 +75,24 @@ class LoadCommand:
         """All phases."""
         env, table = self.env, self.table
         sources = self._found()
-        with write_transaction(env, [self._lock()]) as txn:
-            txn.revalidate(table)
-            target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
-            staging = txn.stage(table)
-            directory = staging.directory(self.partition, target.inserts)
-            for source in sources:
-                _copy(source, directory, staging.fs)
-                staging.wrote(directory, source.footer.row_count)
-            txn.publish(table, staging)
-        if not self.statement.local:
-            _remove(sources)
+        claimed = ClaimedFiles()
+        try:
+            with write_transaction(env, [self._lock()]) as txn:
+                txn.revalidate(table)
+                target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
+                staging = txn.stage(table)
+                directory = staging.directory(self.partition, target.inserts)
+                for source in sources:
+                    _copy(source, directory, staging.fs)
+                    staging.wrote(directory, source.footer.row_count)
+                if not self.statement.local:
+                    with at_path(self.statement):
+                        claimed.claim([source.status for source in sources], txn)
+                txn.publish(table, staging)
+        except BaseException:
+            claimed.give_back()
+            raise
+        claimed.remove()
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
@@ -165,20 +172,6 @@ def _copy(source: _Source, directory: StagedDirectory, target: fs.FileSystem) ->
     filesystem, path = fs.resolve(source.status.path)
     with filesystem.open_read(path) as file, target.open_write(fs.join(directory.path, source.name)) as copy:
         shutil.copyfileobj(file, copy, _COPY_BYTES)
-
-
-def _remove(sources: Sequence[_Source]) -> None:
-    """Delete the loaded files. The rows are committed, so that a file that cannot be deleted is only logged.
-
-    A file that was replaced since it was listed is kept.
-    """
-    for source in sources:
-        filesystem, path = fs.resolve(source.status.path)
-        try:
-            if source.status in filesystem.list(path.rpartition("/")[0]):
-                filesystem.delete(path)
-        except AcidError as e:
-            logger.warning("a loaded file could not be deleted, %s: %s", path, e)
 
 
 def load_command(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from acidsql import fs
 from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, CorruptFile
 from acidsql.format.names import is_hidden
 from acidsql.format.tail import OrcFooter, read_footer
 from acidsql.metastore.model import Table
 from acidsql.sql.statements import LoadData
+
+logger = logging.getLogger(__name__)
 
 INVALID_PATH = 10027
 ILLEGAL_PATH = 10028
@@ -91,6 +95,60 @@ def plain_footer(filesystem: fs.FileSystem, status: fs.FileStatus) -> OrcFooter:
         message = f'"{status.path}" was created by Acid write - it cannot be loaded into another Acid table'
         raise AnalysisError(message, code=ACID_FILE, hint="CREATE TABLE … LOCATION registers a whole table directory.")
     return footer
+
+
+class ClaimedFiles:
+    """Source files that one LOAD DATA claims by renaming each to a hidden name in its directory, such as
+    ``.acidsql_load_17_name`` in transaction 17.
+    """
+
+    def __init__(self) -> None:
+        self._renamed: list[tuple[fs.FileStatus, str]] = []
+        self._txn: WriteTransaction | None = None
+
+    def claim(self, files: Sequence[fs.FileStatus], txn: WriteTransaction) -> None:
+        """Rename files, which must be unchanged since they were listed.
+
+        Raises:
+            AnalysisError: When another statement or process took, moved or replaced one of them (Hive 10027).
+        """
+        self._txn = txn
+        for status in files:
+            filesystem, path = fs.resolve(status.path)
+            parent = path.rpartition("/")[0]
+            if status not in filesystem.list(parent):
+                raise _invalid(f"{status.path} was moved or replaced while it was loaded")
+            name = f".acidsql_load_{txn.id}_{status.name}"
+            hidden = fs.join(parent, name)
+            try:
+                filesystem.rename(path, hidden)
+            except FileNotFoundError as e:
+                raise _invalid(f"{status.path} was moved while it was loaded") from e
+            self._renamed.append((status, hidden))
+            claimed = next((f for f in filesystem.list(parent) if f.name == name), None)
+            if claimed is None or claimed.length != status.length:
+                raise _invalid(f"{status.path} was replaced while it was loaded")
+
+    def give_back(self) -> None:
+        """Restore the names of the files; only after a confirmed abort, since otherwise rows could be loaded twice."""
+        if self._txn is None or not self._txn.is_aborted:
+            for _, hidden in self._renamed:
+                logger.warning("whether %s was loaded is unknown: it keeps this name", hidden)
+            return
+        for status, hidden in self._renamed:
+            filesystem, path = fs.resolve(status.path)
+            try:
+                filesystem.rename(hidden, path)
+            except (AcidError, FileNotFoundError) as e:
+                logger.warning("%s was not loaded, and cannot be renamed to %s: %s", hidden, path, e)
+
+    def remove(self) -> None:
+        """Delete the loaded files. The rows are committed, so that a file that cannot be deleted is only logged."""
+        for status, hidden in self._renamed:
+            try:
+                fs.resolve(status.path)[0].delete(hidden)
+            except AcidError as e:
+                logger.warning("a loaded file could not be deleted, %s: %s", hidden, e)
 
 
 def _invalid(problem: str) -> AnalysisError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -164,9 +165,7 @@ def _of_files(looks: list[_Look]) -> dict[str, Any]:
 
 def _of_queue(env: Environment, table: Table) -> dict[str, Any]:
     entries = env.metastore.show_compactions(CompactionFilter(database=table.database, table=table.name))
-    states: dict[str, int] = {}
-    for entry in entries:
-        states[entry.state] = states.get(entry.state, 0) + 1
+    states = Counter(str(entry.state) for entry in entries)
     return {
         "lastCompaction": _compaction(entries[0]) if entries else None,
         "compactionsByState": sorted(states.items()),
@@ -179,7 +178,7 @@ def _compaction(entry: CompactionInfo) -> dict[str, Any]:
         "id": entry.id,
         "partition": entry.partition,
         "type": entry.type.name,
-        "state": entry.state,
+        "state": str(entry.state),
         "enqueued": _time(entry.enqueued_ms),
         "ended": _time(entry.ended_ms),
         "message": entry.error,

@@ -10,9 +10,8 @@ from pyspark.sql import DataFrame
 from acidsql.commands.ddl.partitions import spec_values, whole_name
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.maintenance.compaction import STATES
 from acidsql.errors import AnalysisError
-from acidsql.metastore.model import CompactionFilter, CompactionInfo, CompactionMetrics, CompactionType
+from acidsql.metastore.model import CompactionFilter, CompactionInfo, CompactionMetrics, CompactionState, CompactionType
 from acidsql.partition_names import partition_name
 from acidsql.sql.statements import PartitionSpec, ShowCompactions
 
@@ -45,7 +44,7 @@ COMPACTION_COLUMNS: Mapping[str, Callable[[CompactionInfo], str | int | None]] =
     "tabname": lambda c: c.table,
     "partname": lambda c: c.partition,
     "type": lambda c: c.type.name,
-    "state": lambda c: c.state,
+    "state": lambda c: str(c.state),
     "workerhost": lambda c: _host(c.worker),
     "workerid": lambda c: _id(c.worker),
     "enqueuetime": lambda c: c.enqueued_ms,
@@ -117,12 +116,12 @@ def _filter(env: Environment, statement: ShowCompactions, parameters: Mapping[st
                 given.span, AnalysisError(f"Unexpected compaction type {given.value}", sqlstate="08S01")
             )
     if statement.status is not None:
-        state = statement.status.value.lower()
-        if state not in STATES:
+        state = next((s for s in CompactionState if str(s) == statement.status.value.lower()), None)
+        if state is None:
             error = AnalysisError(
                 f"Unexpected compaction state {statement.status.value}",
                 sqlstate="08S01",
-                hint=f"The states are {', '.join(STATES)}.",
+                hint=f"The states are {', '.join(map(str, CompactionState))}.",
             )
             raise with_location(statement.status.span, error)
     return CompactionFilter(

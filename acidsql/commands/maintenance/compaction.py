@@ -29,6 +29,7 @@ from acidsql.metastore.model import (
     CompactionInfo,
     CompactionRequest,
     CompactionResponse,
+    CompactionState,
     CompactionType,
     Partition,
     Table,
@@ -38,14 +39,7 @@ from acidsql.plan.target import compression_of
 from acidsql.settings import COMPACTION_WAIT, CONCATENATE_NO_WAIT
 from acidsql.sql.statements import Compact, Concatenate, Span, Text
 
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 5.0
 PAUSE_GROWTH = 1.5
-
-UNDER_WAY = ("initiated", "working")
-DONE = ("ready for cleaning", "succeeded")
-STATES = (*UNDER_WAY, *DONE, "failed", "did not initiate", "refused", "aborted")
-"""Hive's names for the states of a compaction."""
 
 _BY_USERS = (CompactionType.MAJOR, CompactionType.MINOR, CompactionType.REBALANCE)
 
@@ -131,7 +125,7 @@ class CompactCommand:
         if spec is None:
             if not table.partition_keys:
                 return [None]
-            if self._is_old:
+            if not self.env.metastore.capabilities.has_open_queue:
                 message = "You must specify a partition to compact for partitioned tables"
                 hint = f"SHOW PARTITIONS {table.full_name} lists them."
                 raise self._at_table(AnalysisError(message, code=10283, hint=hint))
@@ -169,19 +163,15 @@ class CompactCommand:
             compression_of(table_of(table, s.properties))
         except AcidError as e:
             raise self._at_table(e) from e
-        if s.order_by is not None and self.env.metastore.version is None:  # Hive's worker may support other orders
+        # Hive's worker may support other orders
+        if s.order_by is not None and not self.env.metastore.capabilities.runs_compactor:
             try:
                 sort_items(s.order_by.text, row_type_of(table), [key.name for key in table.partition_keys])
             except AcidError as e:
                 raise with_location(s.order_by, e) from e
 
-    @property
-    def _is_old(self) -> bool:
-        """Whether the metastore is older than Hive 4."""
-        return (self.env.metastore.version or "").startswith(("1.", "2.", "3."))
-
     def _check_version(self, type: CompactionType) -> None:
-        if not self._is_old:
+        if self.env.metastore.capabilities.has_open_queue:
             return
         s, version = self.statement, self.env.metastore.version
         new: dict[str, Span | None] = {
@@ -217,9 +207,9 @@ class CompactCommand:
             raise
         return f"Compaction with id {response.id} finished with status: {state}"
 
-    def _wait(self, id: int) -> str:
+    def _wait(self, id: int) -> CompactionState:
         entry = wait_for_worker(self.env, id, self.statement.table.span)
-        if entry.state in DONE:
+        if entry.state.is_done:
             return entry.state
         why = f": {entry.error}" if entry.error else ""
         raise self._at_table(CompactionError(f"Compaction with id {id} finished with status: {entry.state}{why}"))
@@ -269,7 +259,7 @@ def explained_requests(
     if len(requests) > 1:
         files, size = sum(one.files for one in done), sum(one.bytes for one in done)
         told.insert(0, f"{len(done)} of {len(requests)} partitions, {files} files, {size} bytes")
-    by_acidsql = "" if env.metastore.version is None else ", if a worker of acidsql takes it"
+    by_acidsql = ", if a worker of acidsql takes it" if env.metastore.capabilities.runs_compactor else ""
     reason = "compactions do not run as part of the statement"
     return Explained(table, (), (), None, writes=writes, no_plan=reason, more=[(f"Compacts{by_acidsql}", told)])
 
@@ -289,7 +279,8 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
         CompactionError: When it is no longer listed, or takes longer than ``hive.compactor.wait.timeout``.
     """
     limit = env.settings.value(COMPACTION_WAIT)
-    deadline, pause = time.monotonic() + limit, FIRST_PAUSE
+    context = env.compactor.context
+    deadline, pause = time.monotonic() + limit, context.limits.first_pause
     done_here = env.compactor.work_on(id)
     while True:
         if not done_here.is_set():
@@ -297,15 +288,15 @@ def wait_for_worker(env: Environment, id: int, span: Span) -> CompactionInfo:
         entries = env.metastore.show_compactions(CompactionFilter(id=id))
         if not entries:
             raise with_location(span, CompactionError(f"Compaction with id {id} is no longer listed"))
-        if entries[0].state not in UNDER_WAY:
+        if not entries[0].state.is_under_way:
             return entries[0]
         if time.monotonic() >= deadline:
             message = f"Compaction with id {id} is still {entries[0].state} after {limit:g} seconds; it continues"
             hint = f"SHOW COMPACTIONS COMPACTIONID = {id} shows its state; {COMPACTION_WAIT.name} limits the wait."
             raise with_location(span, CompactionError(message, hint=hint))
         if done_here.is_set():  # another process runs it
-            time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
-        pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+            context.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
+        pause = min(pause * PAUSE_GROWTH, context.limits.longest_pause)
 
 
 def compact(env: Environment, statement: Compact, parameters: Mapping[str, Any]) -> DataFrame:

@@ -15,7 +15,7 @@ from acidsql.commands.ddl.partitions import no_partition, partitions_by, partiti
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.maintenance.compaction import DONE, UNDER_WAY, explained_requests, wait_for_worker
+from acidsql.commands.maintenance.compaction import explained_requests, wait_for_worker
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.compactor.overrides import pool_of
 from acidsql.compactor.plan import is_enough
@@ -23,7 +23,14 @@ from acidsql.compactor.version import VERSION
 from acidsql.errors import AnalysisError, CompactionError
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import BaseName
-from acidsql.metastore.model import CompactionRequest, CompactionResponse, CompactionType, Partition, Table
+from acidsql.metastore.model import (
+    CompactionRequest,
+    CompactionResponse,
+    CompactionState,
+    CompactionType,
+    Partition,
+    Table,
+)
 from acidsql.plan.snapshot import partition_names
 from acidsql.sql.statements import Optimize, TableName
 
@@ -149,13 +156,13 @@ class OptimizeCommand:
         old = _files(before)
         if response is None:
             return self._told(place, None, None, NOTHING, old, {}, {})
-        if not response.accepted and response.state not in UNDER_WAY:
+        if not response.accepted and not response.state.is_under_way:
             return self._told(place, response.id, response.state, response.message, old, {}, {})
         span = self.statement.table.span
         found = wait_for_worker(self.env, response.id, span)
         if found.type is not CompactionType.MAJOR:  # a minor one was already queued
             return self._row(place, before, self._ask(place))
-        if found.state not in (*DONE, "refused"):
+        if not (found.state.is_done or found.state is CompactionState.REFUSED):
             message = f"Compaction with id {found.id} finished with status: {found.state}: {found.error}"
             if place.partition is None or self.statement.partition is not None:
                 raise with_location(span, CompactionError(message))
@@ -170,7 +177,7 @@ class OptimizeCommand:
         self,
         place: _Place,
         id: int | None,
-        state: str | None,
+        state: CompactionState | None,
         message: str | None,
         old: Files,
         added: Files,
@@ -184,7 +191,7 @@ class OptimizeCommand:
             "partitionsOptimized": int(bool(added or gone)),
             "totalConsideredFiles": len(old),
         }
-        return [place.location, metrics, place.partition, id, state, message]
+        return [place.location, metrics, place.partition, id, None if state is None else str(state), message]
 
 
 def _is_due(state: AcidState) -> bool:

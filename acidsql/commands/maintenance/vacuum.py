@@ -66,7 +66,7 @@ def vacuum_command(env: Environment, statement: Vacuum) -> VacuumCommand | None:
     table = own_table(env, statement.table)
     if table is None:
         return None
-    if env.metastore.version is not None:
+    if env.metastore.capabilities.runs_compactor:
         message = "VACUUM is not supported on a Hive Metastore: its own cleaner removes files"
         hint = "The metastore's hive.compactor.cleaner.run.interval sets its interval."
         raise with_location(statement.span, UnsupportedError(message, hint=hint))

@@ -125,7 +125,10 @@ class Binding:
         def replaced(node: Plan) -> Plan:
             name = node.nodeName()
             if name == "PlanWithUnresolvedIdentifier":
-                node, name = self._identified(node), "UnresolvedRelation"
+                node = catalyst.identified(node)
+                name = node.nodeName()
+                if name != "UnresolvedRelation":
+                    return self.bound(node, span, inside, database)
             if name == "UnresolvedRelation":
                 return self._relation(node, span, None, inside, database)
             if name == "RelationTimeTravel":
@@ -135,13 +138,6 @@ class Binding:
             return node
 
         return catalyst.transform(plan, replaced)
-
-    def _identified(self, node: Plan) -> Plan:
-        """Resolve ``IDENTIFIER(text)``."""
-        catalyst = self.catalyst
-        one = catalyst.parse("SELECT 1").child()
-        text = catalyst.frame(catalyst.project([catalyst.alias(node.identifierExpr(), "name")], one)).collect()[0][0]
-        return node.planBuilder().apply(catalyst.seq(catalyst.parse_name(str(text))), node.children())
 
     def _time_travel(self, node: Plan, span: Span, inside: tuple[str, ...], database: str | None) -> Plan:
         relation = node.relation()
@@ -174,7 +170,7 @@ class Binding:
 
     def _leaf(self, table: Table, version: int | None, place: Span) -> Plan:
         made = relation(
-            self.catalyst,
+            self.env.sessions,
             table,
             self._zones,
             version=version,
@@ -306,7 +302,7 @@ class Binding:
 
     def target(self, table: Table, alias: str | None) -> tuple[Relation, Plan]:
         """The target of the statement with the identity of its rows, and its plan."""
-        made = relation(self.catalyst, table, self._zones, row_id=True, is_target=True, secret=self.secret)
+        made = relation(self.env.sessions, table, self._zones, row_id=True, is_target=True, secret=self.secret)
         self.relations.append(made)
         qualifier = [] if alias is not None else [SPARK_CATALOG, table.database]
         return made, self._named(made, alias if alias is not None else table.name, qualifier)
@@ -324,12 +320,13 @@ class Binding:
     def _explain_missing_row_id(self, error: SparkAnalysisException) -> None:
         """Raises: AnalysisError for ROW__ID of a table without row ids."""
         name = (error.getMessageParameters() or {}).get("objectName", "")
-        insert_only = [r.table for r in self.relations if r.table.is_insert_only]
+        insert_only = [r for r in self.relations if r.table.is_insert_only and not r.is_target]
         if ROW_ID in name.upper() and insert_only:
-            raise AnalysisError(
-                f"The rows of {insert_only[0].full_name} have no ROW__ID: the table is insert-only transactional",
+            problem = AnalysisError(
+                f"The rows of {insert_only[0].table.full_name} have no ROW__ID: the table is insert-only transactional",
                 hint="Only full-ACID tables have row ids.",
-            ) from error
+            )
+            raise with_location(self._places[insert_only[0].number], problem) from error
 
     def remaining(self, analysed: Plan, made: Relation) -> tuple[Partition, ...] | None:
         """The partitions of a relation after pruning by the conditions in a plan; None: it has no partition keys."""

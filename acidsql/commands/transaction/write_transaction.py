@@ -44,6 +44,8 @@ class WriteTransaction:
     env: Environment
     id: int
     stagings: list[Staging] = field(default_factory=list)
+    is_aborted: bool = False
+    """Whether the metastore has confirmed the abort."""
     _txns: ValidTxnList | None = None
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
@@ -134,7 +136,7 @@ class WriteTransaction:
         HiveServer2 caches a table's partitions by its valid write ids (HIVE-23949): without a new write id it does not
         see the change. No row is written under this write id.
         """
-        if self.env.metastore.version is not None:
+        if self.env.metastore.capabilities.is_shared_with_hive:
             self.allocate_write_id(table)
 
     def stage(self, table: Table) -> Staging:
@@ -206,6 +208,7 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
         if _aborted(env, txn_id, error, is_unclear=is_unclear):
+            txn.is_aborted = True
             discarded = [staging.discard() for staging in txn.stagings]
             if all(discarded):
                 _forget(env, txn_id)

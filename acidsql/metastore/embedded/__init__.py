@@ -1,7 +1,11 @@
 """The embedded metastore: catalog and transactions in one SQL database, without a server.
 
-:class:`~acidsql.metastore.embedded.metastore.EmbeddedMetastore` is the face; each of its calls is one transaction of
-the database, made of the functions of the other modules. The tables are Hive's, with Hive's column names.
+Each call is one transaction of the database. The tables are Hive's, with Hive's column names.
+
+``sqlite`` and ``store`` hold the database, ``schema`` its tables, ``client`` what all calls share. The parts of the
+protocol: ``databases``, ``catalog``, ``renames``, ``statistics``, ``dropped_places``; ``txns``, ``write_ids``,
+``locks``, ``commit``, ``timeouts``; ``queue``, ``compaction_history``, ``cleaning``. ``metastore`` is their union.
+Functions that take ``db`` are steps that several calls share.
 """
 
 from __future__ import annotations

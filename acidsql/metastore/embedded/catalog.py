@@ -1,34 +1,32 @@
-"""The catalog: databases, tables, partitions. Each function is a step inside a transaction of the database."""
+"""The tables and partitions of the catalog."""
 
 # ruff: noqa: SIM300 (the upper-case names are columns, not constants)
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, select, update
-from sqlalchemy import Table as Entity
+from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, select, update
 
-from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded import constraints, dropped_places, moves, places, schema
+from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
+from acidsql.metastore.embedded import components, constraints, dropped_places, moves, places, schema, txns, write_ids
 from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.client import EmbeddedClient
+from acidsql.metastore.embedded.databases import database_id_of, insert_one, insert_rows, parameter_rows
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
-    CHECK_CONSTRAINTS,
     COLUMNS_V2,
-    DATABASE_PARAMS,
     DBS,
     PARTITIONS,
     RENAME_JOURNAL,
     TABLE_PARAMS,
     TBLS,
 )
-from acidsql.metastore.model import DEFAULT_DATABASE, Column, ConstraintKind, Database, Partition, Table
-from acidsql.partition_names import check_database_name, check_table_name, parse_partition_name, partition_name
+from acidsql.metastore.model import Column, ConstraintKind, Import, Partition, Table
+from acidsql.partition_names import check_table_name, parse_partition_name, partition_name
+from acidsql.valid_ids import ValidWriteIdList
 
-DATABASE_NOT_EMPTY = 10226
-
-_DATABASE = select(DBS.c.DB_ID, DBS.c.DB_LOCATION_URI, DBS.c.DESC).where(DBS.c.NAME == bindparam("name"))
 _TABLE = (
     select(TBLS, exists().where(RENAME_JOURNAL.c.TBL_ID == TBLS.c.TBL_ID).label("IS_MOVING"))
     .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
@@ -59,75 +57,18 @@ _BUCKET_COLUMNS = (
     .where(BUCKETING_COLS.c.TBL_ID == bindparam("id"))
     .order_by(BUCKETING_COLS.c.INTEGER_IDX)
 )
-_CHECKS = (
-    select(CHECK_CONSTRAINTS.c.CHECK_EXPRESSION, CHECK_CONSTRAINTS.c.CHECK_NAME)
-    .where(CHECK_CONSTRAINTS.c.TBL_ID == bindparam("id"))
-    .order_by(CHECK_CONSTRAINTS.c.INTEGER_IDX)
-)
-
-# --- databases -------------------------------------------------------------------------------------------------------
-
-
-def create_database(db: Connection, database: Database) -> None:
-    """Raises: AlreadyExists, AnalysisError for a name that is none."""
-    check_database_name(database.name)
-    if db.execute(_DATABASE, {"name": database.name}).first() is not None:
-        raise AlreadyExists(f"Database {database.name} already exists")
-    places.check_database(db, database.location)
-    row = {"NAME": database.name, "DB_LOCATION_URI": database.location, "DESC": database.comment}
-    _insert(db, DATABASE_PARAMS, _parameter_rows("DB_ID", _insert_one(db, DBS, row), database.parameters))
-
-
-def get_database(db: Connection, name: str) -> Database:
-    """Raises: DatabaseNotFound."""
-    row = db.execute(_DATABASE, {"name": name}).first()
-    if row is None:
-        raise DatabaseNotFound(f"Database does not exist: {name}")
-    database_id, location, comment = row
-    p = DATABASE_PARAMS.c
-    parameters = db.execute(select(p.PARAM_KEY, p.PARAM_VALUE).where(p.DB_ID == database_id).order_by(p.PARAM_KEY))
-    return Database(name, location, comment, {r[0]: r[1] for r in parameters})
-
-
-def list_databases(db: Connection) -> list[str]:
-    """Names, in their order."""
-    return list(db.execute(select(DBS.c.NAME).order_by(DBS.c.NAME)).scalars())
-
-
-def drop_database(db: Connection, name: str) -> None:
-    """Forget an empty database. Raises: DatabaseNotFound, AnalysisError."""
-    database_id = _database_id(db, name)
-    if name == DEFAULT_DATABASE:
-        raise AnalysisError(f"Can not drop {DEFAULT_DATABASE} database", code=40000)
-    tables = list_tables(db, name)
-    if tables:
-        raise AnalysisError(
-            f"Database {name} is not empty. One or more tables exist: {', '.join(tables[:5])}",
-            code=DATABASE_NOT_EMPTY,
-            hint="Drop its tables first, or use DROP DATABASE … CASCADE.",
-        )
-    db.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == database_id))
-    db.execute(delete(DBS).where(DBS.c.DB_ID == database_id))
-
-
-def _database_id(db: Connection, name: str) -> int:
-    row = db.execute(_DATABASE, {"name": name}).first()
-    if row is None:
-        raise DatabaseNotFound(f"Database does not exist: {name}")
-    return int(row[0])
-
 
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def create_table(db: Connection, table: Table) -> None:
-    """Raises: DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is none."""
+def insert_table(db: Connection, table: Table) -> None:
+    """Raises: DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is not valid."""
     check_table_name(table.name)
-    database_id = _database_id(db, table.database)
+    database_id = database_id_of(db, table.database)
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
     _take_place(db, table)
-    table_id = _insert_one(db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, **_table_row(table)})
+    table_id = insert_one(db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, **_table_row(table)})
     _insert_parts(db, table_id, table)
 
 
@@ -138,7 +79,7 @@ def _take_place(db: Connection, table: Table, table_id: int | None = None) -> No
 
 
 def find_table(db: Connection, database: str, name: str) -> Table | None:
-    """The table, None where it or its database is not there."""
+    """The table, None where it or its database does not exist."""
     row = db.execute(_TABLE, {"database": database, "table": name}).first()
     if row is None:
         return None
@@ -146,7 +87,6 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
     columns: tuple[list[Column], list[Column]] = ([], [])
     for is_key, column, type, comment, default, not_null, *names in db.execute(_COLUMNS, key):
         columns[is_key].append(Column(column, type, comment, default, not_null, *names))
-    checks = db.execute(_CHECKS, key).all()
     bucketed = row.NUM_BUCKETS > 0
     return Table(
         database=database,
@@ -163,9 +103,7 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
         created_at=row.CREATE_TIME,
         view_text=row.VIEW_EXPANDED_TEXT,
         view_original=row.VIEW_ORIGINAL_TEXT,
-        checks=tuple(check[0] for check in checks),
-        check_names=tuple(check[1] for check in checks),
-        informational=constraints.find(db, row.TBL_ID),
+        table_constraints=constraints.find(db, row.TBL_ID),
         moves=moves.of_table(db, row.TBL_ID) if row.IS_MOVING else (),
     )
 
@@ -178,16 +116,13 @@ def get_table(db: Connection, database: str, name: str) -> Table:
     return table
 
 
-def list_tables(db: Connection, database: str, *, views_only: bool = False) -> list[str]:
-    """Names of tables and views, in their order. Raises: DatabaseNotFound."""
-    query = select(TBLS.c.TBL_NAME).where(TBLS.c.DB_ID == _database_id(db, database)).order_by(TBLS.c.TBL_NAME)
-    if views_only:
-        query = query.where(TBLS.c.VIEW_EXPANDED_TEXT.is_not(None))
-    return list(db.execute(query).scalars())
+def _names_in(db: Connection, database: str) -> Select[Any]:
+    """A query of the names of tables and views, in their order. Raises: DatabaseNotFound."""
+    return select(TBLS.c.TBL_NAME).where(TBLS.c.DB_ID == database_id_of(db, database)).order_by(TBLS.c.TBL_NAME)
 
 
 def alter_table(db: Connection, table: Table) -> None:
-    """Put a description in the place of the one of the same name. Raises: TableNotFound, AlreadyExists."""
+    """Replace the description of a table. Raises: TableNotFound, AlreadyExists."""
     table_id = table_id_of(db, table.database, table.name)
     old = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
     if old != table.location:
@@ -199,14 +134,14 @@ def alter_table(db: Connection, table: Table) -> None:
 
 
 def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) -> None:
-    """Forget a table and whatever the transaction tables know of it; locks stay, and its next write id.
+    """Remove a table and what the transaction tables record of it; locks stay, and its next write id.
 
-    A table made anew under the name counts on from there: its directories are never named as those of the dropped one
-    were, which somebody's DataFrame may still look for. Its directory, and those of partitions elsewhere, are recorded
+    A table created under the name later counts on from there: its directories never have the names of the dropped
+    one's, which a DataFrame may still look for. Its directory, and those of partitions elsewhere, are recorded
     as dropped unless the files are kept.
 
     Raises:
-        TableNotFound: When it is not there.
+        TableNotFound: When it does not exist.
     """
     table_id = table_id_of(db, database, name)
     home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
@@ -254,13 +189,13 @@ def _table_row(table: Table) -> dict[str, object]:
 
 
 def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
-    _insert(
+    insert_rows(
         db,
         COLUMNS_V2,
         [*_column_rows(table_id, table.columns, False), *_column_rows(table_id, table.partition_keys, True)],
     )
-    _insert(db, TABLE_PARAMS, _parameter_rows("TBL_ID", table_id, table.parameters))
-    _insert(
+    insert_rows(db, TABLE_PARAMS, parameter_rows("TBL_ID", table_id, table.parameters))
+    insert_rows(
         db,
         BUCKETING_COLS,
         [
@@ -268,24 +203,11 @@ def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
             for n, column in enumerate(table.bucket_columns)
         ],
     )
-    _insert(
-        db,
-        CHECK_CONSTRAINTS,
-        [
-            {
-                "TBL_ID": table_id,
-                "INTEGER_IDX": n,
-                "CHECK_EXPRESSION": condition,
-                "CHECK_NAME": name or constraints.made_up_name(ConstraintKind.CHECK),
-            }
-            for n, (name, condition) in enumerate(table.named_checks)
-        ],
-    )
     constraints.put(db, table_id, table)
 
 
 def _delete_parts(db: Connection, table_id: int) -> None:
-    for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS, CHECK_CONSTRAINTS):
+    for part in (COLUMNS_V2, TABLE_PARAMS, BUCKETING_COLS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
     constraints.forget(db, table_id)
 
@@ -309,30 +231,14 @@ def _column_rows(table_id: int, columns: Iterable[Column], are_keys: bool) -> li
 
 
 def _name(is_there: bool, name: str | None, kind: ConstraintKind) -> str | None:
-    return name or constraints.made_up_name(kind) if is_there else None
-
-
-def _parameter_rows(key: str, id: int, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    return [{key: id, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in parameters.items()]
-
-
-def _insert(db: Connection, table: Entity, rows: Sequence[Mapping[str, object]]) -> None:
-    if rows:
-        db.execute(insert(table), rows)
-
-
-def _insert_one(db: Connection, table: Entity, row: Mapping[str, object]) -> int:
-    """Insert a row; the id that it got."""
-    key = db.execute(insert(table), row).inserted_primary_key
-    assert key is not None  # every table here has one
-    return int(key[0])
+    return name or constraints.generated_name(kind) if is_there else None
 
 
 # --- partitions ------------------------------------------------------------------------------------------------------
 
 
-def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
-    """Register partitions; those that are there already are left alone.
+def insert_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
+    """Register partitions; those that exist are left unchanged.
 
     Raises:
         TableNotFound, AnalysisError.
@@ -350,7 +256,7 @@ def add_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
             {"TBL_ID": table_id, "PART_NAME": n, "LOCATION": p.location} for n, p in named.items() if n not in known
         ]
         take_partition_places(db, table_id, database, name, {n: p.location for n, p in named.items() if n not in known})
-        _insert(db, PARTITIONS, rows)
+        insert_rows(db, PARTITIONS, rows)
 
 
 def take_partition_places(db: Connection, table_id: int, database: str, table: str, wanted: Mapping[str, str]) -> None:
@@ -368,33 +274,6 @@ def list_partitions(db: Connection, database: str, table: str, names: Sequence[s
     ]
 
 
-def drop_partitions(db: Connection, database: str, table: str, names: Sequence[str]) -> None:
-    """Forget partitions, and record their directories as dropped. Raises: TableNotFound, PartitionNotFound.
-
-    Components of aborted transactions stay until the cleaner finds that nothing is left of them.
-    """
-    table_id = table_id_of(db, database, table)
-    known = dict(_partition_rows(db, table_id, names))
-    missing = [n for n in names if n not in known]
-    if missing:
-        raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
-    home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
-    dropped_places.leave(db, database, table, [p for p in known.values() if not p.startswith(f"{home.rstrip('/')}/")])
-    dropped_places.drop(db, known.values())
-    known_by_name = (
-        (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
-        (schema.COMPACTION_QUEUE, "CQ"),
-        (schema.COMPLETED_COMPACTIONS, "CC"),
-    )
-    for some in batches(names):
-        for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
-            db.execute(delete(part).where(part.c.TBL_ID == table_id, part.c.PART_NAME.in_(some)))
-        for entity, prefix in known_by_name:
-            c = entity.c
-            of_table = and_(c[f"{prefix}_DATABASE"] == database, c[f"{prefix}_TABLE"] == table)
-            db.execute(delete(entity).where(of_table, c[f"{prefix}_PARTITION"].in_(some)))
-
-
 def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[tuple[str, str]]:
     """Name and location of partitions, by name."""
     p = PARTITIONS.c
@@ -405,3 +284,85 @@ def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) 
         distinct = list(dict.fromkeys(names))
         found = [(r[0], r[1]) for some in batches(distinct) for r in db.execute(query.where(p.PART_NAME.in_(some)))]
     return sorted(found)
+
+
+class EmbeddedCatalog(EmbeddedClient):
+    """The tables and partitions of :class:`~acidsql.metastore.protocol.Catalog`."""
+
+    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
+        with self._store.write() as db:
+            insert_table(db, table)
+            if imported is not None:
+                txns.start_above(db, imported.max_txn, self._now())
+                if imported.write_ids.high_watermark > 0:
+                    write_ids.seed(db, imported.write_ids, now=self._now())
+                insert_partitions(db, imported.partitions)
+
+    def discard_table(self, table: Table, txn_id: int) -> bool:
+        with self._store.write() as db:
+            is_the_same = find_table(db, table.database, table.name) == table
+            if not is_the_same or components.is_used(db, table.database, table.name, txn_id):
+                return False
+            drop_table(db, table.database, table.name, keep_files=True)
+            return True
+
+    def get_table(self, database: str, name: str) -> Table:
+        with self._store.read() as db:
+            return get_table(db, database, name)
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        with self._store.read() as db:
+            return find_table(db, database, name)
+
+    def list_tables(self, database: str) -> list[str]:
+        with self._store.read() as db:
+            return list(db.execute(_names_in(db, database)).scalars())
+
+    def list_views(self, database: str) -> list[str]:
+        with self._store.read() as db:
+            return list(db.execute(_names_in(db, database).where(TBLS.c.VIEW_EXPANDED_TEXT.is_not(None))).scalars())
+
+    def alter_table(
+        self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
+    ) -> None:
+        with self._store.write() as db:
+            alter_table(db, table)
+
+    def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
+        with self._store.write() as db:
+            drop_table(db, database, name, keep_files=keep_files)
+
+    def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
+        if partitions:
+            with self._store.write() as db:
+                insert_partitions(db, partitions)
+
+    def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
+        with self._store.read() as db:
+            return list_partitions(db, database, table, names)
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
+        """Components of aborted transactions stay until the cleaner finds that nothing is left of them."""
+        with self._store.write() as db:
+            table_id = table_id_of(db, database, table)
+            known = dict(_partition_rows(db, table_id, names))
+            missing = [n for n in names if n not in known]
+            if missing:
+                raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
+            home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
+            dropped_places.leave(
+                db, database, table, [p for p in known.values() if not p.startswith(f"{home.rstrip('/')}/")]
+            )
+            dropped_places.drop(db, known.values())
+            known_by_name = (
+                (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
+                (schema.COMPACTION_QUEUE, "CQ"),
+                (schema.COMPLETED_COMPACTIONS, "CC"),
+            )
+            for some in batches(names):
+                for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
+                    db.execute(delete(part).where(part.c.TBL_ID == table_id, part.c.PART_NAME.in_(some)))
+                for entity, prefix in known_by_name:
+                    c = entity.c
+                    of_table = and_(c[f"{prefix}_DATABASE"] == database, c[f"{prefix}_TABLE"] == table)
+                    db.execute(delete(entity).where(of_table, c[f"{prefix}_PARTITION"].in_(some)))

@@ -13,8 +13,10 @@ from sqlalchemy import CHAR, BigInteger, Connection, DateTime, and_, bindparam, 
 
 from acidsql.errors import WriteConflict
 from acidsql.metastore.embedded import cleaning, components, locks, queue, txns
+from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
+from acidsql.settings import XLOCK_WRITE
 
 _C, _S = TXN_COMPONENTS.c, WRITE_SET.c
 _CHANGES = sorted(o.value for o in components.CHANGES)
@@ -85,13 +87,13 @@ _COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
 )
 
 
-def commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) -> WriteConflict | None:
+def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) -> WriteConflict | None:
     """Commit a transaction, or abort it for a conflict and answer that. One that is committed already stays so.
 
     Args:
         exclusive_writes: ``hive.txn.xlock.write``: those who change rows lock each other out. Their conflicts were
-            met when the locks were granted (:func:`latest_conflict`), and are not looked for here, except where the
-            transaction has changed rows under a shared lock all the same.
+            found when the locks were granted (``get_latest_txn_in_conflict``), and are not looked for here, except
+            where the transaction has changed rows under a shared lock all the same.
         now: Milliseconds since 1970.
 
     Raises:
@@ -141,16 +143,31 @@ def _keep_write_set(db: Connection, txn_id: int, commit_id: int) -> None:
     oldest = txns.oldest_open_writer(db)
     if oldest is not None and oldest <= commit_id:
         db.execute(_WRITE_SET, {"txn": txn_id, "commit": commit_id})
-    prune_write_set(db)
+    _prune_write_set(db)
 
 
-def prune_write_set(db: Connection) -> None:
+def _prune_write_set(db: Connection) -> None:
     """Drop entries that no open transaction can be in conflict with (Hive: ``performWriteSetGC``)."""
     oldest = txns.oldest_open_writer(db)
     needed = txns.newest_txn(db) + 1 if oldest is None else oldest
     db.execute(delete(WRITE_SET).where(_S.WS_COMMIT_ID < needed))
 
 
-def latest_conflict(db: Connection, txn_id: int) -> int | None:
-    """The latest transaction that committed a change to what this one has locked for changing, since it began."""
-    return db.execute(_LATEST_CONFLICT, {"txn": txn_id}).scalar()
+class EmbeddedCommits(EmbeddedClient):
+    """:class:`~acidsql.metastore.protocol.Transactions`: commit, conflicts, and clean-up after the end."""
+
+    def commit_txn(self, txn_id: int) -> None:
+        with self._store.write() as db:
+            conflict = _commit(db, txn_id, exclusive_writes=self._settings.value(XLOCK_WRITE), now=self._now())
+        if conflict is not None:  # raised only here: the abort has to stay
+            raise conflict
+
+    def get_latest_txn_in_conflict(self, txn_id: int) -> int | None:
+        with self._store.read() as db:
+            return db.execute(_LATEST_CONFLICT, {"txn": txn_id}).scalar()
+
+    def clean_empty_aborted_txns(self) -> None:
+        with self._store.write() as db:
+            cleaning.forget_unwritten(db)
+            txns.forget_empty(db, self._now())
+            _prune_write_set(db)

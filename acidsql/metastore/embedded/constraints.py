@@ -1,4 +1,4 @@
-"""The constraints that are declared and not enforced, and the names of all.
+"""The constraints of tables that do not belong to a column, and the names of all.
 
 Each function is a step inside a transaction of the database.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
 from acidsql.errors import AnalysisError, TableNotFound
-from acidsql.metastore.embedded.schema import COLUMNS_V2, DBS, KEY_CONSTRAINTS, TBLS
+from acidsql.metastore.embedded.schema import CHECK_CONSTRAINTS, COLUMNS_V2, DBS, KEY_CONSTRAINTS, TBLS
 from acidsql.metastore.model import Constraint, ConstraintKind, Table
 
 _PREFIXES = {
@@ -28,6 +28,11 @@ _PREFIXES = {
 _CONSTRAINTS = (
     select(KEY_CONSTRAINTS).where(KEY_CONSTRAINTS.c.TBL_ID == bindparam("id")).order_by(KEY_CONSTRAINTS.c.INTEGER_IDX)
 )
+_CHECKS = (
+    select(CHECK_CONSTRAINTS.c.CHECK_EXPRESSION, CHECK_CONSTRAINTS.c.CHECK_NAME)
+    .where(CHECK_CONSTRAINTS.c.TBL_ID == bindparam("id"))
+    .order_by(CHECK_CONSTRAINTS.c.INTEGER_IDX)
+)
 _TABLE_NAME = (
     select(DBS.c.NAME, TBLS.c.TBL_NAME).join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID).where(TBLS.c.TBL_ID == bindparam("id"))
 )
@@ -36,14 +41,16 @@ _COLUMN_IDS = select(COLUMNS_V2.c.COLUMN_NAME, COLUMNS_V2.c.INTEGER_IDX, COLUMNS
 )
 
 
-def made_up_name(kind: ConstraintKind) -> str:
-    """A name for a constraint that was given none, as Hive makes one up: ``pk_…``."""
+def generated_name(kind: ConstraintKind) -> str:
+    """A name for a constraint that was given none, as Hive generates one: ``pk_…``."""
     return f"{_PREFIXES[kind]}_{uuid.uuid4().hex[:16]}"
 
 
 def find(db: Connection, table_id: int) -> tuple[Constraint, ...]:
-    """The constraints of a table that are not enforced, in the order in which they came."""
-    return tuple(_constraint(db, row) for row in db.execute(_CONSTRAINTS, {"id": table_id}).all())
+    """:attr:`Table.table_constraints`, in the order in which they were added."""
+    informational = [_constraint(db, row) for row in db.execute(_CONSTRAINTS, {"id": table_id}).all()]
+    checks = db.execute(_CHECKS, {"id": table_id})
+    return (*informational, *(Constraint.enabled(ConstraintKind.CHECK, text, name=name) for text, name in checks))
 
 
 def _constraint(db: Connection, row: Any) -> Constraint:
@@ -64,15 +71,26 @@ def _constraint(db: Connection, row: Any) -> Constraint:
 
 
 def put(db: Connection, table_id: int, table: Table) -> None:
-    """Keep the constraints of a table that are not enforced.
+    """Store :attr:`Table.table_constraints`.
 
     Raises:
-        TableNotFound: When the parent of a FOREIGN KEY is not there.
-        AnalysisError: When a column of it is not.
+        TableNotFound: When the parent of a FOREIGN KEY does not exist.
+        AnalysisError: When a column of it does not exist.
     """
     rows = [_row(db, table_id, n, constraint) for n, constraint in enumerate(table.informational)]
     if rows:
         db.execute(insert(KEY_CONSTRAINTS), rows)
+    checks = [
+        {
+            "TBL_ID": table_id,
+            "INTEGER_IDX": n,
+            "CHECK_EXPRESSION": check.expression,
+            "CHECK_NAME": check.name or generated_name(ConstraintKind.CHECK),
+        }
+        for n, check in enumerate(c for c in table.table_constraints if c.enforced)
+    ]
+    if checks:
+        db.execute(insert(CHECK_CONSTRAINTS), checks)
 
 
 def _row(db: Connection, table_id: int, number: int, constraint: Constraint) -> dict[str, object]:
@@ -95,7 +113,7 @@ def _row(db: Connection, table_id: int, number: int, constraint: Constraint) -> 
         "TBL_ID": table_id,
         "INTEGER_IDX": number,
         "CONSTRAINT_TYPE": constraint.kind.value,
-        "CONSTRAINT_NAME": constraint.name or made_up_name(constraint.kind),
+        "CONSTRAINT_NAME": constraint.name or generated_name(constraint.kind),
         "COLUMN_NAMES": json.dumps(constraint.columns),
         "RELY": constraint.rely,
         "EXPRESSION": constraint.expression,
@@ -105,7 +123,8 @@ def _row(db: Connection, table_id: int, number: int, constraint: Constraint) -> 
 
 
 def forget(db: Connection, table_id: int, *, is_dropped: bool = False) -> None:
-    """Forget them; of a table that ``is_dropped`` also the foreign keys that refer to it, as in Hive."""
+    """Remove them; of a table that ``is_dropped`` also the foreign keys that refer to it, as in Hive."""
     c = KEY_CONSTRAINTS.c
     gone = or_(c.TBL_ID == table_id, c.PARENT_TBL_ID == table_id) if is_dropped else c.TBL_ID == table_id
     db.execute(delete(KEY_CONSTRAINTS).where(gone))
+    db.execute(delete(CHECK_CONSTRAINTS).where(CHECK_CONSTRAINTS.c.TBL_ID == table_id))

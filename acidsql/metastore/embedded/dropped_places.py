@@ -13,14 +13,16 @@ table has it: PLACE_WRITE_IDS keeps the write id that its next table has to star
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from acidsql import fs
 from acidsql.errors import AlreadyExists
-from acidsql.metastore.embedded import write_ids
+from acidsql.metastore.embedded import places, write_ids
 from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.places import above
 from acidsql.metastore.embedded.schema import DROPPED_DIRECTORIES, PLACE_WRITE_IDS
 from acidsql.metastore.model import DroppedDirectory
@@ -45,18 +47,6 @@ def drop(db: Connection, locations: Iterable[str]) -> None:
 def dropped(db: Connection) -> list[DroppedDirectory]:
     """The directories that are to be removed, in the order in which they were dropped."""
     return [DroppedDirectory(*row) for row in db.execute(_DROPPED)]
-
-
-def set_aside(db: Connection, ids: Sequence[int]) -> None:
-    """The directories have left their places, which are free from now on."""
-    for some in batches(ids):
-        db.execute(update(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)).values(DD_IS_ASIDE=True))
-
-
-def forget(db: Connection, ids: Sequence[int]) -> None:
-    """The directories are gone."""
-    for some in batches(ids):
-        db.execute(delete(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)))
 
 
 def leave(db: Connection, database: str, table: str, locations: Iterable[str]) -> None:
@@ -100,3 +90,30 @@ def require_free(db: Connection, locations: Iterable[str]) -> None:
 
 def _whole(location: str) -> str:
     return fs.absolute(location).rstrip("/")
+
+
+class EmbeddedDroppedPlaces(EmbeddedClient):
+    """The part of :class:`~acidsql.metastore.protocol.Catalog` about directories of what was dropped."""
+
+    def dropped_directories(self) -> list[DroppedDirectory]:
+        with self._store.read() as db:
+            return dropped(db)
+
+    def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
+        with self._store.write() as db:
+            for some in batches([d.id for d in dropped]):
+                db.execute(update(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)).values(DD_IS_ASIDE=True))
+
+    def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
+        with self._store.write() as db:
+            for some in batches([d.id for d in dropped]):
+                db.execute(delete(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)))
+
+    def has_owner(self, location: str) -> bool:
+        with self._store.read() as db:
+            return places.has_owner(db, location)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._store.write():
+            yield

@@ -1,4 +1,4 @@
-"""Forks of this process, and why nobody may be at the database while one happens.
+"""Forks of this process, and why no thread may use the database during one.
 
 SQLite keeps in memory which file locks its process holds. A child gets a copy of that memory, but not the locks: it
 would believe to hold those of its parent, and wait for a writer that does not exist in it. So a fork waits until the

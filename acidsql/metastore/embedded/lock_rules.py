@@ -1,7 +1,7 @@
 """Which lock waits for which: the rules of Hive's lock manager (``CheckLockFunction``), without a database.
 
 A request waits for every lock of an earlier request that is in its way, whether that lock is held or itself waiting.
-So nobody is overtaken, and a writer is not starved by a stream of readers.
+So no request overtakes an earlier one, and a writer is not starved by a stream of readers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LockedObject(Protocol):
 Requested = TypeVar("Requested", bound=LockedObject)
 Held = TypeVar("Held", bound=LockedObject)
 
-IN_THE_WAY: Mapping[LockType, frozenset[LockType]] = {
+CONFLICTS: Mapping[LockType, frozenset[LockType]] = {
     LockType.SHARED_READ: frozenset({LockType.EXCLUSIVE}),
     LockType.SHARED_WRITE: frozenset({LockType.EXCL_WRITE, LockType.EXCLUSIVE}),
     LockType.EXCL_WRITE: frozenset({LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE}),
@@ -43,7 +43,7 @@ STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, Lo
 
 def blocks(held: LockedObject, requested: LockedObject) -> bool:
     """Whether a lock of somebody else, held or waiting, is in the way of a request."""
-    return held.type in IN_THE_WAY[requested.type] and _overlap(held, requested) and not _exempt(held, requested)
+    return held.type in CONFLICTS[requested.type] and _overlap(held, requested) and not _exempt(held, requested)
 
 
 def _overlap(one: LockedObject, other: LockedObject) -> bool:
@@ -64,7 +64,7 @@ def _exempt(held: LockedObject, requested: LockedObject) -> bool:
     return held.type is LockType.SHARED_READ and held.table is None and requested.table is not None
 
 
-def first_in_the_way(requested: Sequence[Requested], held: Iterable[Held]) -> tuple[Held, Requested] | None:
+def first_conflict(requested: Sequence[Requested], held: Iterable[Held]) -> tuple[Held, Requested] | None:
     """The first lock that a request must wait for, with the part of the request that waits for it.
 
     Args:

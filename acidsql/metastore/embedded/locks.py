@@ -16,7 +16,8 @@ from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, or_, s
 
 from acidsql.errors import NoSuchLock, TransactionError
 from acidsql.metastore.embedded import components, timeouts, txns
-from acidsql.metastore.embedded.lock_rules import IN_THE_WAY, STRENGTH, first_in_the_way
+from acidsql.metastore.embedded.client import EmbeddedClient
+from acidsql.metastore.embedded.lock_rules import CONFLICTS, STRENGTH, first_conflict
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, NEXT_LOCK_ID
 from acidsql.metastore.model import (
     LockComponent,
@@ -66,73 +67,6 @@ class _Part:
     partition: str | None
 
 
-def enqueue(db: Connection, request: LockRequest, *, now: int, timeout: int) -> LockResponse:
-    """Take a place in the queue, and the locks if nothing earlier is in the way.
-
-    Args:
-        now: Milliseconds since 1970.
-        timeout: Milliseconds without a heartbeat after which the owner of a lock of no transaction counts as dead.
-
-    Raises:
-        NoSuchTransaction, TransactionAborted: When the request's transaction is not open.
-        TransactionError: When it asks for nothing.
-    """
-    if not request.components:
-        raise TransactionError("A lock request must name what is to be locked")
-    if request.txn_id:
-        txns.require_open(db, request.txn_id)
-    lock_id = int(db.execute(_NEXT).scalar_one())
-    db.execute(_SET_NEXT, {"next": lock_id + 1})
-    parts = [_part(n, c) for n, c in enumerate(request.components, 1)]
-    found = _in_the_way(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
-    if found is not None and request.zero_wait_reads and request.txn_id:
-        reads = [p for p in parts if p.type is LockType.SHARED_READ]
-        before_reads = _in_the_way(db, lock_id, request.txn_id, reads, now=now, timeout=timeout)
-        if before_reads is not None:
-            return LockResponse(lock_id, LockState.NOT_ACQUIRED, before_reads[0])
-    components.record_locked(db, request)
-    db.execute(insert(HIVE_LOCKS), [_row(lock_id, part, request, found, now, timeout) for part in parts])
-    return _response(lock_id, found)
-
-
-def check(db: Connection, lock_id: int, *, now: int, timeout: int) -> LockResponse:
-    """Try a waiting request again. This also counts as a heartbeat of its owner.
-
-    Raises:
-        NoSuchLock: When it was released, or its transaction has ended.
-        TransactionAborted: When its transaction is aborted.
-    """
-    locks = _by_id(db, lock_id)
-    txn_id = locks[0].txn_id
-    _beat(db, lock_id, txn_id, now)
-    if locks[0].state is LockState.ACQUIRED:
-        return LockResponse(lock_id, LockState.ACQUIRED)
-    parts = [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
-    found = _in_the_way(db, lock_id, txn_id, parts, now=now, timeout=timeout)
-    mine = _L.HL_LOCK_EXT_ID == lock_id
-    db.execute(update(HIVE_LOCKS).where(mine).values(HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None))
-    if found is None:
-        db.execute(update(HIVE_LOCKS).where(mine).values(HL_LOCK_STATE=_ACQUIRED, HL_ACQUIRED_AT=now))
-    else:
-        blocker, part = found
-        db.execute(
-            update(HIVE_LOCKS)
-            .where(mine, _L.HL_LOCK_INT_ID == part.internal_id)
-            .values(HL_BLOCKEDBY_EXT_ID=blocker.lock_id, HL_BLOCKEDBY_INT_ID=blocker.internal_id)
-        )
-    return _response(lock_id, found)
-
-
-def heartbeat(db: Connection, lock_id: int, now: int) -> None:
-    """Say that the owner of a lock is alive: of its transaction, where it has one.
-
-    Raises:
-        NoSuchLock: When there is no such lock.
-        NoSuchTransaction, TransactionAborted: When its transaction is not open.
-    """
-    _beat(db, lock_id, _by_id(db, lock_id)[0].txn_id, now)
-
-
 def _beat(db: Connection, lock_id: int, txn_id: int, now: int) -> None:
     if txn_id:
         txns.heartbeat(db, txn_id, now)
@@ -140,54 +74,27 @@ def _beat(db: Connection, lock_id: int, txn_id: int, now: int) -> None:
         db.execute(update(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id).values(HL_LAST_HEARTBEAT=now))
 
 
-def unlock(db: Connection, lock_id: int) -> None:
-    """Release a lock of no transaction, or give up waiting for one (Hive: ``DefaultTxnLockManager.unlock``).
-
-    Raises:
-        NoSuchLock: When there is no such lock.
-        TransactionError: When a transaction holds it: only its end releases it.
-    """
-    first = _by_id(db, lock_id)[0]
-    if first.txn_id and first.state is LockState.ACQUIRED:
-        raise TransactionError(
-            f"Unlocking locks associated with transaction not permitted: lock {lock_id} belongs to"
-            f" {txns.txn_name(first.txn_id)}",
-            hint="Commit or abort the transaction.",
-        )
-    db.execute(delete(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id))
-
-
 def release_of(db: Connection, txn_id: int) -> None:
     """Release all locks of a transaction."""
     db.execute(_OF_TXN, {"txn": txn_id})
 
 
-def show_locks(db: Connection, database: str | None, table: str | None, partition: str | None) -> list[LockInfo]:
-    """Locks on exactly what is named: those held first, then by strength and id (Hive: ``LockInfoComparator``)."""
-    named = [(_L.HL_DB, database), (_L.HL_TABLE, table), (_L.HL_PARTITION, partition)]
-    found = [_info(r) for r in db.execute(select(HIVE_LOCKS).where(*(c == v for c, v in named if v is not None)))]
-    return sorted(
-        found,
-        key=lambda k: (k.state is not LockState.ACQUIRED, STRENGTH.index(k.type), k.lock_id, k.internal_id),
-    )
-
-
-def _in_the_way(
+def _conflict(
     db: Connection, lock_id: int, txn_id: int, parts: Sequence[_Part], *, now: int, timeout: int
 ) -> tuple[LockInfo, _Part] | None:
-    """The first earlier lock in the way of a request. An owner that died is not waited for."""
-    types = frozenset[LockType]().union(*(IN_THE_WAY[p.type] for p in parts))
+    """The first earlier lock that conflicts with a request. Locks of owners that died are released."""
+    types = frozenset[LockType]().union(*(CONFLICTS[p.type] for p in parts))
     parameters = {
         "lock": lock_id,
         "txn": txn_id,
         "databases": sorted({p.database for p in parts}),
         "types": sorted(LETTERS[t] for t in types),
     }
-    found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
+    found = first_conflict(parts, map(_info, db.execute(_EARLIER, parameters)))
     if found is not None:
         released = timeouts.release_silent_locks(db, now=now, timeout=timeout)
         if timeouts.abort_silent_txns(db, now=now, timeout=timeout, spared=txn_id) or released:
-            found = first_in_the_way(parts, map(_info, db.execute(_EARLIER, parameters)))
+            found = first_conflict(parts, map(_info, db.execute(_EARLIER, parameters)))
     return found
 
 
@@ -251,3 +158,85 @@ def _info(row: Any) -> LockInfo:
         host=row.HL_HOST,
         agent_info=row.HL_AGENT_INFO or "",
     )
+
+
+class EmbeddedLocks(EmbeddedClient):
+    """The locks of :class:`~acidsql.metastore.protocol.Transactions`."""
+
+    def lock(self, request: LockRequest) -> LockResponse:
+        """Take a place in the queue, and the locks if no earlier lock conflicts."""
+        with self._store.write(durable=False) as db:
+            now, timeout = self._now(), self._timeout
+            if not request.components:
+                raise TransactionError("A lock request must name what is to be locked")
+            if request.txn_id:
+                txns.require_open(db, request.txn_id)
+            lock_id = int(db.execute(_NEXT).scalar_one())
+            db.execute(_SET_NEXT, {"next": lock_id + 1})
+            parts = [_part(n, c) for n, c in enumerate(request.components, 1)]
+            found = _conflict(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
+            if found is not None and request.zero_wait_reads and request.txn_id:
+                reads = [p for p in parts if p.type is LockType.SHARED_READ]
+                before_reads = _conflict(db, lock_id, request.txn_id, reads, now=now, timeout=timeout)
+                if before_reads is not None:
+                    return LockResponse(lock_id, LockState.NOT_ACQUIRED, before_reads[0])
+            components.record_locked(db, request)
+            db.execute(insert(HIVE_LOCKS), [_row(lock_id, part, request, found, now, timeout) for part in parts])
+            return _response(lock_id, found)
+
+    def check_lock(self, lock_id: int) -> LockResponse:
+        with self._store.write(durable=False) as db:
+            now, timeout = self._now(), self._timeout
+            locks = _by_id(db, lock_id)
+            txn_id = locks[0].txn_id
+            _beat(db, lock_id, txn_id, now)
+            if locks[0].state is LockState.ACQUIRED:
+                return LockResponse(lock_id, LockState.ACQUIRED)
+            parts = [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
+            found = _conflict(db, lock_id, txn_id, parts, now=now, timeout=timeout)
+            mine = _L.HL_LOCK_EXT_ID == lock_id
+            db.execute(update(HIVE_LOCKS).where(mine).values(HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None))
+            if found is None:
+                db.execute(update(HIVE_LOCKS).where(mine).values(HL_LOCK_STATE=_ACQUIRED, HL_ACQUIRED_AT=now))
+            else:
+                blocker, part = found
+                db.execute(
+                    update(HIVE_LOCKS)
+                    .where(mine, _L.HL_LOCK_INT_ID == part.internal_id)
+                    .values(HL_BLOCKEDBY_EXT_ID=blocker.lock_id, HL_BLOCKEDBY_INT_ID=blocker.internal_id)
+                )
+            return _response(lock_id, found)
+
+    def unlock(self, lock_id: int) -> None:
+        """Hive: ``DefaultTxnLockManager.unlock``."""
+        with self._store.write(durable=False) as db:
+            first = _by_id(db, lock_id)[0]
+            if first.txn_id and first.state is LockState.ACQUIRED:
+                raise TransactionError(
+                    f"Unlocking locks associated with transaction not permitted: lock {lock_id} belongs to"
+                    f" {txns.txn_name(first.txn_id)}",
+                    hint="Commit or abort the transaction.",
+                )
+            db.execute(delete(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id))
+
+    def show_locks(
+        self, database: str | None = None, table: str | None = None, partition: str | None = None
+    ) -> list[LockInfo]:
+        """Those held first, then by strength and id (Hive: ``LockInfoComparator``)."""
+        with self._store.read() as db:
+            named = [(_L.HL_DB, database), (_L.HL_TABLE, table), (_L.HL_PARTITION, partition)]
+            found = [
+                _info(r) for r in db.execute(select(HIVE_LOCKS).where(*(c == v for c, v in named if v is not None)))
+            ]
+            return sorted(
+                found,
+                key=lambda k: (k.state is not LockState.ACQUIRED, STRENGTH.index(k.type), k.lock_id, k.internal_id),
+            )
+
+    def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
+        now = self._now()
+        with self._store.write(durable=False) as db:
+            if txn_id:
+                txns.heartbeat(db, txn_id, now)
+            if lock_id:
+                _beat(db, lock_id, _by_id(db, lock_id)[0].txn_id, now)

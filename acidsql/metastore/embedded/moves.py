@@ -1,4 +1,4 @@
-"""The journal of directories that follow a new name. It is a table of the store: no statement writes to it.
+"""The journal of directories that follow a rename. It is a table of the store: no statement writes to it.
 
 Up to version 4 of the store it was a property of the table, which any user could set: a crafted one moved any directory
 in the first session that looked at the table.
@@ -21,31 +21,31 @@ _J = RENAME_JOURNAL.c
 _OLD_PREFIX = "acidsql.move."
 
 
-def keep(db: Connection, table_id: int, move: DirectoryMove) -> None:
-    """Say that a directory of a table is on its way."""
+def store(db: Connection, table_id: int, move: DirectoryMove) -> None:
+    """Record that a directory of a table is being moved."""
     row = {"RJ_ID": move.id, "TBL_ID": table_id, "RJ_SOURCE": move.source, "RJ_TARGET": move.target}
     db.execute(insert(RENAME_JOURNAL), row)
 
 
 def of_table(db: Connection, table_id: int) -> tuple[DirectoryMove, ...]:
-    """What is on its way."""
+    """The moves of a table that may be incomplete."""
     found = db.execute(select(_J.RJ_SOURCE, _J.RJ_TARGET, _J.RJ_ID).where(_J.TBL_ID == table_id).order_by(_J.RJ_ID))
     return tuple(DirectoryMove(*row) for row in found)
 
 
 def forget(db: Connection, moves: Iterable[DirectoryMove]) -> None:
-    """They are done."""
+    """Remove moves that are complete."""
     for some in batches([move.id for move in moves]):
         db.execute(delete(RENAME_JOURNAL).where(_J.RJ_ID.in_(some)))
 
 
 def forget_leading_to(db: Connection, table_id: int, place: str) -> None:
-    """What leads to a place that the table leaves has nothing left to say."""
+    """Remove moves to a place that the table leaves."""
     db.execute(delete(RENAME_JOURNAL).where(_J.TBL_ID == table_id, _J.RJ_TARGET == place))
 
 
 def forget_all(db: Connection, table_id: int) -> None:
-    """The table is dropped."""
+    """Remove all moves of a dropped table."""
     db.execute(delete(RENAME_JOURNAL).where(_J.TBL_ID == table_id))
 
 
@@ -53,7 +53,8 @@ def take_over_properties(db: Connection) -> None:
     """Take renames that were under way in a store of version 4 into the journal, and their properties from the tables.
 
     Only what such a rename can have written is taken over: the target is the place of the table, or of one of its
-    partitions, the source is beside it where tables are, or below the table, and it is nobody's place.
+    partitions, the source is beside it where tables are, or below the table, and no other table or
+    partition is there.
     """
     p = TABLE_PARAMS.c
     old = db.execute(
@@ -61,7 +62,7 @@ def take_over_properties(db: Connection) -> None:
     ).all()
     for table_id, key, value in old:
         for move in _plausible(db, table_id, key.removeprefix(_OLD_PREFIX), value):
-            keep(db, table_id, move)
+            store(db, table_id, move)
         db.execute(delete(TABLE_PARAMS).where(p.TBL_ID == table_id, p.PARAM_KEY == key))
 
 

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, literal, or_, select
+from sqlalchemy import Column, Connection, Select, and_, literal, or_, select
 
 from acidsql import fs
 from acidsql.errors import AlreadyExists
 from acidsql.metastore.embedded.batches import batches
-from acidsql.metastore.embedded.schema import DBS, PARTITIONS, TBLS
+from acidsql.metastore.embedded.schema import DBS, PARTITIONS, RENAME_JOURNAL, TBLS
 
 _HINT = "Tables and partitions cannot share a directory, nor be one within another."
 _FEW = 8
@@ -141,14 +141,19 @@ def _is_below(place: str, other: str) -> bool:
     return place.rstrip("/").startswith(f"{other.rstrip('/')}/")
 
 
-_T, _P, _D = TBLS.c, PARTITIONS.c, DBS.c
+_T, _P, _D, _J = TBLS.c, PARTITIONS.c, DBS.c, RENAME_JOURNAL.c
 _OF_TABLE = TBLS.join(DBS, _D.DB_ID == _T.DB_ID)
 _TABLES = select(_T.LOCATION, _D.NAME, _T.TBL_ID, _T.TBL_NAME).select_from(_OF_TABLE).where(_T.LOCATION != "")
 _PARTITIONS = select(_P.LOCATION, _D.NAME, _T.TBL_ID, _T.TBL_NAME, _P.PART_NAME).select_from(
     PARTITIONS.join(_OF_TABLE, _T.TBL_ID == _P.TBL_ID)
 )
+# Where a renamed table still has its directory, which is about to follow.
+_LEFT_SOON = select(_J.RJ_SOURCE, _D.NAME, _T.TBL_ID, _T.TBL_NAME).select_from(
+    RENAME_JOURNAL.join(_OF_TABLE, and_(_J.TBL_ID == _T.TBL_ID, _J.RJ_TARGET == _T.LOCATION))
+)
 _QUERIES: tuple[tuple[Select[Any], Column[str]], ...] = (
     (_TABLES, _T.LOCATION),
+    (_LEFT_SOON, _J.RJ_SOURCE),
     (_PARTITIONS, _P.LOCATION),
     (select(_D.DB_LOCATION_URI, _D.NAME), _D.DB_LOCATION_URI),
 )

@@ -1,4 +1,4 @@
-"""Other names for tables and partitions. Whatever is known of the old name is known of the new one then.
+"""Other names for tables and partitions. All that is stored under the old name moves to the new one.
 
 The transaction tables follow as in Hive's ``OnRenameFunction``: components, completed components, locks, write sets,
 compactions, and for tables the write ids.
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy import Table as Entity
-from sqlalchemy.sql.selectable import ScalarSelect
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
 from acidsql.metastore.embedded import catalog, dropped_places, moves, schema
+from acidsql.metastore.embedded.client import EmbeddedClient
+from acidsql.metastore.embedded.databases import database_id_of
 from acidsql.metastore.embedded.schema import (
-    DBS,
     NEXT_WRITE_ID,
     PARTITION_PARAMS,
     PARTITIONS,
@@ -25,6 +25,7 @@ from acidsql.metastore.embedded.schema import (
 )
 from acidsql.metastore.model import DirectoryMove, Partition, Table
 from acidsql.partition_names import check_table_name, partition_name
+from acidsql.valid_ids import ValidWriteIdList
 
 _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
     (schema.TXN_COMPONENTS, "TC"),
@@ -37,97 +38,6 @@ _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
 own."""
 
 
-def rename_table(db: Connection, database: str, name: str, table: Table, move: DirectoryMove | None = None) -> None:
-    """Put a description in the place of one with another name. Partitions below the old location go along.
-
-    The next write id is remembered under the old name too: a table made anew under it counts on from there. Its
-    directories are then never named as those of the renamed one were, which somebody's DataFrame may still look for.
-
-    Raises:
-        TableNotFound: When it is not there.
-        DatabaseNotFound: When the new database is not.
-        AlreadyExists: When the new name or place is taken.
-        AnalysisError: When the new name is none.
-    """
-    check_table_name(table.name)
-    old = catalog.get_table(db, database, name)
-    table_id = catalog.table_id_of(db, database, name)
-    catalog.get_database(db, table.database)
-    if table.location != old.location:  # or the directory of a dropped partition would come along
-        dropped_places.require_free(db, [old.location])
-    if catalog.find_table(db, table.database, table.name) is not None:
-        raise AlreadyExists(f"Table {table.full_name} already exists")
-    database_id = _database_id(table.database)
-    db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(DB_ID=database_id, TBL_NAME=table.name))
-    _rename_write_ids(db, old, table)
-    catalog.alter_table(db, table)
-    _move_partitions(db, table_id, old.location, table.location)
-    if table.location != old.location:
-        moves.forget_leading_to(db, table_id, old.location)
-    if move is not None:
-        moves.keep(db, table_id, move)
-    for entity, prefix in _WITH_PARTITIONS:
-        of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
-        _set(db, entity, _is(of_database, of_table, old), {of_database: table.database, of_table: table.name})
-    locks = schema.HIVE_LOCKS
-    _set(
-        db,
-        locks,
-        _is(locks.c.HL_DB, locks.c.HL_TABLE, old),
-        {locks.c.HL_DB: table.database, locks.c.HL_TABLE: table.name},
-    )
-
-
-def rename_partition(db: Connection, name: str, partition: Partition, move: DirectoryMove | None = None) -> None:
-    """Give a partition other values and its place.
-
-    Raises:
-        TableNotFound, PartitionNotFound, AlreadyExists.
-    """
-    database, table = partition.database, partition.table
-    owner = catalog.get_table(db, database, table)
-    table_id = catalog.table_id_of(db, database, table)
-    new = partition_name([k.name for k in owner.partition_keys], list(partition.values))
-    if new != name and catalog.list_partitions(db, database, table, [new]):
-        raise AlreadyExists(f"Partition already exists: {new}")
-    _require(db, table_id, owner, name)
-    old = _place(db, table_id, name)
-    if partition.location != old:
-        catalog.take_partition_places(db, table_id, database, table, {name: partition.location})
-        moves.forget_leading_to(db, table_id, old)
-    if move is not None:
-        moves.keep(db, table_id, move)
-    db.execute(
-        update(PARTITIONS)
-        .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
-        .values(PART_NAME=new, LOCATION=partition.location)
-    )
-    for entity in (PARTITION_PARAMS, TAB_COL_STATS):
-        same = and_(entity.c.TBL_ID == table_id, entity.c.PART_NAME == name)
-        db.execute(update(entity).where(same).values(PART_NAME=new))
-    for entity, prefix in _WITH_PARTITIONS:
-        of_partition = entity.c[f"{prefix}_PARTITION"]
-        of_table = _is(entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"], owner)
-        _set(db, entity, and_(of_table, of_partition == name), {of_partition: new})
-    locks = schema.HIVE_LOCKS
-    locked = and_(_is(locks.c.HL_DB, locks.c.HL_TABLE, owner), locks.c.HL_PARTITION == name)
-    _set(db, locks, locked, {locks.c.HL_PARTITION: new})
-
-
-def alter_partition(db: Connection, partition: Partition) -> None:
-    """Give a partition another place. Raises: TableNotFound, PartitionNotFound, AlreadyExists."""
-    owner = catalog.get_table(db, partition.database, partition.table)
-    table_id = catalog.table_id_of(db, partition.database, partition.table)
-    name = partition_name([k.name for k in owner.partition_keys], list(partition.values))
-    _require(db, table_id, owner, name)
-    old = _place(db, table_id, name)
-    if partition.location != old:
-        dropped_places.leave(db, owner.database, owner.name, [old])
-        catalog.take_partition_places(db, table_id, owner.database, owner.name, {name: partition.location})
-    same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
-    db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
-
-
 def _require(db: Connection, table_id: int, table: Table, name: str) -> None:
     p = PARTITIONS.c
     if db.execute(select(p.PART_ID).where(p.TBL_ID == table_id, p.PART_NAME == name)).first() is None:
@@ -137,10 +47,6 @@ def _require(db: Connection, table_id: int, table: Table, name: str) -> None:
 def _place(db: Connection, table_id: int, name: str) -> str:
     p = PARTITIONS.c
     return str(db.execute(select(p.LOCATION).where(p.TBL_ID == table_id, p.PART_NAME == name)).scalar_one())
-
-
-def _database_id(name: str) -> ScalarSelect[int]:
-    return select(DBS.c.DB_ID).where(DBS.c.NAME == name).scalar_subquery()
 
 
 def _move_partitions(db: Connection, table_id: int, old: str, new: str) -> None:
@@ -174,3 +80,107 @@ def _is(of_database: Column[str], of_table: Column[str], table: Table) -> Column
 
 def _set(db: Connection, entity: Entity, which: ColumnElement[bool], values: dict[Column[str], str]) -> None:
     db.execute(update(entity).where(which).values({column.name: value for column, value in values.items()}))
+
+
+class EmbeddedRenames(EmbeddedClient):
+    """The part of :class:`~acidsql.metastore.protocol.Catalog` that gives names and locations."""
+
+    def rename_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        write_id: int | None = None,
+        write_ids: ValidWriteIdList | None = None,
+        move: DirectoryMove | None = None,
+    ) -> None:
+        """Rename a table. Its files stay where they are: the caller moves them to the location that ``table`` has.
+
+        The next write id is remembered under the old name too: a table created under it later counts on from there.
+        Its directories then never have the names of the renamed one's, which a DataFrame may still look for.
+        """
+        with self._store.write() as db:
+            check_table_name(table.name)
+            old = catalog.get_table(db, database, name)
+            table_id = catalog.table_id_of(db, database, name)
+            database_id = database_id_of(db, table.database)
+            if table.location != old.location:  # or the directory of a dropped partition would come along
+                dropped_places.require_free(db, [old.location])
+            if catalog.find_table(db, table.database, table.name) is not None:
+                raise AlreadyExists(f"Table {table.full_name} already exists")
+            own = TBLS.c.TBL_ID == table_id
+            db.execute(update(TBLS).where(own).values(DB_ID=database_id, TBL_NAME=table.name))
+            _rename_write_ids(db, old, table)
+            catalog.alter_table(db, table)
+            _move_partitions(db, table_id, old.location, table.location)
+            if table.location != old.location:
+                moves.forget_leading_to(db, table_id, old.location)
+            if move is not None:
+                moves.store(db, table_id, move)
+            for entity, prefix in _WITH_PARTITIONS:
+                of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
+                _set(db, entity, _is(of_database, of_table, old), {of_database: table.database, of_table: table.name})
+            locks = schema.HIVE_LOCKS
+            _set(
+                db,
+                locks,
+                _is(locks.c.HL_DB, locks.c.HL_TABLE, old),
+                {locks.c.HL_DB: table.database, locks.c.HL_TABLE: table.name},
+            )
+
+    def rename_partition(
+        self,
+        name: str,
+        partition: Partition,
+        *,
+        move: DirectoryMove | None = None,
+        write_ids: ValidWriteIdList | None = None,
+    ) -> None:
+        """Rename a partition. Its files stay where they are: the caller moves them."""
+        with self._store.write() as db:
+            database, table = partition.database, partition.table
+            owner = catalog.get_table(db, database, table)
+            table_id = catalog.table_id_of(db, database, table)
+            new = partition_name([k.name for k in owner.partition_keys], list(partition.values))
+            if new != name and catalog.list_partitions(db, database, table, [new]):
+                raise AlreadyExists(f"Partition already exists: {new}")
+            _require(db, table_id, owner, name)
+            old = _place(db, table_id, name)
+            if partition.location != old:
+                catalog.take_partition_places(db, table_id, database, table, {name: partition.location})
+                moves.forget_leading_to(db, table_id, old)
+            if move is not None:
+                moves.store(db, table_id, move)
+            db.execute(
+                update(PARTITIONS)
+                .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
+                .values(PART_NAME=new, LOCATION=partition.location)
+            )
+            for entity in (PARTITION_PARAMS, TAB_COL_STATS):
+                same = and_(entity.c.TBL_ID == table_id, entity.c.PART_NAME == name)
+                db.execute(update(entity).where(same).values(PART_NAME=new))
+            for entity, prefix in _WITH_PARTITIONS:
+                of_partition = entity.c[f"{prefix}_PARTITION"]
+                of_table = _is(entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"], owner)
+                _set(db, entity, and_(of_table, of_partition == name), {of_partition: new})
+            locks = schema.HIVE_LOCKS
+            locked = and_(_is(locks.c.HL_DB, locks.c.HL_TABLE, owner), locks.c.HL_PARTITION == name)
+            _set(db, locks, locked, {locks.c.HL_PARTITION: new})
+
+    def alter_partition(self, partition: Partition) -> None:
+        with self._store.write() as db:
+            owner = catalog.get_table(db, partition.database, partition.table)
+            table_id = catalog.table_id_of(db, partition.database, partition.table)
+            name = partition_name([k.name for k in owner.partition_keys], list(partition.values))
+            _require(db, table_id, owner, name)
+            old = _place(db, table_id, name)
+            if partition.location != old:
+                dropped_places.leave(db, owner.database, owner.name, [old])
+                catalog.take_partition_places(db, table_id, owner.database, owner.name, {name: partition.location})
+            same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
+            db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
+
+    def forget_moves(self, table: Table) -> None:
+        with self._store.write() as db:
+            moves.forget(db, table.moves)

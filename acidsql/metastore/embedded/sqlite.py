@@ -123,7 +123,7 @@ def explained(url: URL, busy_timeout: float) -> Iterator[None]:
 
 
 def busy(url: URL, busy_timeout: float) -> MetastoreError:
-    """The error of who waited in vain."""
+    """The error of a transaction that timed out waiting."""
     return MetastoreError(
         f"Metastore {url.database}: others have been writing to it for longer than {busy_timeout:g} s"
         " (acidsql.metastore.busy.timeout)"

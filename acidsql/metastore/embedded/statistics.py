@@ -1,4 +1,4 @@
-"""What ANALYZE found, and how writes carry it on. Each function is a step inside a transaction of the database.
+"""What ANALYZE found, and how writes update it.
 
 As in Hive a number of rows is a property of the table or partition; ``COLUMN_STATS_ACCURATE`` says what of it holds.
 """
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, insert, or_, select
 
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.catalog import table_id_of
+from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import (
     PARTITION_PARAMS,
     PARTITIONS,
@@ -40,7 +41,7 @@ _CARRIED = (STATS_ACCURATE, NUM_ROWS)
 _T, _P, _S, _W = TABLE_PARAMS.c, PARTITION_PARAMS.c, TAB_COL_STATS.c, TXN_TO_WRITE_ID.c
 
 
-def there_are(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> bool:
+def _exist(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> bool:
     """Whether anything is known that a change of rows would make wrong."""
     table_id = table_id_of(db, table.database, table.name)
     if db.execute(select(_T.PARAM_KEY).where(_T.TBL_ID == table_id, _T.PARAM_KEY.in_(_CARRIED))).first() is not None:
@@ -54,7 +55,7 @@ def there_are(db: Connection, table: Table, changes: Mapping[str, RowChange]) ->
     )
 
 
-def count_on(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> None:
+def _increment(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> None:
     """Carry numbers of rows on, and say that nothing is exact."""
     table_id = table_id_of(db, table.database, table.name)
     for name, change in {"": RowChange(), **changes}.items():
@@ -65,38 +66,6 @@ def count_on(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> 
             kept[NUM_ROWS] = str(change.applied(rows))
         if kept != known:
             _replace(db, table_id, name, kept)
-
-
-def keep(
-    db: Connection, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
-) -> None:
-    """Put statistics in the place of those that are there; columns that were not looked at keep theirs.
-
-    Args:
-        write_id: The write id of the transaction that gathered them.
-        write_ids: What it saw. Where others have written, or are writing, what it did not see, nothing is exact: they
-            may have said so before it, and would not say it again.
-
-    Raises:
-        TableNotFound: When the table is not there.
-    """
-    table_id = table_id_of(db, table.database, table.name)
-    exact = not _writes_unseen(db, table, write_id, write_ids)
-    for name, one in found.items():
-        known = _parameters(db, table_id, name)
-        if not exact:
-            known.pop(STATS_ACCURATE, None)
-        accurate = accurate_statistics(known)
-        if one.exact and exact:
-            accurate["BASIC_STATS"] = "true"
-        looked_at = {c.column: "true" for c in one.columns}
-        if looked_at and exact:
-            accurate["COLUMN_STATS"] = {**_columns_of(accurate), **looked_at}
-        made = {**known, **one.parameters}
-        if accurate:
-            made[STATS_ACCURATE] = json.dumps(accurate, separators=(",", ":"), sort_keys=True)
-        _replace(db, table_id, name, made)
-        _replace_columns(db, table_id, name, one.columns)
 
 
 def _writes_unseen(db: Connection, table: Table, write_id: int, seen: ValidWriteIdList) -> bool:
@@ -119,43 +88,8 @@ def _columns_of(accurate: Mapping[str, object]) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def partition_parameters(
-    db: Connection, database: str, table: str, names: Sequence[str] | None
-) -> dict[str, Mapping[str, str]]:
-    """Parameters of partitions by name. Raises: TableNotFound."""
-    table_id = table_id_of(db, database, table)
-    listed: Iterable[str] = names if names is not None else _names(db, table_id)
-    found: dict[str, dict[str, str]] = {name: {} for name in listed}
-    for some in batches(list(found)):
-        query = select(_P.PART_NAME, _P.PARAM_KEY, _P.PARAM_VALUE)
-        for name, key, value in db.execute(query.where(_P.TBL_ID == table_id, _P.PART_NAME.in_(some))):
-            found[name][key] = value
-    return dict(found)
-
-
 def _names(db: Connection, table_id: int) -> list[str]:
     return list(db.execute(select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == table_id)).scalars())
-
-
-def of_columns(db: Connection, table: Table, partition: str) -> list[ColumnStatistics]:
-    """Statistics of columns, by column. Raises: TableNotFound."""
-    table_id = table_id_of(db, table.database, table.name)
-    query = select(TAB_COL_STATS).where(_S.TBL_ID == table_id, _S.PART_NAME == partition).order_by(_S.COLUMN_NAME)
-    return [
-        ColumnStatistics(
-            column=row.COLUMN_NAME,
-            type=row.COLUMN_TYPE,
-            nulls=row.NUM_NULLS,
-            distinct=row.NUM_DISTINCTS,
-            low=row.LOW_VALUE,
-            high=row.HIGH_VALUE,
-            average_length=row.AVG_COL_LEN,
-            max_length=row.MAX_COL_LEN,
-            trues=row.NUM_TRUES,
-            falses=row.NUM_FALSES,
-        )
-        for row in db.execute(query)
-    ]
 
 
 def _parameters(db: Connection, table_id: int, name: str) -> dict[str, str]:
@@ -202,3 +136,81 @@ def _replace_columns(db: Connection, table_id: int, name: str, columns: Sequence
         for c in columns
     ]
     db.execute(insert(TAB_COL_STATS), rows)
+
+
+class EmbeddedStatistics(EmbeddedClient):
+    """The part of :class:`~acidsql.metastore.protocol.Catalog` about statistics."""
+
+    def update_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
+    ) -> None:
+        """The number of rows is carried on where ANALYZE has counted it; nothing is exact any longer."""
+        with self._store.read() as db:
+            if not _exist(db, table, changes):
+                return
+        with self._store.write(durable=False) as db:
+            _increment(db, table, changes)
+
+    def set_statistics(
+        self, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
+    ) -> None:
+        """As the protocol says; columns that were not analysed keep theirs.
+
+        Where others have written, or are writing, what ``write_ids`` does not see, nothing is exact: they may have
+        recorded that already, and would not do it again.
+        """
+        with self._store.write() as db:
+            table_id = table_id_of(db, table.database, table.name)
+            exact = not _writes_unseen(db, table, write_id, write_ids)
+            for name, one in found.items():
+                known = _parameters(db, table_id, name)
+                if not exact:
+                    known.pop(STATS_ACCURATE, None)
+                accurate = accurate_statistics(known)
+                if one.exact and exact:
+                    accurate["BASIC_STATS"] = "true"
+                looked_at = {c.column: "true" for c in one.columns}
+                if looked_at and exact:
+                    accurate["COLUMN_STATS"] = {**_columns_of(accurate), **looked_at}
+                made = {**known, **one.parameters}
+                if accurate:
+                    made[STATS_ACCURATE] = json.dumps(accurate, separators=(",", ":"), sort_keys=True)
+                _replace(db, table_id, name, made)
+                _replace_columns(db, table_id, name, one.columns)
+
+    def partition_parameters(
+        self, database: str, table: str, names: Sequence[str] | None = None
+    ) -> dict[str, Mapping[str, str]]:
+        with self._store.read() as db:
+            table_id = table_id_of(db, database, table)
+            listed: Iterable[str] = names if names is not None else _names(db, table_id)
+            found: dict[str, dict[str, str]] = {name: {} for name in listed}
+            for some in batches(list(found)):
+                query = select(_P.PART_NAME, _P.PARAM_KEY, _P.PARAM_VALUE)
+                for name, key, value in db.execute(query.where(_P.TBL_ID == table_id, _P.PART_NAME.in_(some))):
+                    found[name][key] = value
+            return dict(found)
+
+    def column_statistics(self, table: Table, partition: str | None = None) -> list[ColumnStatistics]:
+        with self._store.read() as db:
+            table_id = table_id_of(db, table.database, table.name)
+            query = (
+                select(TAB_COL_STATS)
+                .where(_S.TBL_ID == table_id, _S.PART_NAME == (partition or ""))
+                .order_by(_S.COLUMN_NAME)
+            )
+            return [
+                ColumnStatistics(
+                    column=row.COLUMN_NAME,
+                    type=row.COLUMN_TYPE,
+                    nulls=row.NUM_NULLS,
+                    distinct=row.NUM_DISTINCTS,
+                    low=row.LOW_VALUE,
+                    high=row.HIGH_VALUE,
+                    average_length=row.AVG_COL_LEN,
+                    max_length=row.MAX_COL_LEN,
+                    trues=row.NUM_TRUES,
+                    falses=row.NUM_FALSES,
+                )
+                for row in db.execute(query)
+            ]

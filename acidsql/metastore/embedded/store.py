@@ -24,21 +24,21 @@ class _Open:
     pid: int
     readers: Engine
     writers: Engine
-    hasty: Engine
+    relaxed_sync: Engine
     """Writers whose commits may be undone by a power cut."""
     # threads of one process queue here; in SQLite's own queue they would sleep and poll
     turn: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Store:
-    """A database with the tables of :mod:`~acidsql.metastore.embedded.schema`, made where they are missing.
+    """A database with the tables of :mod:`~acidsql.metastore.embedded.schema`, created where they are missing.
 
-    Several processes may make them at the same time: one does, the others find them.
+    Several processes may try that at the same time: one creates them, the others find them.
 
     Args:
         url: From :func:`~acidsql.metastore.embedded.sqlite.parse_url`.
         busy_timeout: Seconds that a transaction waits for the writer of another process.
-        warehouse: Location of the database ``default``, where the tables are made.
+        warehouse: Location of the database ``default``, where the tables are created.
 
     Raises:
         MetastoreError: When the file cannot be opened, is no metastore, or is one of a newer version.
@@ -89,7 +89,7 @@ class Store:
             if not opened.turn.acquire(timeout=self._busy_timeout):
                 raise sqlite.busy(self._url, self._busy_timeout)
             try:
-                engine = opened.writers if durable else opened.hasty
+                engine = opened.writers if durable else opened.relaxed_sync
                 with self._explained(), engine.begin() as connection:
                     yield connection
             finally:
@@ -103,7 +103,7 @@ class Store:
             self._opened.readers.dispose()
 
     def release_idle(self) -> None:
-        """Close the connections that nobody is using. The next call opens one."""
+        """Close idle connections. The next call opens one."""
         if self._opened.pid == os.getpid():
             self._opened.readers.dispose()
 
@@ -149,7 +149,7 @@ class Store:
         if not isinstance(version, int) or not 1 <= version <= schema.SCHEMA_VERSION:
             newer = isinstance(version, int) and version > schema.SCHEMA_VERSION
             raise MetastoreError(
-                f"Metastore {self.path}: made by {'a newer' if newer else 'another'} acidsql"
+                f"Metastore {self.path}: created by {'a newer' if newer else 'another'} acidsql"
                 f" (schema version {version}; this one knows version {schema.SCHEMA_VERSION})",
                 hint="Upgrade acidsql." if newer else None,
             )

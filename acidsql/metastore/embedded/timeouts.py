@@ -1,6 +1,6 @@
-"""The end of those that died: transactions and locks whose heartbeats stopped (Hive: ``PerformTimeoutsFunction``).
+"""Aborts timed-out transactions, and releases timed-out locks (Hive: ``PerformTimeoutsFunction``).
 
-Hive's metastore server looks for them now and then. The embedded store has no server: whoever waits for a lock looks,
+Hive's metastore server looks for them periodically. The embedded store has no server: whoever waits for a lock does,
 and whoever calls ``time_out_txns``. Each owner sends its heartbeats by its own ``hive.txn.timeout``, so that one is
 kept with the transaction or lock and decides, not the setting of whoever looks.
 """
@@ -14,6 +14,7 @@ from itertools import groupby
 from sqlalchemy import BigInteger, Connection, bindparam, delete, func, select
 
 from acidsql.metastore.embedded import txns
+from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, TXNS
 from acidsql.metastore.model import TxnState
 
@@ -58,3 +59,13 @@ def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0
         reason = f"timed out: no heartbeat for more than {own / 1000:g} s"
         aborted += txns.abort(db, [int(row[1]) for row in rows], reason=reason)
     return sorted(aborted)
+
+
+class EmbeddedTimeouts(EmbeddedClient):
+    """:class:`~acidsql.metastore.protocol.Transactions`: time-outs."""
+
+    def time_out_txns(self) -> list[int]:
+        now = self._now()
+        with self._store.write() as db:
+            release_silent_locks(db, now=now, timeout=self._timeout)
+            return abort_silent_txns(db, now=now, timeout=self._timeout)

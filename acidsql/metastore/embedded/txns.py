@@ -1,4 +1,4 @@
-"""Transactions: open, abort, keep alive, list, forget. Each function is a step inside a transaction of the database."""
+"""Transactions: open, abort, keep alive, list, forget."""
 
 # ruff: noqa: SIM300 (the upper-case names are columns, not constants)
 
@@ -11,15 +11,19 @@ from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert
 from acidsql.errors import AnalysisError, NoSuchTransaction, TransactionAborted, TransactionError
 from acidsql.metastore.embedded import components
 from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, TXNS
-from acidsql.metastore.model import TxnInfo, TxnState, TxnType
-from acidsql.settings import MAX_OPEN_TXNS
+from acidsql.metastore.model import CompletedWrite, Operation, TxnInfo, TxnState, TxnType
+from acidsql.settings import MAX_OPEN_BATCH, MAX_OPEN_TXNS
 from acidsql.valid_ids import ValidTxnList
 
 OPEN_TXN_WINDOW_MS = 1000
 """Transactions younger than this are not forgotten (Hive: ``metastore.txn.opentxn.timeout``)."""
 
 NO_SUCH_TRANSACTION, TRANSACTION_ABORTED = 10262, 10263
+
+_NAMED_IN_FILES = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.SOFT_DELETE})
+"""Transactions whose ids stand in names of directories (``_v<txn>``): such an id must never be handed out again."""
 
 _T = TXNS.c
 _OPEN, _ABORTED, _COMMITTED = TxnState.OPEN.value, TxnState.ABORTED.value, TxnState.COMMITTED.value
@@ -52,39 +56,6 @@ def newest_txn(db: Connection) -> int:
     return int(db.execute(_NEWEST).scalar_one())
 
 
-def open_txns(
-    db: Connection,
-    count: int,
-    *,
-    user: str,
-    host: str,
-    type: TxnType,
-    agent_info: str,
-    limit: int,
-    now: int,
-    timeout: int,
-) -> list[int]:
-    """Open transactions, the writers' lock being held: ids rise without gaps.
-
-    ``timeout``: milliseconds without a heartbeat after which they count as dead, whoever looks.
-    """
-    if count < 1:
-        raise TransactionError(f"Invalid input for number of txns: {count}")
-    if int(db.execute(_COUNT_OPEN).scalar_one()) + count > limit:
-        raise TransactionError(
-            "Maximum allowed number of open transactions has been reached. See hive.max.open.txns.",
-            hint=f"{MAX_OPEN_TXNS.name} is {limit}; SHOW TRANSACTIONS lists the open ones.",
-        )
-    first = newest_txn(db) + 1
-    ids = list(range(first, first + count))
-    row = _row(TxnState.OPEN, now, user=user, host=host, type=type, agent_info=agent_info)
-    oldest = db.execute(_MIN_OPEN).scalar()
-    row["TXN_MIN_OPEN"] = first if oldest is None else oldest
-    row["TXN_TIMEOUT"] = timeout
-    db.execute(insert(TXNS), [{"TXN_ID": txn_id, **row} for txn_id in ids])
-    return ids
-
-
 def add_aborted(db: Connection, count: int, *, reason: str, now: int) -> list[int]:
     """Transactions that were never open; they back write ids that must not be seen."""
     first = newest_txn(db) + 1
@@ -98,16 +69,16 @@ _MAX_SEED = 1 << 48
 
 
 def check_seed(what: str, id: int) -> None:
-    """Ids come from names of directories, which anybody can make who may write there. Raises: AnalysisError."""
+    """Ids come from names of directories, which any user with write access can create. Raises: AnalysisError."""
     if id > _MAX_SEED:
         raise AnalysisError(f"No store has ever given out {what} id {id}: a directory has a wrong name")
 
 
-def seed_txn_id(db: Connection, txn_id: int, now: int) -> None:
-    """Let the ids go on above ``txn_id``. Where they are there already, nothing is to be done.
+def start_above(db: Connection, txn_id: int, now: int) -> None:
+    """Let the ids go on above ``txn_id``; nothing happens where they are higher already.
 
     Raises:
-        AnalysisError: When it is none that a store can ever have given out: the ids of this one would come to an end.
+        AnalysisError: When no store can ever have given it out: the ids of this one would run out.
     """
     check_seed("transaction", txn_id)
     if txn_id > newest_txn(db):
@@ -137,7 +108,7 @@ def _row(
 
 
 def valid_txns(db: Connection, current_txn: int) -> ValidTxnList:
-    """The snapshot of a transaction, or of everybody's present for 0 (Hive: ``createValidReadTxnList``)."""
+    """The snapshot of a transaction, or of all that is committed for 0 (Hive: ``createValidReadTxnList``)."""
     high = newest_txn(db)
     if current_txn > 0:
         high = min(high, current_txn)
@@ -184,12 +155,6 @@ def require_open(db: Connection, txn_id: int) -> TxnType:
     return type
 
 
-def is_aborted(db: Connection, txn_id: int) -> bool:
-    """Whether a transaction is known to be aborted."""
-    row = db.execute(_STATE, {"txn": txn_id}).first()
-    return row is not None and row[0] == _ABORTED
-
-
 def heartbeat(db: Connection, txn_id: int, now: int) -> None:
     """Say that the owner of a transaction is alive.
 
@@ -198,17 +163,6 @@ def heartbeat(db: Connection, txn_id: int, now: int) -> None:
     """
     if db.execute(_HEARTBEAT, {"txn": txn_id, "now": now}).rowcount != 1:
         require_open(db, txn_id)
-
-
-def heartbeat_all(db: Connection, txn_ids: Sequence[int], now: int) -> tuple[list[int], list[int]]:
-    """Heartbeats of many: (aborted ids, ids that are committed or unknown)."""
-    states: dict[int, str] = {}
-    for some in batches(txn_ids):
-        db.execute(update(TXNS).where(_T.TXN_ID.in_(some), _T.TXN_STATE == _OPEN).values(TXN_LAST_HEARTBEAT=now))
-        states.update((i, s) for i, s in db.execute(select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.in_(some))))
-    wanted = sorted(set(txn_ids))
-    aborted = [i for i in wanted if states.get(i) == _ABORTED]
-    return aborted, [i for i in wanted if states.get(i) not in (_OPEN, _ABORTED)]
 
 
 def abort(db: Connection, txn_ids: Sequence[int], reason: str) -> list[int]:
@@ -236,29 +190,6 @@ def set_committed(db: Connection, txn_id: int) -> None:
 # --- listing and forgetting ------------------------------------------------------------------------------------------
 
 
-def show_txns(db: Connection) -> list[TxnInfo]:
-    """Open transactions, and aborted ones that may have left files, by id."""
-    rows = db.execute(
-        select(TXNS)
-        .where(or_(_T.TXN_STATE == _OPEN, and_(_T.TXN_STATE == _ABORTED, _HAS_COMPONENTS)))
-        .order_by(_T.TXN_ID)
-    )
-    return [
-        TxnInfo(
-            id=r.TXN_ID,
-            state=TxnState(r.TXN_STATE),
-            type=TxnType(r.TXN_TYPE),
-            started_ms=r.TXN_STARTED,
-            heartbeat_ms=r.TXN_LAST_HEARTBEAT,
-            user=r.TXN_USER,
-            host=r.TXN_HOST,
-            agent_info=r.TXN_AGENT_INFO or "",
-            abort_reason=r.TXN_META_INFO,
-        )
-        for r in rows
-    ]
-
-
 def oldest_open_writer(db: Connection) -> int | None:
     """The lowest open transaction that can still write; None where there is none."""
     return db.execute(_OLDEST_OPEN_WRITER).scalar()
@@ -274,3 +205,94 @@ def forget_empty(db: Connection, now: int) -> None:
     old = db.execute(newest_old).scalar()
     if old is not None:
         db.execute(delete(TXNS).where(_T.TXN_STATE.in_([_ABORTED, _COMMITTED]), _T.TXN_ID < old, ~_HAS_COMPONENTS))
+
+
+class EmbeddedTxns(EmbeddedClient):
+    """:class:`~acidsql.metastore.protocol.Transactions`: open, abort, keep alive, list."""
+
+    def open_txns(
+        self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
+    ) -> list[int]:
+        """Ids rise without gaps: the writers' lock is held."""
+        limit = self._settings.value(MAX_OPEN_TXNS)
+        count = min(count, self._settings.value(MAX_OPEN_BATCH))
+        with self._store.write(durable=type in _NAMED_IN_FILES) as db:
+            if count < 1:
+                raise TransactionError(f"Invalid input for number of txns: {count}")
+            if int(db.execute(_COUNT_OPEN).scalar_one()) + count > limit:
+                raise TransactionError(
+                    "Maximum allowed number of open transactions has been reached. See hive.max.open.txns.",
+                    hint=f"{MAX_OPEN_TXNS.name} is {limit}; SHOW TRANSACTIONS lists the open ones.",
+                )
+            first = newest_txn(db) + 1
+            ids = list(range(first, first + count))
+            row = _row(TxnState.OPEN, self._now(), user=user, host=host, type=type, agent_info=agent_info)
+            oldest = db.execute(_MIN_OPEN).scalar()
+            row["TXN_MIN_OPEN"] = first if oldest is None else oldest
+            row["TXN_TIMEOUT"] = self._timeout
+            db.execute(insert(TXNS), [{"TXN_ID": txn_id, **row} for txn_id in ids])
+            return ids
+
+    def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
+        with self._store.write() as db:
+            return abort(db, txn_ids, reason)
+
+    def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
+        with self._store.write(durable=False) as db:
+            now = self._now()
+            states: dict[int, str] = {}
+            for some in batches(txn_ids):
+                db.execute(
+                    update(TXNS).where(_T.TXN_ID.in_(some), _T.TXN_STATE == _OPEN).values(TXN_LAST_HEARTBEAT=now)
+                )
+                states.update((i, s) for i, s in db.execute(select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.in_(some))))
+            wanted = sorted(set(txn_ids))
+            aborted = [i for i in wanted if states.get(i) == _ABORTED]
+            return aborted, [i for i in wanted if states.get(i) not in (_OPEN, _ABORTED)]
+
+    def get_valid_txns(self, current_txn: int = 0) -> ValidTxnList:
+        with self._store.read() as db:
+            return valid_txns(db, current_txn)
+
+    def show_txns(self) -> list[TxnInfo]:
+        with self._store.read() as db:
+            rows = db.execute(
+                select(TXNS)
+                .where(or_(_T.TXN_STATE == _OPEN, and_(_T.TXN_STATE == _ABORTED, _HAS_COMPONENTS)))
+                .order_by(_T.TXN_ID)
+            )
+            return [
+                TxnInfo(
+                    id=r.TXN_ID,
+                    state=TxnState(r.TXN_STATE),
+                    type=TxnType(r.TXN_TYPE),
+                    started_ms=r.TXN_STARTED,
+                    heartbeat_ms=r.TXN_LAST_HEARTBEAT,
+                    user=r.TXN_USER,
+                    host=r.TXN_HOST,
+                    agent_info=r.TXN_AGENT_INFO or "",
+                    abort_reason=r.TXN_META_INFO,
+                )
+                for r in rows
+            ]
+
+    def seed_txn_id(self, txn_id: int) -> None:
+        with self._store.write() as db:
+            start_above(db, txn_id, self._now())
+
+    def add_dynamic_partitions(
+        self, txn_id: int, write_id: int, database: str, table: str, partitions: Sequence[str], operation: Operation
+    ) -> None:
+        with self._store.write(durable=False) as db:
+            require_open(db, txn_id)
+            components.name_partitions(db, txn_id, write_id, database, table, partitions, operation)
+
+    def completed_writes(self, database: str, table: str) -> list[CompletedWrite]:
+        with self._store.read() as db:
+            return components.completed_writes(db, database, table)
+
+    def forget_txn_components(self, txn_id: int) -> None:
+        with self._store.write() as db:
+            row = db.execute(_STATE, {"txn": txn_id}).first()
+            if row is not None and row[0] == _ABORTED:
+                components.forget(db, txn_id)

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from acidsql.errors import TransactionError
 from acidsql.metastore.embedded import components, txns
 from acidsql.metastore.embedded.batches import batches
+from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
 from acidsql.metastore.model import TxnType
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
@@ -79,37 +80,6 @@ def _count_to(db: Connection, key: dict[str, object], most: int) -> int:
     return int(db.execute(_COUNT_TO, {**key, "most": most}).scalar_one())
 
 
-def allocate(db: Connection, txn_id: int, database: str, table: str, *, reallocate: bool) -> int:
-    """The write id of an open transaction in a table (Hive: ``AllocateTableWriteIdsFunction``).
-
-    Raises:
-        NoSuchTransaction, TransactionAborted: When the transaction is not open.
-        TransactionError: When it is read-only.
-    """
-    if txns.require_open(db, txn_id) is TxnType.READ_ONLY:
-        raise TransactionError(
-            f"Write ID allocation failed on {database}.{table}: transaction {txns.txn_name(txn_id)} is read-only"
-        )
-    key: dict[str, object] = {"database": database, "table": table}
-    own = db.execute(_OWN, {**key, "txn": txn_id}).scalar()
-    if own is not None:
-        db.execute(_GIVE_BACK, {**key, "txn": txn_id})
-        if not reallocate:
-            # Taken again rather than looked up, so that this commit writes, and makes all before it durable. Files may
-            # be written from now on: what the lock has recorded of them must outlive a power cut that leaves them.
-            _add(db, database, table, {txn_id: int(own)})
-            return int(own)
-    following = db.execute(_NEXT, key).scalar()
-    write_id = 1 if following is None else int(following)
-    if following is None:
-        _start_at(db, database, table, write_id + 1)
-    else:
-        db.execute(_SET_NEXT, {**key, "next": write_id + 1})
-    _add(db, database, table, {txn_id: write_id})
-    components.set_write_id(db, txn_id, database, table, write_id)
-    return write_id
-
-
 def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
     """Start a table's write ids above those in files made elsewhere.
 
@@ -170,3 +140,42 @@ def _add(db: Connection, database: str, table: str, write_ids: dict[int, int]) -
             for txn, write_id in write_ids.items()
         ],
     )
+
+
+class EmbeddedWriteIds(EmbeddedClient):
+    """The write ids of :class:`~acidsql.metastore.protocol.Transactions`."""
+
+    def get_valid_write_ids(self, tables: Sequence[str], valid_txns: ValidTxnList) -> list[ValidWriteIdList]:
+        with self._store.read() as db:
+            return [valid_write_ids(db, table, valid_txns) for table in tables]
+
+    def allocate_table_write_id(self, txn_id: int, database: str, table: str, *, reallocate: bool = False) -> int:
+        """Hive: ``AllocateTableWriteIdsFunction``."""
+        with self._store.write() as db:
+            if txns.require_open(db, txn_id) is TxnType.READ_ONLY:
+                name = txns.txn_name(txn_id)
+                raise TransactionError(
+                    f"Write ID allocation failed on {database}.{table}: transaction {name} is read-only"
+                )
+            key: dict[str, object] = {"database": database, "table": table}
+            own = db.execute(_OWN, {**key, "txn": txn_id}).scalar()
+            if own is not None:
+                db.execute(_GIVE_BACK, {**key, "txn": txn_id})
+                if not reallocate:
+                    # Taken again rather than looked up, so that this commit writes, and makes all before it durable:
+                    # files may be written from now on, and what the lock has recorded of them must outlive a power cut
+                    _add(db, database, table, {txn_id: int(own)})
+                    return int(own)
+            following = db.execute(_NEXT, key).scalar()
+            write_id = 1 if following is None else int(following)
+            if following is None:
+                _start_at(db, database, table, write_id + 1)
+            else:
+                db.execute(_SET_NEXT, {**key, "next": write_id + 1})
+            _add(db, database, table, {txn_id: write_id})
+            components.set_write_id(db, txn_id, database, table, write_id)
+            return write_id
+
+    def seed_write_id(self, valid_write_ids: ValidWriteIdList) -> None:
+        with self._store.write() as db:
+            seed(db, valid_write_ids, now=self._now())

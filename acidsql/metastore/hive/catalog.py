@@ -35,7 +35,7 @@ ALL = -1
 
 
 def _counted(place: Any, holds_rows: bool) -> Any:
-    """A new Thrift table or partition: its rows are counted from 0, unless there are some that nobody has counted."""
+    """A new Thrift table or partition: its rows are counted from 0, unless there are rows that were never counted."""
     if not holds_rows:
         place.parameters = {NUM_ROWS: "0", **(place.parameters or {})}
     return place
@@ -96,7 +96,7 @@ class HiveCatalog(HiveClient):
             raise AnalysisError(f"Can not drop {DEFAULT_DATABASE} database")
 
         def drop(client: Any) -> None:
-            if not self._is_hive4:  # it falls over a database that is not there
+            if not self._is_hive4:  # it fails with an internal error where the database does not exist
                 client.get_database(name)
             client.drop_database(name, True, False)
 
@@ -104,7 +104,7 @@ class HiveCatalog(HiveClient):
 
     # --- tables ------------------------------------------------------------------------------------------------------
 
-    def create_table(self, table: Table, *, holds_rows: bool = False) -> None:
+    def _register(self, table: Table, *, holds_rows: bool) -> None:
         check_table_name(table.name)
         self.get_database(table.database)
         made = _counted(translate.table_to_thrift(table), holds_rows or table.is_view)
@@ -169,7 +169,7 @@ class HiveCatalog(HiveClient):
         )
 
     def list_tables(self, database: str) -> list[str]:
-        if not self._is_hive4:  # it falls over a database that is not there
+        if not self._is_hive4:  # it fails with an internal error where the database does not exist
             self.get_database(database)
         names = sorted(self._call(lambda c: c.get_all_tables(database), missing=DatabaseNotFound))
         if not names:

@@ -20,6 +20,7 @@ from acidsql.errors import (
 from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.connection import Connections, parse_uris
 from acidsql.metastore.hive.errors import hive_errors
+from acidsql.metastore.model import Capabilities
 from acidsql.settings import TXN_TIMEOUT, Settings, parse_seconds
 
 T = TypeVar("T")
@@ -38,6 +39,11 @@ CAPABILITIES = (
 """What Hive 4 asks a client about, before it shows it a transactional table or makes one for it."""
 
 PROCESSOR = "acidsql"
+
+
+def capabilities_of_hive(is_hive4: bool) -> Capabilities:
+    """What a Hive Metastore of version 4, or of version 3, does itself."""
+    return Capabilities(True, True, True, has_open_queue=is_hive4)
 
 
 class HiveClient:
@@ -86,6 +92,10 @@ class HiveClient:
     @cached_property
     def _is_hive4(self) -> bool:
         return self._major >= 4
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return capabilities_of_hive(self._is_hive4)
 
     def _call(
         self, function: Callable[[Any], T], *, missing: type[AcidError] = TableNotFound, name: str | None = None

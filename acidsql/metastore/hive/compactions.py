@@ -21,6 +21,7 @@ from acidsql.metastore.model import (
     CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
+    CompactionState,
 )
 
 _QUEUED = re.compile(r"state='([^']*)' and id=(\d+)")
@@ -50,10 +51,10 @@ class HiveCompactions(HiveClient):
             orderByClause=request.order_by,
         )
         answer = self._call(lambda c: wire.compact(c, asked))
-        id, state = answer.id, answer.state
+        id, word = answer.id, answer.state
         if queued := _QUEUED.search(answer.errormessage or ""):  # Hive 4 names the entry in the message alone
-            id, state = int(queued[2]), queued[1]
-        return CompactionResponse(id, state, bool(answer.accepted), answer.errormessage)
+            id, word = int(queued[2]), queued[1]
+        return CompactionResponse(id, translate.compaction_state(word), bool(answer.accepted), answer.errormessage)
 
     def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
         """As the protocol says. A metastore 3 filters nothing, so all is filtered here again."""
@@ -108,11 +109,11 @@ class HiveCompactions(HiveClient):
 
     def mark_failed(self, id: int, message: str, *, worker: str | None = None) -> None:
         struct = _struct(self._entry(id), errorMessage=message)
-        self._end(id, "failed", lambda c: c.mark_failed(struct))
+        self._end(id, CompactionState.FAILED, lambda c: c.mark_failed(struct))
 
     def mark_refused(self, id: int, message: str, *, worker: str | None = None) -> None:
         struct = _struct(self._entry(id), errorMessage=message)
-        self._end(id, "refused", lambda c: c.mark_refused(struct))
+        self._end(id, CompactionState.REFUSED, lambda c: c.mark_refused(struct))
 
     def mark_cleaned(self, id: int, *, keep_aborted: bool = False) -> None:
         """As the protocol says.
@@ -128,13 +129,13 @@ class HiveCompactions(HiveClient):
                 hint="The metastore's own cleaner does it (metastore.compactor.cleaner.on).",
             )
         struct = _struct(entry, highestWriteId=entry.highest_write_id)
-        self._end(id, "succeeded", lambda c: c.mark_cleaned(struct))
+        self._end(id, CompactionState.SUCCEEDED, lambda c: c.mark_cleaned(struct))
 
     def _require_open_queue(self) -> None:
         if not self._is_hive4:
             raise UnsupportedError(
-                f"This Hive Metastore hands its queue of compactions to nobody: it is of version {self.version}",
-                hint="From version 4 on it does. Compactions are carried out by its own workers.",
+                f"This Hive Metastore does not hand out compactions: it is of version {self.version}",
+                hint="Version 4 and later do. Compactions are run by its own workers.",
             )
 
     def _entry(self, id: int) -> CompactionInfo:
@@ -144,12 +145,12 @@ class HiveCompactions(HiveClient):
             raise CompactionError(f"No record with CQ_ID={id} found in COMPACTION_QUEUE")
         return found[0]
 
-    def _end(self, id: int, state: str, call: Callable[[Any], None]) -> None:
+    def _end(self, id: int, state: CompactionState, call: Callable[[Any], None]) -> None:
         """End an entry. What is found ended so may be the work of a first try whose answer was lost."""
         try:
             self._call(call)
         except MetastoreError:
-            if self._entry(id).state != state:
+            if self._entry(id).state is not state:
                 raise
 
     # --- the metastore's own services --------------------------------------------------------------------------------

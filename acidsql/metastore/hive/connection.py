@@ -86,7 +86,8 @@ def parse_uris(text: str) -> list[Address]:
         port = int(match["port"] or DEFAULT_PORT) if match else 0
         if match is None or match["scheme"].lower() != "thrift" or not 0 < port < 65536:
             raise InvalidValue(
-                f"{one!r} is not the address of a Hive Metastore", hint="thrift://host:9083, several parted by commas."
+                f"{one!r} is not the address of a Hive Metastore",
+                hint="thrift://host:9083, several separated by commas.",
             )
         found.append(Address(match["host"].strip("[]"), port))
     return found
@@ -129,10 +130,18 @@ class Connections:
         addresses: The servers; all serve the same metastore.
         settings: Time-outs and retries, looked up at each connection.
         user: In whose name the server is to work.
+        sleep: Waits for so many seconds, between two attempts to connect.
     """
 
-    def __init__(self, addresses: Sequence[Address], settings: Settings, user: str) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[Address],
+        settings: Settings,
+        user: str,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._addresses = list(addresses)
+        self._sleep = sleep
         self._settings = settings
         self._user = user
         self._lock = threading.Lock()
@@ -187,7 +196,7 @@ class Connections:
             connection.close()
 
     def _own(self) -> threading.Lock:
-        """The lock of this process: in a forked child, that of the parent may be held by a thread that is not there."""
+        """The lock of this process: in a forked child, that of the parent may stay locked for ever."""
         if self._pid != os.getpid():
             self._lock, self._idle, self._pid = threading.Lock(), [], os.getpid()  # those sockets are the parent's
         return self._lock
@@ -229,7 +238,7 @@ class Connections:
         problems: dict[Address, str] = {}
         for attempt in range(settings.value(METASTORE_CONNECT_RETRIES)):
             if attempt:
-                time.sleep(settings.value(METASTORE_CONNECT_DELAY))
+                self._sleep(settings.value(METASTORE_CONNECT_DELAY))
             for address in order:
                 try:
                     return _Connection(address, settings, self._user)

@@ -56,10 +56,10 @@ _ENFORCED = (ConstraintKind.NOT_NULL, ConstraintKind.DEFAULT, ConstraintKind.CHE
 def with_constraints(table: Table, found: Any) -> Table:
     """The table with its constraints, which come as ``SQLAllTableConstraints``."""
     everything = [c for kind, name in LISTS.items() for c in _constraints(kind, getattr(found, name) or ())]
-    enforced = [c for c in everything if c.enforced]
-    not_null = {c.columns[0]: c for c in enforced if c.kind is ConstraintKind.NOT_NULL}
-    defaults = {c.columns[0]: c for c in enforced if c.kind is ConstraintKind.DEFAULT}
-    checks = sorted((c for c in enforced if c.kind is ConstraintKind.CHECK), key=lambda c: c.name or "")
+    of_columns = [c for c in everything if c.enforced and c.kind is not ConstraintKind.CHECK]
+    not_null = {c.columns[0]: c for c in of_columns if c.kind is ConstraintKind.NOT_NULL}
+    defaults = {c.columns[0]: c for c in of_columns if c.kind is ConstraintKind.DEFAULT}
+    checks = sorted((c for c in everything if c.enforced and c not in of_columns), key=lambda c: c.name or "")
 
     def declared(column: Column) -> Column:
         if column.name in not_null:
@@ -69,14 +69,9 @@ def with_constraints(table: Table, found: Any) -> Table:
             column = replace(column, default=default.expression, default_name=default.name)
         return column
 
-    return replace(
-        table,
-        columns=tuple(declared(c) for c in table.columns),
-        partition_keys=tuple(declared(k) for k in table.partition_keys),
-        checks=tuple(c.expression or "" for c in checks),
-        check_names=tuple(c.name for c in checks),
-        informational=tuple(c for c in everything if not c.enforced),
-    )
+    columns, keys = (tuple(declared(c) for c in some) for some in (table.columns, table.partition_keys))
+    table = replace(table, columns=columns, partition_keys=keys)
+    return table.constrained([*(c for c in everything if not c.enforced), *checks])
 
 
 def _constraints(kind: ConstraintKind, found: Iterable[Any]) -> list[Constraint]:

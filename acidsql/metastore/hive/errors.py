@@ -33,7 +33,7 @@ def hive_errors(missing: type[AcidError] = TableNotFound, name: str | None = Non
     """Turn the metastore's exceptions into ours.
 
     Args:
-        missing: What it means when the object is not there.
+        missing: What to raise when the object does not exist.
         name: The object's name, for the message of ``missing`` instead of the metastore's own.
     """
     try:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from acidsql.metastore.hive.alterations import HiveAlterations
+from acidsql.metastore.hive.catalog import HiveCatalog
 from acidsql.metastore.hive.compactions import HiveCompactions
+from acidsql.metastore.hive.locks import HiveLocks
 from acidsql.metastore.hive.new_tables import HiveNewTables
 from acidsql.metastore.hive.statistics import HiveStatistics
+from acidsql.metastore.hive.transactions import HiveTransactions
 
 
-class HiveMetastore(HiveNewTables, HiveStatistics, HiveCompactions):
+class HiveMetastore(
+    HiveNewTables, HiveAlterations, HiveStatistics, HiveCatalog, HiveTransactions, HiveLocks, HiveCompactions
+):
     """:class:`~acidsql.metastore.protocol.Metastore` of a running Hive Metastore, version 3.1 or 4.
 
     What a method does and raises stands in the protocol. Besides that, each raises MetastoreError where no server
@@ -18,7 +24,7 @@ class HiveMetastore(HiveNewTables, HiveStatistics, HiveCompactions):
     The metastore itself times transactions out, prunes them and forgets components, so those calls do nothing here.
 
     Args:
-        uris: ``thrift://host:port``, several parted by commas.
+        uris: ``thrift://host:port``, several separated by commas.
         settings: Time-outs, retries and ``hive.txn.xlock.write`` are looked up at each call.
 
     Raises:

@@ -14,7 +14,7 @@ from acidsql.valid_ids import ValidWriteIdList
 
 
 class HiveNewTables(HiveAlterations, HiveTransactions):
-    """Tables that take in a directory, tables that are discarded, and directories of what was dropped."""
+    """Tables that are registered with their files, tables that are discarded, and directories of what was dropped."""
 
     def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
         """As the protocol says. Cut off between two of its calls, it can be run again.
@@ -24,7 +24,7 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
         TABLE registers them, too).
         """
         if imported is None:
-            super().create_table(table, holds_rows=holds_rows)
+            self._register(table, holds_rows=holds_rows)
             return
         self.get_database(table.database)
         if self.find_table(table.database, table.name) is not None:
@@ -33,7 +33,7 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
             self.seed_txn_id(imported.max_txn)
         if imported.write_ids.high_watermark > 0 and not self._is_seeded(imported.write_ids):
             self.seed_write_id(imported.write_ids)
-        super().create_table(table, holds_rows=True)
+        self._register(table, holds_rows=True)
         if imported.partitions:
             self.add_partitions(imported.partitions, holds_rows=True)
 

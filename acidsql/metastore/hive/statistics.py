@@ -33,7 +33,7 @@ _NO_NEW_STATISTICS = "DO_NOT_UPDATE_STATS"
 """Tells the server not to list the table's files at an ALTER."""
 
 
-def _count_on(place: Any, change: RowChange) -> None:
+def _increment(place: Any, change: RowChange) -> None:
     """Carry on the number of rows of a Thrift table or partition, and say that no statistics of it are exact."""
     parameters = place.parameters or {}
     parameters.pop(STATS_ACCURATE, None)
@@ -92,11 +92,11 @@ class HiveStatistics(HiveCatalog):
         if table.partition_keys:
             found = self._named_partitions(table, list(changes))
             for name, partition in found.items():
-                _count_on(partition, changes[name])
+                _increment(partition, changes[name])
             self._alter_partitions(table, list(found.values()), write_id, write_ids)
         else:
             raw = self._raw_table(table.database, table.name)
-            _count_on(raw, changes[""])
+            _increment(raw, changes[""])
             self._put_statistics(raw, write_id, write_ids)
 
     def _named_partitions(self, table: Table, names: Sequence[str]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class HiveStatistics(HiveCatalog):
             self._put_statistics(raw, write_id, write_ids)
         columns = {name: made for name, one in found.items() if (made := _columns_to_thrift(one.columns))}
         if table.partition_keys:
-            columns.pop("", None)  # Hive puts those of all partitions together when it is asked
+            columns.pop("", None)  # Hive merges those of all partitions when it is asked
         if columns:
             self._set_column_statistics(table, write_id, write_ids, columns)
 
@@ -206,7 +206,7 @@ class HiveStatistics(HiveCatalog):
         return {partition_name(keys, one.values): dict(one.parameters or {}) for one in listed}
 
     def column_statistics(self, table: Table, partition: str | None = None) -> list[ColumnStatistics]:
-        """Those that Hive or acidsql gathered; of a table with partitions, as the server puts them together."""
+        """Those that Hive or acidsql gathered; of a table with partitions, as the server merges them."""
         names = [c.name for c in table.columns]
         asked = {"dbName": table.database, "tblName": table.name, "colNames": names, "engine": _ENGINE}
         asked["catName"] = translate.CATALOG

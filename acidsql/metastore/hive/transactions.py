@@ -85,8 +85,8 @@ class HiveTransactions(HiveLocks):
     def show_txns(self) -> list[TxnInfo]:
         """As the protocol says.
 
-        Hive 4.0 takes an id that is being handed out for an open transaction of nobody, and its own answer then fails
-        to be written: the connection ends. That lasts for a second at most (``metastore.txn.opentxn.timeout``).
+        Hive 4.0 takes an id that is being handed out for an open transaction without owner, and its own answer then
+        fails to be written: the connection ends. That lasts for a second at most (``metastore.txn.opentxn.timeout``).
         """
         deadline = time.monotonic() + GAP_SECONDS
         while True:
@@ -170,12 +170,12 @@ class HiveTransactions(HiveLocks):
             take_write_ids(self, valid_write_ids, first, self._user, PROCESSOR)
 
     def seed_txn_id(self, txn_id: int) -> None:
-        """Nothing where the metastore is there already; else refused: all ids that are skipped would count as open."""
+        """Nothing where the metastore's ids are higher already; otherwise refused: skipped ids would count as open."""
         high = self.get_valid_txns().high_watermark
         if txn_id > high:
             raise UnsupportedError(
                 f"The directory names transaction {txn_id} of another metastore; this one is at {high}",
-                hint="Only what was compacted under this metastore, or not at all, can be taken in.",
+                hint="Only what was compacted under this metastore, or not at all, can be registered.",
             )
 
     # --- what a transaction writes to --------------------------------------------------------------------------------

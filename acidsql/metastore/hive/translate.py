@@ -13,12 +13,14 @@ from typing import Any
 
 from hive_metastore import ttypes
 
+from acidsql.errors import MetastoreError
 from acidsql.metastore import stringable_map
 from acidsql.metastore.model import (
     COMMENT,
     MANAGED_TABLE,
     Column,
     CompactionInfo,
+    CompactionState,
     CompactionType,
     Database,
     LockComponent,
@@ -65,6 +67,8 @@ _COMPACTIONS = {1: CompactionType.MINOR, 2: CompactionType.MAJOR, 3: CompactionT
 _COMPACTIONS[4] = CompactionType.ABORT_TXN_CLEANUP
 COMPACTION_NUMBERS = {type: number for number, type in _COMPACTIONS.items()}
 """Numbers of Thrift's ``CompactionType``; the bindings know only the first two."""
+_COMPACTION_STATES = {str(state): state for state in CompactionState}
+_COMPACTION_STATES["attempted"] = CompactionState.DID_NOT_INITIATE  # as Hive 3.1 calls it
 
 
 def qualified(location: str) -> str:
@@ -216,7 +220,7 @@ def by_name(partitions: Iterable[Partition]) -> list[Partition]:
 
 
 def valid_txns_from_thrift(found: Any, current_txn: int) -> ValidTxnList:
-    """The snapshot of a transaction, or of nobody for 0 (Hive's ``createValidReadTxnList``)."""
+    """The snapshot of a transaction, or one of no transaction for 0 (Hive's ``createValidReadTxnList``)."""
     high = min(current_txn, found.txn_high_water_mark) if current_txn else found.txn_high_water_mark
     opened, aborted = _split(found.open_txns, found.abortedBits)
 
@@ -309,6 +313,14 @@ def lock_from_thrift(found: Any) -> LockInfo:
 # --- compaction ------------------------------------------------------------------------------------------------------
 
 
+def compaction_state(word: str) -> CompactionState:
+    """Raises: MetastoreError for an unknown word."""
+    found = _COMPACTION_STATES.get(word)
+    if found is None:
+        raise MetastoreError(f"The Hive Metastore reports an unknown compaction state: {word!r}")
+    return found
+
+
 def compaction_from_thrift(found: Any) -> CompactionInfo:
     return CompactionInfo(
         id=found.id or 0,
@@ -316,7 +328,7 @@ def compaction_from_thrift(found: Any) -> CompactionInfo:
         table=found.tablename,
         partition=found.partitionname or None,
         type=_COMPACTIONS[found.type],
-        state=found.state,
+        state=compaction_state(found.state),
         worker=found.workerid or None,
         enqueued_ms=found.enqueueTime or None,
         started_ms=found.start or None,
@@ -342,7 +354,7 @@ def taken_from_thrift(found: Any, worker: str) -> CompactionInfo:
         table=found.tablename,
         partition=found.partitionname or None,
         type=_COMPACTIONS[found.type],
-        state="working",
+        state=CompactionState.WORKING,
         worker=worker,
         enqueued_ms=found.enqueueTime or None,
         pool=found.poolname or None,

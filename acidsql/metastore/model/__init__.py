@@ -1,5 +1,6 @@
 """What the metastore knows, as frozen values. The words are those of Hive's metastore API."""
 
+from acidsql.metastore.model.capabilities import Capabilities
 from acidsql.metastore.model.catalog import (
     BUCKETING_VERSION,
     COMMENT,
@@ -34,6 +35,7 @@ from acidsql.metastore.model.catalog import (
 )
 from acidsql.metastore.model.compaction import (
     DEFAULT_POOL,
+    TRANSITIONS,
     AbortedComponent,
     CompactionCandidate,
     CompactionFilter,
@@ -41,6 +43,7 @@ from acidsql.metastore.model.compaction import (
     CompactionMetrics,
     CompactionRequest,
     CompactionResponse,
+    CompactionState,
     CompactionType,
 )
 from acidsql.metastore.model.transactions import (
@@ -73,8 +76,10 @@ __all__ = [
     "TOTAL_SIZE",
     "TRANSACTIONAL",
     "TRANSACTIONAL_PROPERTIES",
+    "TRANSITIONS",
     "VIRTUAL_VIEW",
     "AbortedComponent",
+    "Capabilities",
     "Column",
     "ColumnStatistics",
     "CompactionCandidate",
@@ -83,6 +88,7 @@ __all__ = [
     "CompactionMetrics",
     "CompactionRequest",
     "CompactionResponse",
+    "CompactionState",
     "CompactionType",
     "CompletedWrite",
     "Constraint",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from acidsql.valid_ids import ValidWriteIdList
@@ -32,7 +32,7 @@ STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
 STATISTICS = frozenset(
     {STATS_ACCURATE, NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE, "numFilesErasureCoded", "rawDataSize"}
 )
-"""Properties that are statistics: they are of these rows, and not of a table made anew."""
+"""Properties that are statistics: they describe these rows, not those of a table created LIKE this one."""
 
 _MAX_DIGITS = 19
 
@@ -51,12 +51,12 @@ class Column:
     """SQL text of the DEFAULT expression."""
     not_null: bool = False
     default_name: str | None = field(default=None, compare=False)
-    """Name of the DEFAULT constraint: a store gives one to each constraint that has none."""
+    """Name of the DEFAULT constraint: a store generates one for each constraint that has none."""
     not_null_name: str | None = field(default=None, compare=False)
 
 
 class ConstraintKind(Enum):
-    """What a constraint demands, in the words of SQL."""
+    """What a constraint requires, in SQL's words."""
 
     PRIMARY_KEY = "PRIMARY KEY"
     UNIQUE = "UNIQUE"
@@ -68,14 +68,14 @@ class ConstraintKind(Enum):
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint of a table. One that is not enforced (``DISABLE NOVALIDATE``) is a word to planners and readers.
+    """A constraint of a table. One that is not enforced (``DISABLE NOVALIDATE``) informs planners and readers.
 
     Attributes:
-        kind: What it demands.
-        columns: The columns that it is about, in their order; none for a CHECK.
-        name: Its name; a store gives one where there is none.
-        enforced: Whether rows that come into the table are held against it.
-        rely: Whether planners may take it for true (``RELY``).
+        kind: What it requires.
+        columns: Its columns, in their order; none for a CHECK.
+        name: Its name; a store generates one where there is none.
+        enforced: Whether new rows are checked against it.
+        rely: Whether planners may rely on it (``RELY``).
         expression: The condition of a CHECK, the value of a DEFAULT.
         parent: The table that a FOREIGN KEY refers to, ``database.table``.
         parent_columns: The columns of it, in the order of ``columns``.
@@ -90,6 +90,14 @@ class Constraint:
     parent: str | None = None
     parent_columns: tuple[str, ...] = ()
 
+    @classmethod
+    def enabled(
+        cls, kind: ConstraintKind, expression: str | None = None, *, column: str | None = None, name: str | None = None
+    ) -> Constraint:
+        """A constraint that is enforced: a CHECK, or a NOT NULL or DEFAULT of a column."""
+        columns = () if column is None else (column,)
+        return cls(kind, columns, name, enforced=True, rely=True, expression=expression)
+
 
 @dataclass(frozen=True)
 class Database:
@@ -101,7 +109,7 @@ class Database:
 
 @dataclass(frozen=True)
 class DirectoryMove:
-    """A directory that follows a new name: the store's own word for it, which no user can write.
+    """A directory that follows a rename: the store's own record, which no user can write.
 
     Attributes:
         source: Where it is, or was.
@@ -135,35 +143,36 @@ class Table:
     """The query of a view (``table_type`` :data:`VIRTUAL_VIEW`), its names complete."""
     view_original: str | None = None
     """The query of a view as the user wrote it."""
-    checks: tuple[str, ...] = ()
-    """Conditions of the enabled CHECK constraints, as SQL text."""
-    check_names: tuple[str | None, ...] = field(default=(), compare=False)
-    """Their names; those behind the last one have none yet."""
-    informational: tuple[Constraint, ...] = ()
-    """The constraints that nobody enforces."""
+    table_constraints: tuple[Constraint, ...] = ()
+    """All constraints except NOT NULL and DEFAULT that are enforced, which belong to their columns. Those that are not
+    enforced come first: :meth:`constrained` keeps that order."""
     moves: tuple[DirectoryMove, ...] = ()
     """Directories of it that may still be on their way (:meth:`~acidsql.metastore.protocol.Metastore.rename_table`).
     Only the store sets it: a description that is handed to the store says nothing by it."""
 
     @property
-    def named_checks(self) -> tuple[tuple[str | None, str], ...]:
-        """Name and condition of each CHECK constraint."""
-        names = self.check_names + (None,) * (len(self.checks) - len(self.check_names))
-        return tuple(zip(names, self.checks, strict=False))
+    def checks(self) -> tuple[str, ...]:
+        """Conditions of the CHECK constraints that are enforced, as SQL text."""
+        return tuple(c.expression or "" for c in self.table_constraints if c.enforced)
+
+    @property
+    def informational(self) -> tuple[Constraint, ...]:
+        """The constraints that are not enforced."""
+        return tuple(c for c in self.table_constraints if not c.enforced)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """All constraints, those that are enforced last: NOT NULL, DEFAULT, CHECK."""
-
-        def enforced(kind: ConstraintKind, column: Column | None, name: str | None, text: str | None) -> Constraint:
-            return Constraint(kind, (column.name,) if column else (), name, enforced=True, rely=True, expression=text)
-
-        columns = self.all_columns
-        not_null = [enforced(ConstraintKind.NOT_NULL, c, c.not_null_name, None) for c in columns if c.not_null]
-        filled = [c for c in columns if c.default is not None]
-        defaults = [enforced(ConstraintKind.DEFAULT, c, c.default_name, c.default) for c in filled]
-        checks = [enforced(ConstraintKind.CHECK, None, name, text) for name, text in self.named_checks]
+        make, columns = Constraint.enabled, self.all_columns
+        not_null = (make(ConstraintKind.NOT_NULL, column=c.name, name=c.not_null_name) for c in columns if c.not_null)
+        filled = (c for c in columns if c.default is not None)
+        defaults = (make(ConstraintKind.DEFAULT, c.default, column=c.name, name=c.default_name) for c in filled)
+        checks = (c for c in self.table_constraints if c.enforced)
         return (*self.informational, *not_null, *defaults, *checks)
+
+    def constrained(self, constraints: Iterable[Constraint]) -> Table:
+        """The table with these as its :attr:`table_constraints`."""
+        return replace(self, table_constraints=tuple(sorted(constraints, key=lambda c: c.enforced)))
 
     @property
     def full_name(self) -> str:
@@ -177,7 +186,7 @@ class Table:
 
     @property
     def all_parameters(self) -> dict[str, str]:
-        """The properties as Hive keeps them: the comment is one of them."""
+        """The properties as Hive stores them: the comment is one of them."""
         return {**self.parameters, **({} if self.comment is None else {COMMENT: self.comment})}
 
     @property
@@ -225,7 +234,7 @@ class DroppedDirectory:
 
 @dataclass(frozen=True)
 class Import:
-    """What stands in the directory that a new table takes in.
+    """What the directory of a table that is registered with its files holds.
 
     Attributes:
         write_ids: The write ids in the names there: those that count, and those that must not be seen.
@@ -290,13 +299,13 @@ class RowChange:
 
 
 def row_count(parameters: Mapping[str, str]) -> int | None:
-    """The number of rows that properties tell of; None where they tell none: anybody may write them."""
+    """The number of rows that properties record; None where they record none: any user may write them."""
     text = parameters.get(NUM_ROWS, "")
     return int(text) if text.isdecimal() and len(text) < _MAX_DIGITS else None
 
 
 def accurate_statistics(parameters: Mapping[str, str]) -> dict[str, object]:
-    """What :data:`STATS_ACCURATE` says; nothing where it is not of Hive's form: anybody may write it."""
+    """What :data:`STATS_ACCURATE` says; nothing where it is not in Hive's form: any user may write it."""
     try:
         found = json.loads(parameters.get(STATS_ACCURATE) or "{}")
     except (ValueError, RecursionError):

@@ -19,6 +19,51 @@ class CompactionType(Enum):
     ABORT_TXN_CLEANUP = "c"
 
 
+class CompactionState(Enum):
+    """State of a compaction, with Hive's letters; as text it is the word that SHOW COMPACTIONS prints.
+
+    The first three are those of the queue, the others those of its history. :data:`TRANSITIONS` holds how they change.
+    """
+
+    INITIATED = "i"
+    WORKING = "w"
+    READY_FOR_CLEANING = "r"
+    SUCCEEDED = "s"
+    FAILED = "f"
+    DID_NOT_INITIATE = "a"
+    REFUSED = "c"
+    ABORTED = "x"
+
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a worker still has to do the work, or is doing it."""
+        return self in (CompactionState.INITIATED, CompactionState.WORKING)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the work is done, cleaned or not."""
+        return self in (CompactionState.READY_FOR_CLEANING, CompactionState.SUCCEEDED)
+
+    @property
+    def origins(self) -> tuple[CompactionState, ...]:
+        """The states that can become this one."""
+        return tuple(state for state, following in TRANSITIONS.items() if self in following)
+
+
+_ENDS = (CompactionState.FAILED, CompactionState.REFUSED)
+
+TRANSITIONS: Mapping[CompactionState, tuple[CompactionState, ...]] = {
+    CompactionState.INITIATED: (CompactionState.WORKING, CompactionState.ABORTED, *_ENDS),
+    CompactionState.WORKING: (CompactionState.READY_FOR_CLEANING, CompactionState.INITIATED, *_ENDS),
+    CompactionState.READY_FOR_CLEANING: (CompactionState.SUCCEEDED, CompactionState.INITIATED, *_ENDS),
+}
+"""What each state of the queue can become. An entry is INITIATED again when its worker is lost, or when the work is
+undone with the compactor's transaction. DID_NOT_INITIATE is only ever recorded: nothing becomes it."""
+
+
 @dataclass(frozen=True)
 class CompactionRequest:
     """What ALTER TABLE … COMPACT asks for. ``partition`` is a partition name, ``p=1/q=even``."""
@@ -53,7 +98,7 @@ class CompactionResponse:
     """
 
     id: int
-    state: str
+    state: CompactionState
     accepted: bool
     message: str | None = None
 
@@ -68,8 +113,7 @@ class CompactionFilter:
     partition: str | None = None
     pool: str | None = None
     type: CompactionType | None = None
-    state: str | None = None
-    """One of the words of :class:`CompactionInfo`."""
+    state: CompactionState | None = None
     limit: int | None = None
 
 
@@ -97,18 +141,14 @@ class CompactionMetrics:
 
 @dataclass(frozen=True)
 class CompactionInfo:
-    """A row of SHOW COMPACTIONS. Times are milliseconds since 1970, None where there is none.
-
-    ``state`` is Hive's word: initiated, working, ready for cleaning, succeeded, failed, did not initiate, refused or
-    aborted.
-    """
+    """A row of SHOW COMPACTIONS. Times are milliseconds since 1970, None where there is none."""
 
     id: int
     database: str
     table: str
     partition: str | None
     type: CompactionType
-    state: str
+    state: CompactionState
     worker: str | None = None
     """``host-id`` of the worker, as it named itself."""
     enqueued_ms: int | None = None

@@ -36,7 +36,10 @@ def parse_table_name(text: str) -> TableName:
         ParseError: When it is not a table name.
     """
     cursor = Cursor(text)
-    table = cursor.expect_table()
+    try:
+        table = cursor.expect_table()
+    except LeftToSpark:
+        raise cursor.error("Expected [[catalog.]database.]table") from None
     if not cursor.at_end():
         raise cursor.error("Expected the end of the table name")
     return table

@@ -14,15 +14,16 @@ from acidsql.compactor import Compactor, RoundResult
 from acidsql.compactor.worker import Outcome
 from acidsql.format.rewrite import Rewritten
 from acidsql.fs import jvm
-from acidsql.metastore.model import CompactionInfo, CompactionType
+from acidsql.metastore.model import Capabilities, CompactionInfo, CompactionType
+from acidsql.metastore.model import CompactionState as State
 
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, list(arguments))
 
 
-def outcome(state: str, message: str | None = None) -> Outcome:
-    entry = CompactionInfo(7, "hr", "emp", "p=1", CompactionType.MINOR, "working")
+def outcome(state: State, message: str | None = None) -> Outcome:
+    entry = CompactionInfo(7, "hr", "emp", "p=1", CompactionType.MINOR, State.WORKING)
     done = Rewritten(rows=3, bytes_read=900, bytes_written=400, files_read=5, files_written=1)
     return Outcome(entry, state, done, message, 0.25)
 
@@ -41,16 +42,19 @@ def test_options_before_the_command_count_and_those_behind_it_go_first(tmp_path:
 
 @pytest.mark.parametrize(
     ("states", "code"),
-    [(["ready for cleaning", "refused", "ready for cleaning"], 0), (["ready for cleaning", "failed"], 1)],
+    [
+        ([State.READY_FOR_CLEANING, State.REFUSED, State.READY_FOR_CLEANING], 0),
+        ([State.READY_FOR_CLEANING, State.FAILED], 1),
+    ],
 )
 def test_a_round_counts_what_became_of_the_requests_and_fails_if_one_of_them_did(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, states: list[str], code: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, states: list[State], code: int
 ) -> None:
     done = RoundResult(2, tuple(outcome(state) for state in states), 4)
     monkeypatch.setattr(Compactor, "run_once", lambda self, stop: done)
     result = run("compactor", "--warehouse", str(tmp_path), "--once")
     assert result.exit_code == code
-    compacted, refused, failed = (states.count(s) for s in ("ready for cleaning", "refused", "failed"))
+    compacted, refused, failed = (states.count(s) for s in (State.READY_FOR_CLEANING, State.REFUSED, State.FAILED))
     expected = f"initiated 2, compacted {compacted}, refused {refused}, failed {failed}, cleaned 4\n"
     assert result.stdout == expected
 
@@ -86,15 +90,15 @@ def test_nothing_of_it_is_left_in_the_process(tmp_path: Path) -> None:
 def test_a_compaction_is_told_in_one_line() -> None:
     head = "compaction 7 of hr.emp.p=1: MINOR"
     done = f"{head}, ready for cleaning, 3 rows, 5 -> 1 files, 900 -> 400 bytes, 0.2 s"
-    assert str(outcome("ready for cleaning")) == done
-    assert str(outcome("refused", "no need")) == f"{head}, refused, 0.2 s: no need"
+    assert str(outcome(State.READY_FOR_CLEANING)) == done
+    assert str(outcome(State.REFUSED, "no need")) == f"{head}, refused, 0.2 s: no need"
 
 
 def test_a_metastore_of_before_hive_4_hands_its_queue_to_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Old:
-        version = "3.1.3"
+        version, capabilities = "3.1.3", Capabilities(has_open_queue=False)
         closed = False
 
         def close(self) -> None:

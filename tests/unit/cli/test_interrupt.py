@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from acidsql.cli import interrupt
 from acidsql.cli.interrupt import interruptible
 
 
@@ -68,9 +67,8 @@ def test_a_call_that_is_still_planning_is_waited_for_until_it_has_jobs() -> None
     assert len(spark.cancelled_in) == 1
 
 
-def test_a_call_without_jobs_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupt, "_PATIENCE", 0.05)
-    with pytest.raises(KeyboardInterrupt), interruptible(Spark([])):  # type: ignore[arg-type]
+def test_a_call_without_jobs_is_interrupted() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible(Spark([]), patience=0.05):  # type: ignore[arg-type]
         in_call_to_jvm()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acidsql.commands.ddl.rename_journal import carry_out, carry_out_announced, finish_moves, new_move, take_back
-from acidsql.errors import StorageError
+from acidsql.errors import AlreadyExists, StorageError
 from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import Column, DirectoryMove, Table
@@ -139,3 +139,17 @@ def test_a_rename_that_is_taken_back_leaves_no_move(store: EmbeddedMetastore, mo
 def test_only_file_systems_that_rename_in_one_step_move_directories() -> None:
     places = ("/w/t", "file:/w/t", "hdfs://host:8020/w/t", "s3a://bucket/w/t", "gs://bucket/t")
     assert [renames_in_one_step(place) for place in places] == [True, True, True, False, False]
+
+
+def test_nobody_gets_the_place_that_a_directory_is_about_to_leave(
+    store: EmbeddedMetastore, move: DirectoryMove
+) -> None:
+    """Else that directory would stay where it is for ever, and its rows be those of another table."""
+    table = Table("default", "t", move.source, (Column("a", "int"),))
+    store.create_table(table)
+    store.rename_table("default", "t", replace(table, name="u", location=move.target), move=move)
+    for place in (move.source, f"{move.source}/below"):
+        with pytest.raises(AlreadyExists, match=r"table default\.u is at"):
+            store.create_table(replace(table, location=place))
+    finish_moves(store, store.get_table("default", "u"))
+    store.create_table(table)

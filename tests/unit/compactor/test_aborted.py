@@ -9,6 +9,7 @@ import pytest
 
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import TxnType
 from tests.unit.compactor.world import MAJOR, MINOR, World, unversioned
 
@@ -193,7 +194,7 @@ class TestADeltaThatIsAbortedInPart:
         world.table()
         world.stream("commit", "abort")
         world.insert(9, end="abort")
-        assert world.compact().state == "ready for cleaning"
+        assert world.compact().state == State.READY_FOR_CLEANING
         world.clean()
         assert (world.names(), world.content()) == (["delta_0000001_0000002"], [1])
         assert 2 in world.remembered()
@@ -213,7 +214,7 @@ class TestAnAbortedCompaction:
 
         with monkeypatch.context() as patch:
             patch.setattr(type(world.store), "mark_compacted", lost)
-            assert world.compact().state == "failed"
+            assert world.compact().state == State.FAILED
         assert [n for n in world.names() if n.startswith("base")]
         assert world.content() == [1, 2]
         world.clean()
@@ -226,7 +227,7 @@ class TestAnAbortedCompaction:
     def test_that_was_refused_leaves_nothing_to_remember(self, world: World) -> None:
         world.table()
         world.insert(1)
-        assert world.compact().state == "refused"
+        assert world.compact().state == State.REFUSED
         assert known(world) == []
         assert world.store.aborted_compactions() == []
 

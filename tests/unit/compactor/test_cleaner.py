@@ -9,9 +9,10 @@ import pytest
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.model import CompactionRequest, TxnType
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import MAJOR, MINOR, World, unversioned
 
-READY, DONE = "ready for cleaning", "succeeded"
+READY, DONE = State.READY_FOR_CLEANING, State.SUCCEEDED
 
 
 @pytest.fixture
@@ -32,9 +33,9 @@ def fill(world: World, name: str = "t", part: str | None = None) -> None:
 
 
 @pytest.fixture
-def wall(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def wall(world: World) -> None:
     """The cleaner's own clock is the store's."""
-    monkeypatch.setattr("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000)
+    world.context.clock = lambda: world.clock.ms / 1000
 
 
 def test_given_nothing_in_the_queue_when_it_runs_then_nothing_happens(world: World) -> None:
@@ -113,7 +114,7 @@ class TestAfterAMajorCompaction:
     def test_of_one_base_alone_there_is_nothing_to_remove(self, world: World) -> None:
         world.table()
         world.overwrite(1)
-        assert world.compact().state == "refused"
+        assert world.compact().state == State.REFUSED
         world.clean()
         assert world.names() == ["base_0000001"]
 
@@ -347,7 +348,7 @@ class TestAfterAnError:
             based.clock.pass_seconds(1)
         based.clean()
         [entry, _] = based.entries()
-        assert (entry.state, entry.error) == ("failed", "No cleanup here!")
+        assert (entry.state, entry.error) == (State.FAILED, "No cleanup here!")
 
     @pytest.mark.usefixtures("wall")
     def test_of_one_file_the_rest_goes_and_that_one_in_the_next_round(
@@ -383,7 +384,7 @@ def test_given_a_table_that_is_not_to_be_cleaned_when_it_runs_then_it_refuses_un
     names = based.names()
     based.insert(7, end="abort")
     based.clean()
-    assert based.states() == ["refused", DONE]
+    assert based.states() == [State.REFUSED, DONE]
     assert set(names) < set(based.names())
     assert based.remembered() == {5}
     based.store.alter_table(table)

@@ -30,6 +30,7 @@ from acidsql.metastore.model import (
     Table,
     TxnType,
 )
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import FS, MAJOR, ROW_TYPE, World, values
 
 
@@ -159,7 +160,7 @@ def test_given_a_partition_elsewhere_when_it_was_compacted_there_then_what_is_at
         world.end(txn_id)
     world.compact(part="1")
     cleans(world)
-    assert world.states() == ["succeeded"]
+    assert world.states() == [State.SUCCEEDED]
     assert (world.names(part="1"), world.remembered()) == ([], set())
 
 
@@ -272,10 +273,10 @@ def test_a_lock_that_was_lost_ends_the_removing(
             cleans(world)
     assert len(removed) == 1
     assert world.remembered() == before
-    assert "succeeded" not in world.states()
+    assert State.SUCCEEDED not in world.states()
     world.clock.pass_seconds(301)
-    with patch("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000):
-        vacuum(world)
+    world.context.clock = lambda: world.clock.ms / 1000
+    vacuum(world)
     assert cleaner(world).removable() == []
     assert world.store.show_locks() == []
 
@@ -366,9 +367,9 @@ def test_a_compaction_of_a_table_that_was_renamed_before_the_lock_is_cleaned_und
     compacted(world)
     with before_the_lock(world, lambda: renamed(world)):
         world.clean()
-    assert (world.states(), len(world.names())) == (["ready for cleaning"], 3)
+    assert (world.states(), len(world.names())) == ([State.READY_FOR_CLEANING], 3)
     world.clean()
-    assert (world.states(), len(world.names())) == (["succeeded"], 1)
+    assert (world.states(), len(world.names())) == ([State.SUCCEEDED], 1)
     assert world.store.show_locks() == []
 
 
@@ -474,4 +475,4 @@ def test_a_request_for_a_compaction_is_not_refused_by_the_lock(world: World, tmp
     with before_each_delete(work):
         world.clean()
     assert done
-    assert (world.states()[-1], world.content()) == ("succeeded", [1, 2])
+    assert (world.states()[-1], world.content()) == (State.SUCCEEDED, [1, 2])

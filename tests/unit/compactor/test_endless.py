@@ -11,6 +11,7 @@ import pytest
 
 from acidsql.compactor import service
 from acidsql.compactor.cleaner import Cleaner
+from acidsql.compactor.compaction import Limits
 from acidsql.compactor.service import Compactor
 from acidsql.compactor.worker import Worker
 from acidsql.errors import MetastoreError
@@ -47,7 +48,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_a_service_goes_on_after_rounds_that_failed(
     world: World, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
 ) -> None:
-    monkeypatch.setattr(service, "_FIRST_BACK_OFF", 0.001)
+    world.context.limits = Limits(first_back_off=0.001)
     for setting, value in INTERVALS.items():
         world.settings.set(setting, value)
     rounds, goes_on = 0, threading.Event()
@@ -86,7 +87,7 @@ def test_a_round_that_fails_again_and_again_is_tried_ever_later(world: World, mo
     compactor._run_every("test", service.WORKER_SLEEP, fail)
     compactor._threads[0].join(PATIENCE)
     assert waits == sorted(waits)
-    assert waits[-1] == service._LONGEST_BACK_OFF
+    assert waits[-1] == world.context.limits.longest_back_off
 
 
 def test_a_request_that_a_statement_waits_for_ends_the_wait_whatever_happens(

@@ -16,6 +16,7 @@ from acidsql.compactor.worker import Worker
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionState as State
 from tests.injection import Injector
 from tests.unit.compactor.world import MAJOR, MINOR, Rows, Snapshot, World, rows_of, unversioned
 
@@ -136,7 +137,7 @@ def test_an_error_at_any_step_costs_no_row_and_the_next_round_mends_it(
             "acidsql.staging.retention": "1s",
         },
     )
-    monkeypatch.setattr("acidsql.compactor.cleaner.time.time", lambda: world.clock.ms / 1000)
+    world.context.clock = lambda: world.clock.ms / 1000
     injector = Injector(monkeypatch, STEPS)
     world.table()
     trial = Trial(world, type)
@@ -178,7 +179,7 @@ def assert_tidy(world: World, type: CompactionType, fired: str | None) -> None:
     """Nothing is left but what was compacted; of the minor ones what the last major one could have made of it."""
     names = unversioned(world.names())
     assert [name.split("_")[0] for name in names] == (["base"] if type is MAJOR else ["delete", "delta"]), fired
-    assert {e.state for e in world.entries()} <= {"succeeded", "failed", "refused"}, fired
+    assert {e.state for e in world.entries()} <= {State.SUCCEEDED, State.FAILED, State.REFUSED}, fired
     assert [t for t in world.store.show_txns() if t.state.value == "o"] == [], fired
     assert world.store.show_locks() == [], fired
     world.cleaner.sweep_staging()

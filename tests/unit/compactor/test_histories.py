@@ -32,6 +32,7 @@ from acidsql.format.bucket import encode
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import write_inserts
 from acidsql.metastore.model import CompactionRequest, CompactionType, Operation
+from acidsql.metastore.model import CompactionState as State
 from tests.examples import examples
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, Key, Rows, Snapshot, World, rows_of, values
 
@@ -55,8 +56,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
         self.world = World(self.root, {"acidsql.compactor.layout": self.layout, "hive.txn.timeout": "1000000s"})
-        self.patch = patch("acidsql.compactor.cleaner.time.time", lambda: self.world.clock.ms / 1000)
-        self.patch.start()
+        self.world.context.clock = lambda: self.world.clock.ms / 1000
         self.world.table()
         self.live: Rows = {}
         self.writers: list[Writer] = []
@@ -65,7 +65,6 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.finish()
-        self.patch.stop()
         self.world.close()
         shutil.rmtree(self.root)
 
@@ -164,7 +163,7 @@ class Histories(RuleBasedStateMachine):
     def compact(self, type: CompactionType) -> None:
         self.world.store.compact(CompactionRequest("default", "t", None, type, "ann", "desk"))
         self.world.worker.run_one()
-        assert "failed" not in self.world.states()
+        assert State.FAILED not in self.world.states()
 
     @precondition(lambda self: not self.is_being_overwritten)
     @rule(type=st.sampled_from([MAJOR, MINOR]))
@@ -254,7 +253,7 @@ class Histories(RuleBasedStateMachine):
         self.everybody_reads_what_he_ought_to()
         assert len(world.names()) <= 1, world.names()
         assert world.remembered() == set()
-        assert {one.state for one in world.entries()} <= {"succeeded", "refused"}
+        assert {one.state for one in world.entries()} <= {State.SUCCEEDED, State.REFUSED}
 
 
 class HistoriesInHive3(Histories):

@@ -11,6 +11,7 @@ from acidsql.format.directory import acid_state
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import write_inserts, write_rows
 from acidsql.metastore.model import CompactionCandidate, CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import Operation as Writes
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, World, unversioned, values
 
@@ -218,6 +219,6 @@ class TestOfAnInsertOnlyTable:
             file.write_bytes(b"PAR1 and so on PAR1")
         names = bare.names()
         outcome = bare.compact()
-        assert outcome.state == "failed"
+        assert outcome.state == State.FAILED
         assert "is not a complete ORC file" in (outcome.message or "")
         assert bare.names() == names

@@ -11,6 +11,7 @@ from acidsql.format.bucket import encode
 from acidsql.format.directory import acid_state
 from acidsql.format.names import MIN_LONG, DeltaName
 from acidsql.format.orc import write_deletes, write_inserts, write_rows
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import CompactionType
 from acidsql.valid_ids import CompactorWriteIds, ValidTxnList, ValidWriteIdList
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, Rows, World, unversioned, values
@@ -68,7 +69,7 @@ class TestOneCompactionAfterAnother:
             assert sorted(p.name for p in newest.glob("bucket_*")) == ["bucket_00000", "bucket_00001"]
             assert (newest / "_orc_acid_version").exists()
             assert rows(world, part) == before
-        assert world.states() == ["succeeded", "succeeded"]
+        assert world.states() == [State.SUCCEEDED, State.SUCCEEDED]
 
     @pytest.mark.parametrize(
         ("types", "left"),
@@ -156,7 +157,7 @@ class TestAboveAnOverwrite:
         world.insert(2)
         world.overwrite(5)
         names = world.names()
-        assert world.compact().state == "ready for cleaning"
+        assert world.compact().state == State.READY_FOR_CLEANING
         assert world.names() == names == ["base_0000003", "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"]
         world.clean()
         assert (world.names(), world.content()) == (["base_0000003"], [5])
@@ -271,7 +272,7 @@ def test_given_deltas_whose_files_are_gone_when_they_are_compacted_then_the_base
     world.insert(2)
     for file in world.path().glob("delta_*/bucket_*"):
         file.unlink()
-    assert world.compact().state == "ready for cleaning"
+    assert world.compact().state == State.READY_FOR_CLEANING
     world.clean()
     assert (unversioned(world.names()), world.content()) == (["base_0000002"], [])
     world.insert(3)
@@ -292,7 +293,7 @@ def test_given_a_refused_compaction_when_a_delete_and_an_update_follow_then_the_
     write_inserts(FS, path, ROW_TYPE, values(-2), write_id=write_id, bucket=encode(0))
     world.end(txn)
     world.compact(MINOR)
-    assert world.states() == ["ready for cleaning", "refused"]
+    assert world.states() == [State.READY_FOR_CLEANING, State.REFUSED]
     assert world.content() == [-2]
 
 

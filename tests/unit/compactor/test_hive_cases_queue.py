@@ -14,6 +14,7 @@ from acidsql.compactor.worker import Worker
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded.schema import TXN_TO_WRITE_ID
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation
 from tests.unit.compactor.world import MAJOR, MINOR, World
 
@@ -31,7 +32,7 @@ class TestWhoDidIt:
         [entry] = world.entries()
         assert (entry.initiator, entry.initiator_version, entry.worker_version) == ("desk-7", VERSION, None)
         world.worker.run_one()
-        for state in ("ready for cleaning", "succeeded"):
+        for state in (State.READY_FOR_CLEANING, State.SUCCEEDED):
             [entry] = world.entries()
             assert entry.state == state
             assert (entry.initiator, entry.initiator_version, entry.worker_version) == ("desk-7", VERSION, VERSION)
@@ -42,12 +43,12 @@ class TestWhoDidIt:
         world.insert(1)
         world.compact()
         [refused] = world.entries()
-        assert (refused.state, refused.worker_version, refused.initiator_version) == ("refused", VERSION, None)
+        assert (refused.state, refused.worker_version, refused.initiator_version) == (State.REFUSED, VERSION, None)
         world.path().rename(world.root / "away")
         world.path().write_bytes(b"no directory")
         world.initiate()
         [attempt, _] = world.entries()
-        assert (attempt.state, attempt.initiator_version) == ("did not initiate", VERSION)
+        assert (attempt.state, attempt.initiator_version) == (State.DID_NOT_INITIATE, VERSION)
 
     def test_of_a_request_that_was_given_back_is_that_of_the_next_worker(self, world: World) -> None:
         world.table()
@@ -80,21 +81,21 @@ class TestFailuresInARow:
             for _ in range(2):
                 world.compact(MINOR)
             assert world.initiate() == []
-            assert Counter(world.states()) == {"failed": 2, "did not initiate": 1}
+            assert Counter(world.states()) == {State.FAILED: 2, State.DID_NOT_INITIATE: 1}
             world.store.purge_compaction_history()
-            assert Counter(world.states()) == {"failed": 2, "did not initiate": 1}
+            assert Counter(world.states()) == {State.FAILED: 2, State.DID_NOT_INITIATE: 1}
             world.compact(MAJOR)
             world.compact(MINOR)
             for _ in range(2):
                 world.initiate()
-            assert Counter(world.states()) == {"failed": 4, "did not initiate": 3}
+            assert Counter(world.states()) == {State.FAILED: 4, State.DID_NOT_INITIATE: 3}
             world.store.purge_compaction_history()
-            assert Counter(world.states()) == {"failed": 3, "did not initiate": 2}
+            assert Counter(world.states()) == {State.FAILED: 3, State.DID_NOT_INITIATE: 2}
         world.compact(MINOR)
-        assert world.states()[0] == "ready for cleaning"
+        assert world.states()[0] == State.READY_FOR_CLEANING
         world.clean()
         world.store.purge_compaction_history()
-        assert Counter(world.states()) == {"failed": 3, "did not initiate": 2, "succeeded": 1}
+        assert Counter(world.states()) == {State.FAILED: 3, State.DID_NOT_INITIATE: 2, State.SUCCEEDED: 1}
         assert world.content() == list(range(11))
 
     def test_leave_nothing_of_an_aborted_compaction_for_the_next_one_to_meet(
@@ -133,16 +134,16 @@ class TestFailuresInARow:
 
             with monkeypatch.context() as patch:
                 patch.setattr(LocalFileSystem, "rename", fails_the_last)
-                assert world.compact(type_).state == "failed"
+                assert world.compact(type_).state == State.FAILED
             assert left_over() == []
             assert world.store.show_locks() == []
             assert world.store.aborted_compactions() == []
         assert seen == [(1, 1), (2, 1), (0, 1), (1, 1)], "directories at their places, and hidden ones"
         world.clean()
         assert (world.names(), world.content()) == (names, [2])
-        assert world.compact(MINOR).state == "ready for cleaning"
+        assert world.compact(MINOR).state == State.READY_FOR_CLEANING
         world.clean()
-        assert world.states() == ["succeeded", *["failed"] * 4]
+        assert world.states() == [State.SUCCEEDED, *[State.FAILED] * 4]
         assert world.content() == [2]
 
 
@@ -213,7 +214,7 @@ class TestWhatHappensWhileAWorkerWrites:
             asked.append(world.store.lock(LockRequest((exclusive,), dropper, "ann", "desk", "test")))
 
         monkeypatch.setattr(type(world.store), "set_job_id", meets_a_drop)
-        assert world.compact(part=part).state == "ready for cleaning"
+        assert world.compact(part=part).state == State.READY_FOR_CLEANING
         [lock] = asked
         assert lock.state is LockState.WAITING
         assert world.store.check_lock(lock.lock_id).state is LockState.ACQUIRED
@@ -242,7 +243,7 @@ class TestWhatHappensWhileAWorkerWrites:
 
         with monkeypatch.context() as patch:
             patch.setattr(type(world.store), "set_job_id", meets_a_truncate)
-            assert world.compact(MINOR if type_ is MINOR else MAJOR, part=part).state == "ready for cleaning"
+            assert world.compact(MINOR if type_ is MINOR else MAJOR, part=part).state == State.READY_FOR_CLEANING
         assert world.content(part=part) == []
         world.clean()
         assert world.content(part=part) == []

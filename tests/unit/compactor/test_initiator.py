@@ -9,6 +9,7 @@ import pytest
 from acidsql.compactor.initiator import Initiator
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from tests.unit.compactor.world import MAJOR, World
 
@@ -50,8 +51,8 @@ class TestFailedWorkers:
         world.store.find_next_compact("nosuchhost-193892")
         assert world.store.revoke_from_local_workers("desk") == 1
         assert [(e.table, e.state, e.worker) for e in world.entries()] == [
-            ("other", "working", "nosuchhost-193892"),
-            ("mine", "initiated", None),
+            ("other", State.WORKING, "nosuchhost-193892"),
+            ("mine", State.INITIATED, None),
         ]
 
     def test_of_other_hosts_lose_their_requests_by_the_timeout(self, world: World) -> None:
@@ -61,7 +62,7 @@ class TestFailedWorkers:
         world.clock.pass_seconds(1)
         world.settings.set("hive.compactor.worker.timeout", "1ms")
         world.housekeeper.run()
-        assert world.states() == ["initiated"]
+        assert world.states() == [State.INITIATED]
 
 
 class TestAbortedTransactions:
@@ -297,7 +298,7 @@ def test_given_a_directory_that_cannot_be_read_when_it_looks_then_the_history_sa
 
     monkeypatch.setattr(LocalFileSystem, "list", broken)
     assert world.initiate() == [("b", None, "MAJOR")]
-    [failed] = [one for one in world.entries() if one.state == "did not initiate"]
+    [failed] = [one for one in world.entries() if one.state == State.DID_NOT_INITIATE]
     assert (failed.table, failed.error) == ("a", "Cannot list it")
 
 
@@ -311,6 +312,6 @@ def test_given_compactions_that_failed_twice_when_it_looks_then_it_waits_a_week(
         assert entry is not None
         world.store.mark_failed(entry.id, "no")
     assert world.initiate() == []
-    assert world.states()[0] == "did not initiate"
+    assert world.states()[0] == State.DID_NOT_INITIATE
     world.clock.pass_seconds(8 * 24 * 3600)
     assert world.initiate() == [("t", None, "MAJOR")]

@@ -11,6 +11,7 @@ import pytest
 
 from acidsql.compactor.run import run_tasks
 from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import TxnState
 from tests.unit.compactor.world import World, unversioned
 
@@ -57,13 +58,13 @@ def test_given_heartbeats_when_it_takes_several_times_the_timeout_then_it_is_car
     beating = world.context.heartbeats = Heartbeats(world.store, 0.1)
     slow(monkeypatch, meanwhile)
     try:
-        assert world.compact().state == "ready for cleaning"
+        assert world.compact().state == State.READY_FOR_CLEANING
     finally:
         beating.close()
     assert sum(passed) > 2 * TIMEOUT
     world.clean()
     assert unversioned(world.names()) == ["base_0000003"]
-    assert (world.states(), world.content()) == (["succeeded"], [1, 3])
+    assert (world.states(), world.content()) == ([State.SUCCEEDED], [1, 3])
 
 
 def test_given_no_heartbeats_when_it_takes_longer_than_the_timeout_then_it_publishes_nothing(
@@ -81,13 +82,13 @@ def test_given_no_heartbeats_when_it_takes_longer_than_the_timeout_then_it_publi
         outcome = world.compact()
     [entry] = world.entries()
     assert timed_out == [entry.txn_id]
-    assert (outcome.state, entry.state) == ("failed", "failed")
+    assert (outcome.state, entry.state) == (State.FAILED, State.FAILED)
     assert f"no heartbeat for more than {TIMEOUT} s" in (entry.error or "")
     assert sorted(p.name for p in world.path().iterdir()) == before
     assert world.store.show_locks() == []
     assert [txn for txn in world.store.show_txns() if txn.state is TxnState.OPEN] == []
     assert world.content() == [1, 3]
-    assert world.compact().state == "ready for cleaning"
+    assert world.compact().state == State.READY_FOR_CLEANING
     world.clean()
     assert unversioned(world.names()) == ["base_0000003"]
     assert world.content() == [1, 3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acidsql.metastore.model import CompactionMetrics, CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import MINOR, World
 
 REBALANCE = CompactionType.REBALANCE
@@ -43,7 +44,7 @@ def test_a_major_compaction_replaces_originals_deltas_and_deletes(written: World
     assert metrics(written) == CompactionMetrics(5, sum(before), 2, sum(after), 6)
     ready = metrics(written)
     written.clean()
-    assert written.states() == ["succeeded"]
+    assert written.states() == [State.SUCCEEDED]
     assert metrics(written) == ready
 
 
@@ -95,7 +96,7 @@ def test_where_there_is_only_something_to_clean_nothing_is_replaced(world: World
     world.insert(1)
     world.overwrite(2)
     world.compact()
-    assert world.states() == ["ready for cleaning"]
+    assert world.states() == [State.READY_FOR_CLEANING]
     assert metrics(world) == CompactionMetrics()
 
 
@@ -104,4 +105,4 @@ def test_what_was_refused_has_nothing_to_say(world: World) -> None:
     world.insert(1)
     world.compact()
     [entry] = world.entries()
-    assert (entry.state, entry.metrics) == ("refused", None)
+    assert (entry.state, entry.metrics) == (State.REFUSED, None)

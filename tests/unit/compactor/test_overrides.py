@@ -11,6 +11,7 @@ import pytest
 
 from acidsql.format.tail import read_footer
 from acidsql.metastore.model import CompactionRequest
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import FS, MAJOR, World
 
 
@@ -21,7 +22,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def compacted(world: World, **properties: str) -> str:
+def compacted(world: World, **properties: str) -> State:
     """The state of the entry, after a request with these properties."""
     names = {name.replace("__", "."): value for name, value in properties.items()}
     world.store.compact(CompactionRequest("default", "t", None, MAJOR, "ann", "desk", properties=names))
@@ -40,7 +41,7 @@ class TestARequest:
         world.table()
         world.insert(*range(20_000))
         world.insert(1)
-        assert compacted(world, tblprops__orc__compress="SNAPPY") == "ready for cleaning"
+        assert compacted(world, tblprops__orc__compress="SNAPPY") == State.READY_FOR_CLEANING
         assert read_footer(FS, base(world)).compression == "snappy"
         assert len(world.content()) == 20_001
 
@@ -68,7 +69,7 @@ class TestARequest:
         world.insert(1)
         world.insert(2)
         before = world.names()
-        assert compacted(world, **{name: value}) == "failed"
+        assert compacted(world, **{name: value}) == State.FAILED
         [entry] = world.entries()
         assert entry.error is not None
         assert value in entry.error
@@ -79,7 +80,7 @@ class TestARequest:
         world.table()
         world.insert(1)
         world.insert(2)
-        assert compacted(world, compactor__mapreduce__map__memory__mb="3072") == "ready for cleaning"
+        assert compacted(world, compactor__mapreduce__map__memory__mb="3072") == State.READY_FOR_CLEANING
 
     def test_goes_before_the_table(self, world: World) -> None:
         world.table(**{"compactor.acidsql.compactor.layout": "hive4"})
@@ -98,7 +99,7 @@ class TestTheInitiator:
                 world.insert(number, name=name)
         assert world.initiate() == [("u", None, "MAJOR")]
         [entry] = [one for one in world.entries() if one.table == "t"]
-        assert entry.state == "did not initiate"
+        assert entry.state == State.DID_NOT_INITIATE
         assert "few" in (entry.error or "")
 
     @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from acidsql.compactor import passes
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import CompactionType
 from tests.unit.compactor.world import MAJOR, MINOR, World, unversioned
 
@@ -37,7 +38,7 @@ def test_given_more_deltas_than_the_limit_when_compacted_then_rows_and_directori
     one, several = written(tmp_path / "one", "500"), written(tmp_path / "several", limit)
     with patch.object(passes.Passes, "_task", autospec=True, side_effect=passes.Passes._task) as task:
         for world in (one, several):
-            assert world.compact(type).state == "ready for cleaning"
+            assert world.compact(type).state == State.READY_FOR_CLEANING
     now = one.snapshot()
     assert several.rows(several.snapshot()) == one.rows(now)
     world_names = [unversioned(world.names()) for world in (one, several)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import CompactionType
 from tests.power_cut import Disk, watch_commits
 from tests.unit.compactor.world import World
@@ -33,6 +34,6 @@ def test_whatever_the_setting_says(
     root = world.path()
     disk = Disk(monkeypatch, root)
     lost = watch_commits(monkeypatch, disk)
-    assert world.compact(type).state == "ready for cleaning"
+    assert world.compact(type).state == State.READY_FOR_CLEANING
     assert lost == [[]]
     assert disk.syncs > 2

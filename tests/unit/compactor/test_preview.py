@@ -12,6 +12,7 @@ from acidsql.compactor.compaction import NOTHING_TO_DO
 from acidsql.compactor.preview import Preview, preview, standing
 from acidsql.compactor.rebalance import ON_BUCKETED
 from acidsql.metastore.model import CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import MAJOR, MINOR, World
 
 REBALANCE = CompactionType.REBALANCE
@@ -123,7 +124,7 @@ def test_an_original_file_that_is_no_orc_would_make_it_fail(world: World) -> Non
     problem = foretold(world, request(MAJOR)).problem
     assert problem is not None
     assert problem.startswith("would fail: ")
-    assert world.compact().state == "failed"
+    assert world.compact().state == State.FAILED
 
 
 def test_what_stands_in_the_way_is_what_the_queue_would_say(world: World) -> None:

@@ -33,6 +33,7 @@ from acidsql.metastore.model import (
     TxnState,
     TxnType,
 )
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import Operation as Writes
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 from tests.unit.compactor.world import EVENT, FS, MAJOR, MINOR, ROW_TYPE, World, values
@@ -183,7 +184,7 @@ def test_given_a_worker_that_sleeps_before_a_rename_when_others_have_cleaned_up_
     with patch.object(Compaction, "_publish", asleep):
         outcome = world.worker.run_one()
     assert outcome is not None
-    assert outcome.state == ("failed" if len(names) >= at else "ready for cleaning")
+    assert outcome.state == (State.FAILED if len(names) >= at else State.READY_FOR_CLEANING)
     assert world.content() == [1, 3, 5]
     world.clean()
     assert world.content() == [1, 3, 5]
@@ -263,7 +264,7 @@ def test_given_a_table_that_is_renamed_while_the_worker_waits_then_it_is_left_al
         outcome = world.worker.run_one()
     assert outcome is not None
     assert (outcome.state, outcome.message) == (
-        "refused",
+        State.REFUSED,
         "default.t was renamed or dropped while the worker waited for its lock",
     )
     assert [txn for txn in world.store.show_txns() if txn.state is TxnState.OPEN] == []
@@ -325,7 +326,7 @@ def test_given_delete_files_without_events_when_put_together_in_passes_then_ther
         with path.open("wb") as file, pyorc.Writer(file, EVENT):
             pass
         world.end(txn_id)
-    assert world.compact(MINOR).state == "ready for cleaning"
+    assert world.compact(MINOR).state == State.READY_FOR_CLEANING
     assert world.content() == [1, 2, 3]
     world.close()
 
@@ -364,7 +365,7 @@ def test_given_a_request_that_another_worker_has_meanwhile_when_the_first_is_don
     with patch.object(Compaction, "_write", slow):
         outcome = Worker(world.context, "desk-1").run_one()
     assert outcome is not None
-    assert outcome.state == "failed"
+    assert outcome.state == State.FAILED
     world.clean()
     assert sorted(world.rows(readers[0]).values()) == [1, 2, 3]
     assert world.content() == [1, 2, 3]

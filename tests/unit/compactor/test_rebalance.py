@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from acidsql.compactor import rebalance
+from acidsql.compactor.compaction import Limits
 from acidsql.compactor.rebalance import ON_BUCKETED
 from acidsql.compactor.worker import Outcome
 from acidsql.errors import StorageError
@@ -26,6 +27,7 @@ from acidsql.metastore.model import (
     Operation,
     TxnType,
 )
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, World, rows_of, values, versioned
 
 REBALANCE = CompactionType.REBALANCE
@@ -82,7 +84,7 @@ def files(world: World, part: str | None = None) -> list[list[tuple[int, int, in
 class TestRows:
     def test_are_spread_evenly_over_as_many_files_in_the_order_of_their_ids(self, uneven: World) -> None:
         outcome = run(uneven)
-        assert (outcome.state, outcome.done.rows, outcome.done.dropped) == ("ready for cleaning", 9, 2)
+        assert (outcome.state, outcome.done.rows, outcome.done.dropped) == (State.READY_FOR_CLEANING, 9, 2)
         assert files(uneven) == [
             [(0, 1, 1), (1, 1, 1), (2, 1, 1)],
             [(3, 2, 2), (4, 2, 4), (5, 2, 5)],
@@ -94,7 +96,7 @@ class TestRows:
         assert name == ("base_0000005" if is_hive3(uneven) else versioned("base_0000004", txn))
         listed = {p.name for p in (uneven.path() / name).iterdir()}
         assert listed == {"_orc_acid_version", "bucket_00000", "bucket_00001", "bucket_00002"}
-        assert uneven.states() == ["succeeded"]
+        assert uneven.states() == [State.SUCCEEDED]
         assert uneven.store.show_txns() == []
 
     @pytest.mark.parametrize(("buckets", "sizes"), [(1, [9]), (2, [5, 4]), (4, [3, 3, 3]), (9, [1] * 9), (50, [1] * 9)])
@@ -216,12 +218,12 @@ class TestOthersAtWork:
         txn = uneven.begin()
         write_id = uneven.write_id(txn, operation=Operation.DELETE)
         outcome = run(uneven)
-        assert outcome.state == "failed"
+        assert outcome.state == State.FAILED
         assert "Lock not granted" in (outcome.message or "")
         assert (uneven.names(), uneven.content()) == (names, before)
         uneven.delete_as(write_id, txn, [2])
         uneven.end(txn)
-        assert run(uneven).state == "ready for cleaning"
+        assert run(uneven).state == State.READY_FOR_CLEANING
         assert uneven.content() == [a for a in before if a != 2]
 
     @pytest.mark.parametrize("change", ["delete", "insert"])
@@ -238,7 +240,7 @@ class TestOthersAtWork:
 
         monkeypatch.setattr(uneven.store, "lock", overtaken)
         before = uneven.content()
-        assert run(uneven, 2).state == "ready for cleaning"
+        assert run(uneven, 2).state == State.READY_FOR_CLEANING
         after = [a for a in before if a != 2] if change == "delete" else sorted([*before, 2])
         assert uneven.content() == after
         uneven.clean()
@@ -246,18 +248,16 @@ class TestOthersAtWork:
         uneven.delete(1)
         assert uneven.content() == after[3:]
 
-    def test_one_who_inserts_may_end_while_it_waits(self, uneven: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_one_who_inserts_may_end_while_it_waits(self, uneven: World) -> None:
         before = uneven.content()
         txn = uneven.begin()
         uneven.write_id(txn)
-        monkeypatch.setattr("time.sleep", lambda _: uneven.end(txn))
-        assert run(uneven).state == "ready for cleaning"
+        uneven.context.sleep = lambda _: uneven.end(txn)
+        assert run(uneven).state == State.READY_FOR_CLEANING
         assert uneven.content() == before
 
-    def test_one_who_goes_on_inserting_leaves_nothing_above_him_to_rebalance(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(rebalance, "PATIENCE", 0.0)
+    def test_one_who_goes_on_inserting_leaves_nothing_above_him_to_rebalance(self, world: World) -> None:
+        world.context.limits = Limits(writers_wait=0.0)
         world.table()
         world.insert(1, 2, 3, 4)
         writer = world.begin()
@@ -265,7 +265,7 @@ class TestOthersAtWork:
         world.insert(5)
         outcome = run(world, 2)
         if is_hive3(world):
-            assert outcome.state == "refused"
+            assert outcome.state == State.REFUSED
             assert "still open (write ids 2)" in (outcome.message or "")
             assert world.names() == ["delta_0000001_0000001_0000", "delta_0000003_0000003_0000"]
         else:
@@ -273,10 +273,8 @@ class TestOthersAtWork:
         world.end(writer)
         assert world.content() == [1, 2, 3, 4, 5]
 
-    def test_deletes_above_one_who_goes_on_inserting_must_find_the_old_ids(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(rebalance, "PATIENCE", 0.0)
+    def test_deletes_above_one_who_goes_on_inserting_must_find_the_old_ids(self, world: World) -> None:
+        world.context.limits = Limits(writers_wait=0.0)
         world.table()
         world.insert(1, 2, 3, 4)
         writer = world.begin()
@@ -284,7 +282,7 @@ class TestOthersAtWork:
         world.delete(2)
         names = world.names()
         outcome = run(world, 2)
-        assert outcome.state == "refused"
+        assert outcome.state == State.REFUSED
         assert "still open" in (outcome.message or "")
         assert (world.names(), world.content()) == (names, [1, 3, 4])
         world.end(writer)
@@ -302,10 +300,10 @@ class TestFailures:
         with monkeypatch.context() as patched:
             patched.setattr("acidsql.compactor.run.write_share", full)
             outcome = run(uneven)
-        assert (outcome.state, outcome.message) == ("failed", "No space left")
+        assert (outcome.state, outcome.message) == (State.FAILED, "No space left")
         assert sorted(p.name for p in uneven.path().iterdir()) == names
         assert uneven.rows(uneven.snapshot()) == before
-        assert run(uneven).state == "ready for cleaning"
+        assert run(uneven).state == State.READY_FOR_CLEANING
         assert uneven.content() == sorted(before.values())
 
     def test_at_the_commit_leave_a_base_that_nobody_sees_and_the_cleaner_removes(
@@ -321,14 +319,14 @@ class TestFailures:
 
         with monkeypatch.context() as patched:
             patched.setattr(type(uneven.store), "commit_txn", dead)
-            assert run(uneven).state == "failed"
+            assert run(uneven).state == State.FAILED
         assert len(uneven.names()) == len(names) + 1
         assert uneven.rows(uneven.snapshot()) == before
         uneven.delete(2)
         uneven.clean()
         assert not any(name.startswith("base") for name in uneven.names())
         assert uneven.content() == sorted(a for a in before.values() if a != 2)
-        assert run(uneven, 2).state == "ready for cleaning"
+        assert run(uneven, 2).state == State.READY_FOR_CLEANING
         assert [len(rows) for rows in files(uneven)] == [4, 4]
 
 
@@ -340,27 +338,27 @@ class TestRefusals:
         world.store.create_table(bucketed)
         world.insert(1, buckets=2)
         outcome = run(world)
-        assert (outcome.state, outcome.message) == ("refused", ON_BUCKETED)
+        assert (outcome.state, outcome.message) == (State.REFUSED, ON_BUCKETED)
         assert world.store.show_txns() == []
 
     def test_a_table_without_anything_in_it_is_refused(self, world: World) -> None:
         world.table()
-        assert run(world).state == "refused"
+        assert run(world).state == State.REFUSED
         assert world.names() == []
 
-    def test_too_many_files_are_refused(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rebalance, "MAX_WRITER_ID", 3)
+    def test_too_many_files_are_refused(self, world: World) -> None:
+        world.context.limits = Limits(max_buckets=4)
         world.table()
         world.insert(*range(5))
         outcome = run(world, 5)
-        assert (outcome.state, outcome.message) == ("refused", "A table has at most 4 buckets, not 5")
-        assert run(world, 4).state == "ready for cleaning"
+        assert (outcome.state, outcome.message) == (State.REFUSED, "A table has at most 4 buckets, not 5")
+        assert run(world, 4).state == State.READY_FOR_CLEANING
         assert max(len(rows) for rows in files(world)) == 2
 
     def test_an_order_that_is_no_column_fails(self, uneven: World) -> None:
         names = uneven.names()
         outcome = run(uneven, order_by="ORDER BY a % 2")
-        assert outcome.state == "failed"
+        assert outcome.state == State.FAILED
         assert "cannot order rows by" in (outcome.message or "")
         assert uneven.names() == names
 
@@ -372,7 +370,7 @@ def test_an_insert_only_table_is_compacted_as_by_a_major_one(world: World) -> No
         path = world.path() / f"delta_{write_id:07d}_{write_id:07d}_0000" / "000000_0"
         write_rows(FS, str(path), ROW_TYPE, values(number))
         world.end(txn)
-    assert run(world).state == "ready for cleaning"
+    assert run(world).state == State.READY_FOR_CLEANING
     world.clean()
     [name] = world.names()
     assert name.startswith("base_0000002")

@@ -13,6 +13,7 @@ import pytest
 from acidsql.compactor.service import Compactor
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import CompactionRequest
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import MAJOR, World
 
 PATIENCE = 60.0
@@ -39,7 +40,7 @@ class TestWorkForAStatementThatWaits:
     def test_is_done_in_a_thread(self, world: World, compactor: Compactor) -> None:
         id = world.ask()
         assert compactor.work_on(id).wait(PATIENCE)
-        assert world.states() == ["ready for cleaning"]
+        assert world.states() == [State.READY_FOR_CLEANING]
 
     def test_goes_on_when_nobody_waits_any_more(self, world: World, compactor: Compactor) -> None:
         release, begun = threading.Event(), threading.Event()
@@ -54,10 +55,10 @@ class TestWorkForAStatementThatWaits:
             done = compactor.work_on(world.ask())
             assert begun.wait(PATIENCE)
             assert not done.wait(0)
-            assert world.states() == ["working"]
+            assert world.states() == [State.WORKING]
             release.set()
             assert done.wait(PATIENCE)
-        assert world.states() == ["ready for cleaning"]
+        assert world.states() == [State.READY_FOR_CLEANING]
 
     def test_is_left_to_the_workers_of_the_session_where_they_run(self, world: World, compactor: Compactor) -> None:
         world.settings.set("hive.compactor.initiator.on", "false")
@@ -75,7 +76,7 @@ class TestAnInterruption:
         with patch.object(EmbeddedMetastore, "set_job_id", side_effect=kind), pytest.raises(kind):
             compactor.run_once()
         [entry] = world.entries()
-        assert (entry.state, entry.error) == ("failed", f"The worker was interrupted: {kind.__name__}")
+        assert (entry.state, entry.error) == (State.FAILED, f"The worker was interrupted: {kind.__name__}")
         assert world.names() == before
         assert world.store.show_txns() == []
         world.compact()
@@ -108,5 +109,5 @@ class TestPools:
             assert compacted.wait(PATIENCE)
             compactor.stop()
         states = {entry.table: entry.state for entry in world.entries()}
-        assert states["t"] == "initiated"
-        assert states["u"] in ("ready for cleaning", "succeeded")
+        assert states["t"] == State.INITIATED
+        assert states["u"] in (State.READY_FOR_CLEANING, State.SUCCEEDED)

@@ -13,6 +13,7 @@ import pytest
 from acidsql.compactor.worker import Outcome, Worker
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import World, rows_of, unversioned
 
 PARTS = [f"p{i}" for i in range(4)]
@@ -25,7 +26,7 @@ from tests.unit.compactor.world import World
 world = World(Path(sys.argv[1]), {"acidsql.compactor.layout": sys.argv[2]})
 worker = Worker(world.context, sys.argv[3])
 while (outcome := worker.run_one()) is not None:
-    assert outcome.state == "ready for cleaning", outcome
+    assert outcome.state.is_done, outcome
     print(outcome.entry.id)
 world.close()
 """
@@ -49,7 +50,7 @@ def assert_all_are_done_once(world: World, ids: list[int]) -> None:
     assert sorted(ids) == sorted(entry.id for entry in world.entries())
     world.clock.pass_seconds(600)  # the clocks of other processes went on
     world.clean()
-    assert set(world.states()) == {"succeeded"}
+    assert set(world.states()) == {State.SUCCEEDED}
     assert [world.content(part=part) for part in PARTS] == [[1, 3]] * len(PARTS)
     assert all(len(world.names(part=part)) == 1 for part in PARTS)
     assert world.store.show_locks() == []
@@ -64,7 +65,7 @@ def test_given_three_threads_at_one_queue_when_they_work_it_off_then_each_reques
 
     with ThreadPoolExecutor(3) as pool:
         outcomes = [one for done in pool.map(work, range(3)) for one in done]
-    assert {one.state for one in outcomes} == {"ready for cleaning"}
+    assert {one.state for one in outcomes} == {State.READY_FOR_CLEANING}
     assert_all_are_done_once(busy, [one.entry.id for one in outcomes])
 
 
@@ -103,7 +104,7 @@ class TestTwoWithTheSameRequest:
         [second] = outcomes
         assert first is not None
         assert second is not None
-        assert (first.state, second.state) == ("failed", "ready for cleaning")
+        assert (first.state, second.state) == (State.FAILED, State.READY_FOR_CLEANING)
         assert {n for n in unversioned(busy.names(part=part)) if n.startswith("base")} == {"base_0000012"}
         assert sorted(rows_of(reader.states[0], reader.write_ids).values()) == [1, 3]
         assert busy.content(part=part) == [1, 3]
@@ -146,7 +147,7 @@ class TestTwoWithTheSameRequest:
             patch.setattr(LocalFileSystem, "rename", done_and_lost)
             outcome = busy.worker.run_one()
         assert outcome is not None
-        assert outcome.state == "failed"
+        assert outcome.state == State.FAILED
         [reader] = readers
         assert sorted(rows_of(reader.states[0], reader.write_ids).values()) == [1, 3]
         busy.end(reader.txn_id)
@@ -164,5 +165,5 @@ def test_given_an_object_store_when_a_base_is_to_be_seen_from_its_rename_on_then
     """It would be copied file by file: a reader would find half of it."""
     monkeypatch.setattr("acidsql.fs.renames_in_one_step", lambda _: False)
     busy.worker.run_one()
-    [entry] = [one for one in busy.entries() if one.state == "ready for cleaning"]
+    [entry] = [one for one in busy.entries() if one.state == State.READY_FOR_CLEANING]
     assert f"base_0000012_v{entry.txn_id:07d}" in busy.names(part=PARTS[0])

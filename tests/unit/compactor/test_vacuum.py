@@ -12,6 +12,7 @@ from acidsql.compactor.vacuum import TableCleaner
 from acidsql.format.bucket import encode
 from acidsql.format.names import BaseName
 from acidsql.format.orc import write_inserts
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import CompactionType
 from tests.unit.compactor.world import FS, ROW_TYPE, World, rows_of, values
 
@@ -84,7 +85,7 @@ def test_given_a_table_that_is_not_to_be_cleaned_when_vacuumed_then_nothing_goes
     before = world.names()
     assert cleaner(world).removable() == cleaner(world).remove() == []
     assert world.names() == before
-    assert world.states() == ["ready for cleaning"]
+    assert world.states() == [State.READY_FOR_CLEANING]
 
 
 # --- what no compaction has replaced ---------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def test_given_files_that_were_to_stay_when_they_need_not_any_more_then_they_go_
     world.insert(2)
     world.compact()
     world.clean()
-    assert world.states() == ["refused"]
+    assert world.states() == [State.REFUSED]
     world.store.alter_table(replace(world.store.get_table("default", "t"), parameters={"transactional": "true"}))
     reader = world.reader()
     assert cleaner(world).removable() == cleaner(world).remove() == []

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from acidsql.compactor import Compactor
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import World
 
 
@@ -34,12 +35,12 @@ class TestWithoutACleaner:
         names = due.names()
         due.settings.set("hive.compactor.cleaner.on", "false")
         result = Compactor(due.context).run_once()
-        assert ([one.state for one in result.outcomes], result.cleaned) == (["ready for cleaning"], 0)
+        assert ([one.state for one in result.outcomes], result.cleaned) == ([State.READY_FOR_CLEANING], 0)
         assert set(names) < set(due.names())
-        assert due.states() == ["ready for cleaning"]
+        assert due.states() == [State.READY_FOR_CLEANING]
         due.settings.set("hive.compactor.cleaner.on", "true")
         assert Compactor(due.context).run_once().cleaned == 1
-        assert (due.states(), len(due.names())) == (["succeeded"], 1)
+        assert (due.states(), len(due.names())) == ([State.SUCCEEDED], 1)
 
     @pytest.mark.parametrize(("is_on", "cleaner"), [("false", set()), ("true", {"acidsql-cleaner"})])
     def test_none_is_started(self, world: World, is_on: str, cleaner: set[str]) -> None:

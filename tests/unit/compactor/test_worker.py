@@ -12,6 +12,7 @@ from acidsql.errors import StorageError
 from acidsql.format.names import MIN_LONG
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.model import CompactionRequest
+from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import MAJOR, MINOR, World, unversioned, versioned
 
 REFUSED = "None of the compaction thresholds met, compaction request is refused!"
@@ -41,7 +42,11 @@ class TestMinor:
         before, names = based.content(), based.names()
         outcome = based.compact(MINOR)
         [entry, _] = based.entries()
-        assert (outcome.state, entry.state, entry.highest_write_id) == ("ready for cleaning", "ready for cleaning", 4)
+        assert (outcome.state, entry.state, entry.highest_write_id) == (
+            State.READY_FOR_CLEANING,
+            State.READY_FOR_CLEANING,
+            4,
+        )
         assert based.names() == sorted([*names, versioned("delta_0000003_0000004", entry.txn_id or 0)])
         assert based.content() == before == [1, 2, 3, 4, 5]
 
@@ -90,7 +95,7 @@ class TestMinor:
         based.stream("commit", "commit")
         names = based.names()
         outcome = based.compact(MINOR)
-        assert (outcome.state, outcome.message) == ("refused", REFUSED)
+        assert (outcome.state, outcome.message) == (State.REFUSED, REFUSED)
         assert based.names() == names
 
     def test_leaves_out_what_was_aborted_inside_of_a_delta(self, based: World) -> None:
@@ -204,15 +209,15 @@ class TestMajor:
         world.table()
         world.insert(1)
         world.insert(2, end="abort")
-        assert world.compact().state == "ready for cleaning"
+        assert world.compact().state == State.READY_FOR_CLEANING
         world.clean()
         assert world.names() == ["delta_0000001_0000001_0000"]
-        assert (world.states(), world.remembered()) == (["succeeded"], set())
+        assert (world.states(), world.remembered()) == ([State.SUCCEEDED], set())
 
     def test_of_one_delta_is_refused(self, world: World) -> None:
         world.table()
         world.insert(1)
-        assert (world.compact().message, world.states()) == (REFUSED, ["refused"])
+        assert (world.compact().message, world.states()) == (REFUSED, [State.REFUSED])
         assert world.store.show_txns() == []
 
     def test_of_a_table_with_hidden_files_in_it_leaves_them_out_and_alone(self, based: World) -> None:
@@ -246,7 +251,7 @@ class TestWhatIsGone:
         based.store.alter_table(replace(table, parameters=parameters))
         outcome = based.worker.run_one()
         assert outcome is not None
-        assert outcome.state == "refused"
+        assert outcome.state == State.REFUSED
 
 
 class TestWhatGoesWrong:
@@ -261,7 +266,7 @@ class TestWhatGoesWrong:
         monkeypatch.setattr(LocalFileSystem, "rename", full)
         outcome = based.compact()
         [entry, _] = based.entries()
-        assert (outcome.state, entry.state, entry.error) == ("failed", "failed", "No space left on device")
+        assert (outcome.state, entry.state, entry.error) == (State.FAILED, State.FAILED, "No space left on device")
         assert [p.name for p in based.path().iterdir() if p.name.startswith(".")] == []
         assert (based.names(), based.content()) == (names, before)
         based.store.clean_empty_aborted_txns()
@@ -281,7 +286,7 @@ class TestWhatGoesWrong:
             patch.setattr(type(based.store), "find_next_compact", away)
             with pytest.raises(StorageError):
                 based.worker.run_one()
-        assert based.states()[0] == "initiated"
+        assert based.states()[0] == State.INITIATED
 
     def test_who_was_taken_for_dead_publishes_nothing(self, based: World, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its transaction was ended while it wrote, and its request given to the next one."""
@@ -296,11 +301,11 @@ class TestWhatGoesWrong:
         with monkeypatch.context() as patch:
             patch.setattr(type(based.store), "set_job_id", dies)
             outcome = based.compact()
-        assert outcome.state == "failed"
-        assert (based.names(), based.content(), based.states()[0]) == (names, before, "initiated")
+        assert outcome.state == State.FAILED
+        assert (based.names(), based.content(), based.states()[0]) == (names, before, State.INITIATED)
         again = Worker(based.context, "other-1").run_one()
         assert again is not None
-        assert again.state == "ready for cleaning"
+        assert again.state == State.READY_FOR_CLEANING
         based.clean()
         assert unversioned(based.names()) == ["base_0000004"]
         assert based.content() == before
@@ -310,10 +315,10 @@ class TestWhatGoesWrong:
         assert based.store.find_next_compact("nosuchhost-193892") is not None
         based.clock.pass_seconds(86_399)
         based.housekeeper.run()
-        assert based.states()[0] == "working"
+        assert based.states()[0] == State.WORKING
         based.clock.pass_seconds(2)
         based.housekeeper.run()
-        assert (based.states()[0], based.entries()[0].worker) == ("initiated", None)
+        assert (based.states()[0], based.entries()[0].worker) == (State.INITIATED, None)
 
 
 def test_given_pools_when_a_worker_of_one_looks_then_it_takes_requests_of_that_pool_only(based: World) -> None:
@@ -321,7 +326,7 @@ def test_given_pools_when_a_worker_of_one_looks_then_it_takes_requests_of_that_p
     assert based.worker.run_one() is None
     outcome = Worker(based.context, "desk-2", "night").run_one()
     assert outcome is not None
-    assert outcome.state == "ready for cleaning"
+    assert outcome.state == State.READY_FOR_CLEANING
 
 
 @pytest.mark.parametrize("type", [MINOR, MAJOR])

@@ -42,6 +42,7 @@ from acidsql.metastore.model import (
     Table,
     TxnType,
 )
+from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import Operation as Writes
 from acidsql.settings import Settings
 from acidsql.types import Struct, parse_type
@@ -288,7 +289,7 @@ class World:
     def initiate(self) -> list[tuple[str, str | None, str]]:
         """A round of the initiator; table, partition and type of what waits then."""
         Initiator(self.context, "desk-7").run()
-        waiting = [one for one in self.entries() if one.state == "initiated"]
+        waiting = [one for one in self.entries() if one.state == State.INITIATED]
         return sorted((one.table, one.partition, one.type.name) for one in waiting)
 
     def clean(self) -> int:
@@ -297,7 +298,7 @@ class World:
     def entries(self) -> list[CompactionInfo]:
         return self.store.show_compactions(CompactionFilter())
 
-    def states(self) -> list[str]:
+    def states(self) -> list[State]:
         """The states of all entries, the latest first."""
         return [one.state for one in self.entries()]
 

@@ -13,13 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from acidsql.format import rewrite as module
 from acidsql.format.bucket import encode
 from acidsql.format.delete_set import reach
 from acidsql.format.inputs import InputFile
 from acidsql.format.names import DeltaName
 from acidsql.format.orc import write_deletes, write_inserts
-from acidsql.format.rewrite import Rewrite, rewrite_rows
+from acidsql.format.rewrite import Rewrite, StripeSizes, rewrite_rows
 from acidsql.fs import LocalFileSystem
 from acidsql.types import Struct, parse_type
 from acidsql.valid_ids import ValidWriteIdList
@@ -86,11 +85,11 @@ def test_given_nans_of_several_patterns_when_their_stripe_is_copied_then_every_b
     assert of_floats([FIRST_FLOAT, *FLOATS]) in content
 
 
-@pytest.mark.parametrize("small_rows", [1, module.SMALL_ROWS], ids=["a large stripe", "a small stripe"])
+@pytest.mark.parametrize("small_rows", [1, StripeSizes().small_rows], ids=["a large stripe", "a small stripe"])
 def test_given_nans_of_several_patterns_when_a_row_of_their_stripe_is_deleted_then_sign_and_payload_stay(
-    work: Rewrite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_rows: int
+    work: Rewrite, tmp_path: Path, small_rows: int
 ) -> None:
-    monkeypatch.setattr(module, "SMALL_ROWS", small_rows)
+    work = replace(work, sizes=StripeSizes(small_rows=small_rows))
     name = DeltaName(2, 2, 0, is_delete=True)
     path = str(tmp_path / str(name) / "bucket_00000")
     keys = pa.table({"originalTransaction": [1], "bucket": pa.array([encode(0)], pa.int32()), "rowId": [0]})

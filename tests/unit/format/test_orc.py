@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from pyarrow import orc as arrow_orc
 
 from acidsql.errors import AcidError, CorruptFile, UnsupportedError
-from acidsql.format import orc
 from acidsql.format.bucket import encode
 from acidsql.format.orc import (
     Event,
@@ -111,11 +110,9 @@ def test_an_insert_of_no_rows_is_an_empty_file_of_events(path: str) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 1023, 1024, 1025, 4096, 5000])
-def test_the_key_index_names_the_last_row_of_every_stripe(
-    path: str, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(orc, "STRIPE_BYTES", 1024 * 8)
-    insert(path, "a:bigint", a=pa.array(range(rows)))
+def test_the_key_index_names_the_last_row_of_every_stripe(path: str, rows: int) -> None:
+    values = pa.table({"a": pa.array(range(rows))})
+    write_inserts(FS, path, row_type("a:bigint"), values, write_id=1, bucket=encode(0, 0), stripe_bytes=1024 * 8)
     footer = read_footer(FS, path)
     assert sum(s.rows for s in footer.stripes) == rows
     assert len(footer.stripes) == -(-rows // 1024)
@@ -126,10 +123,9 @@ def test_the_key_index_names_the_last_row_of_every_stripe(
     assert [row[3] for row in stored(path)] == list(range(rows))
 
 
-def test_the_key_index_of_deletes_is_exact_over_several_stripes(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orc, "STRIPE_BYTES", 1024 * 20)
+def test_the_key_index_of_deletes_is_exact_over_several_stripes(path: str) -> None:
     keys = [(1 + i % 3, encode(0, i % 2), i) for i in range(3000)]
-    write_deletes(FS, path, row_type("a:int"), keys_table(*keys), write_id=9)
+    write_deletes(FS, path, row_type("a:int"), keys_table(*keys), write_id=9, stripe_bytes=1024 * 20)
     with open(path, "rb") as file:
         last = [list(stripe)[-1] for stripe in pyorc.Reader(file).iter_stripes()]
     assert len(last) == 3

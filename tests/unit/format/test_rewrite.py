@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acidsql.errors import CorruptFile, UnsupportedError
-from acidsql.format import rewrite as module
 from acidsql.format.bucket import encode
 from acidsql.format.delete_set import reach
 from acidsql.format.inputs import InputFile, Original
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import write_deletes, write_inserts, write_rows
-from acidsql.format.rewrite import Rewrite, rewrite_deletes, rewrite_rows
+from acidsql.format.rewrite import Rewrite, StripeSizes, rewrite_deletes, rewrite_rows
 from acidsql.format.schema import KEY_COLUMNS, KEY_INDEX_KEY, parse_key_index
 from acidsql.format.tail import read_footer
 from acidsql.format.values import CONVERTERS
@@ -30,6 +29,8 @@ from acidsql.valid_ids import ValidWriteIdList
 from tests.examples import examples
 
 FS = LocalFileSystem()
+SIZES = [StripeSizes()]
+"""The one that all tests of a run go by (:func:`small`)."""
 BUCKET = encode(0)
 TYPE = parse_type("struct<id:bigint,name:varchar(20),price:decimal(20,2),at:timestamp,tags:array<string>>")
 assert isinstance(TYPE, Struct)
@@ -125,7 +126,7 @@ class History:
 
     def rewrite(self, target: str, *, is_major: bool = True) -> Rewrite:
         ids = ValidWriteIdList("db.t", self.next_id - 1, (), tuple(self.aborted)).for_compaction()
-        return Rewrite(target, ROW_TYPE, "zlib", ids, tuple(self.inputs), tuple(self.deletes), is_major)
+        return Rewrite(target, ROW_TYPE, "zlib", ids, tuple(self.inputs), tuple(self.deletes), is_major, sizes=SIZES[0])
 
 
 def live_rows(path: str) -> list[tuple[Key, Row]]:
@@ -141,11 +142,9 @@ def live_rows(path: str) -> list[tuple[Key, Row]]:
 
 
 @pytest.fixture(params=["few rows are small", "all rows are small"], autouse=True)
-def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stripes of more than two rows are copied in one of the runs, put together in the other."""
-    if request.param == "few rows are small":
-        monkeypatch.setattr(module, "SMALL_ROWS", 3)
-        monkeypatch.setattr(module, "GROUP_ROWS", 4)
+def small(request: pytest.FixtureRequest) -> None:
+    """Stripes of more than two rows are copied in one of the runs, merged in the other."""
+    SIZES[0] = StripeSizes(small_rows=3, group_rows=4) if request.param == "few rows are small" else StripeSizes()
 
 
 @settings(deadline=None, max_examples=examples(25))
@@ -206,7 +205,9 @@ def numbers(*values: int) -> pa.Table:
 
 
 def work_of(tmp_path: Path, *files: InputFile, row_type: Struct = SIMPLE, has_events: bool = True) -> Rewrite:
-    return Rewrite(str(tmp_path / "made" / "bucket_00000"), row_type, "zlib", IDS, files, has_events=has_events)
+    return Rewrite(
+        str(tmp_path / "made" / "bucket_00000"), row_type, "zlib", IDS, files, has_events=has_events, sizes=SIZES[0]
+    )
 
 
 def test_given_original_files_of_an_old_schema_when_they_are_compacted_then_their_row_ids_stay_and_new_columns_are_null(
@@ -321,16 +322,15 @@ def test_given_a_file_of_another_compression_when_it_is_compacted_then_it_is_enc
 
 
 def test_given_ten_thousand_rows_and_one_delete_when_they_are_compacted_then_only_the_stripe_with_it_is_encoded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(module, "SMALL_ROWS", 100)
-    monkeypatch.setattr("acidsql.format.orc.STRIPE_BYTES", 16 * 1024)
     path, deletes = str(tmp_path / "base" / "bucket_00000"), str(tmp_path / "deletes" / "bucket_00000")
-    write_inserts(FS, path, OLD, numbers(*range(20_000)), write_id=1, bucket=BUCKET)
+    write_inserts(FS, path, OLD, numbers(*range(20_000)), write_id=1, bucket=BUCKET, stripe_bytes=16 * 1024)
     keys = pa.table({"originalTransaction": [1], "bucket": pa.array([BUCKET], pa.int32()), "rowId": [7000]})
     write_deletes(FS, deletes, OLD, keys, write_id=2)
     late = InputFile(deletes, reach(DeltaName(2, 2, 0, is_delete=True), deletes=True))
-    made = rewrite_rows(FS, replace(work_of(tmp_path, InputFile(path, 0), row_type=OLD), deletes=(late,)))
+    work = replace(work_of(tmp_path, InputFile(path, 0), row_type=OLD), sizes=StripeSizes(small_rows=100))
+    made = rewrite_rows(FS, replace(work, deletes=(late,)))
     assert made.copied == len(read_footer(FS, path).stripes) - 1
     assert (made.encoded, made.rows, made.dropped) == (1, 19_999, 1)
     ids = [event[3] for event in stored(str(tmp_path / "made" / "bucket_00000"))]

@@ -44,10 +44,10 @@ source.close(acid_metadata(AcidStats(inserts=source.rows), last))
 keys = pa.table([[1] * {STRIPES}, [encode(0)] * {STRIPES}, [i * ROWS for i in range({STRIPES})]], names=KEY_COLUMNS)
 write_deletes(fs, folder + "/deletes", types, keys, write_id=2)
 
-rewrite.GROUP_BYTES = {STRIPE_MB} * 1000000
 work = rewrite.Rewrite(
     folder + "/target", types, "none", ValidWriteIdList("d.t", 2),
     (InputFile(folder + "/source", 0),), (InputFile(folder + "/deletes", 1),),
+    sizes=rewrite.StripeSizes(group_bytes={STRIPE_MB} * 1000000),
 )
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 done = rewrite.rewrite_rows(fs, work)

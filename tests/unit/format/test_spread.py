@@ -14,12 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acidsql.format import spread
 from acidsql.format.bucket import encode
 from acidsql.format.inputs import InputFile
 from acidsql.format.names import DeltaName
 from acidsql.format.orc import write_inserts
-from acidsql.format.rewrite import Rewrite, rewrite_rows
+from acidsql.format.rewrite import Rewrite, StripeSizes, rewrite_rows
 from acidsql.format.schema import KEY_INDEX_KEY, STATS_KEY, parse_key_index
 from acidsql.format.spread import Pieces, Share, runs_of, write_share
 from acidsql.format.tail import read_footer
@@ -30,6 +29,8 @@ from acidsql.valid_ids import ValidWriteIdList
 from tests.examples import examples
 
 FS = LocalFileSystem()
+SIZES = {"read": StripeSizes(), "written": StripeSizes()}
+"""Of the files that are read and written, in this run (:func:`stripes`)."""
 SIMPLE = Struct((("a", parse_type("string")), ("b", parse_type("int"))))
 TYPE = parse_type(
     "struct<id:bigint,name:char(6),price:decimal(20,2),at:timestamp,tags:array<string>,share:double,day:date>"
@@ -85,7 +86,7 @@ def live_file(root: Path, bucket: int, row_type: Struct, statements: dict[int, p
         inputs.append(InputFile(path, 0))
     ids = ValidWriteIdList("db.t", max(statements)).for_compaction()
     target = str(root / "live" / f"bucket_{bucket:05d}")
-    rewrite_rows(FS, Rewrite(target, row_type, "zlib", ids, tuple(inputs)))
+    rewrite_rows(FS, Rewrite(target, row_type, "zlib", ids, tuple(inputs), sizes=SIZES["read"]))
     return target
 
 
@@ -95,7 +96,9 @@ def written(root: Path, row_type: Struct, files: Sequence[str], pieces: Pieces, 
     for number, start in enumerate(range(0, pieces.rows, each)):
         path = str(root / "made" / f"bucket_{number:05d}")
         part = pieces.slice(start, start + each)
-        write_share(FS, Share(path, row_type, "zlib", encode(number), start, tuple(files), part, is_sorted))
+        write_share(
+            FS, Share(path, row_type, "zlib", encode(number), start, tuple(files), part, is_sorted, SIZES["written"])
+        )
         rows = stored(path)
         keys = [row[1:4] for row in rows]
         assert keys == sorted(keys)
@@ -115,10 +118,10 @@ tables = st.lists(st.dictionaries(st.integers(1, 4), rows_of, min_size=1, max_si
 
 
 @pytest.fixture(params=["many stripes", "one stripe"], autouse=True)
-def stripes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "many stripes":
-        monkeypatch.setattr(spread, "GROUP_ROWS", 3)
-        monkeypatch.setattr("acidsql.format.rewrite.SMALL_ROWS", 1)
+def stripes(request: pytest.FixtureRequest) -> None:
+    many = request.param == "many stripes"
+    SIZES["read"] = StripeSizes(small_rows=1) if many else StripeSizes()
+    SIZES["written"] = StripeSizes(group_rows=3) if many else StripeSizes()
 
 
 @settings(deadline=None, max_examples=examples(12))

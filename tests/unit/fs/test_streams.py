@@ -9,7 +9,6 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from acidsql.errors import StorageError
-from acidsql.fs import streams
 from acidsql.fs.streams import Reading, Upload, buffered
 
 
@@ -69,10 +68,9 @@ def test_a_file_that_grew_shorter_ends_where_it_ends() -> None:
         assert file.read() == b"12345"
 
 
-def test_an_upload_is_written_synced_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "CHUNK", 4)
+def test_an_upload_is_written_synced_and_closed() -> None:
     java = JavaOutput()
-    with Upload("f", lambda: java) as file:
+    with Upload("f", lambda: java, chunk=4) as file:
         file.write(b"123456789")
         assert java.done == []
     file.close()

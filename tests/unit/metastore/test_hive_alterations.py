@@ -14,6 +14,7 @@ from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
 from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.constraints import to_thrift
 from acidsql.metastore.model import Column, Constraint, ConstraintKind, Partition, Table
+from tests.metastore.situations import check
 from tests.unit.metastore.conftest import Connect, Serve
 from tests.unit.metastore.scripted import Fault, ScriptedMetastore
 
@@ -150,7 +151,7 @@ class TestColumns:
         catalog = Catalog()
         store = connect(serving(serve, catalog, version))
         columns = (Column("a", "int", default="5"), Column("b", "string", default="'y'", not_null=True))
-        store.alter_table(replace(TABLE, columns=columns, checks=("a > 0",)))
+        store.alter_table(replace(TABLE, columns=columns, table_constraints=(check("a > 0"),)))
         found = store.get_table("d", "t")
         assert (found.columns, found.checks) == (columns, ("a > 0",))
         assert "nn0" in catalog.dropped
@@ -178,14 +179,15 @@ class TestConstraints:
             Constraint(kinds.FOREIGN_KEY, ("b", "a"), "fk", parent="d.t", parent_columns=("a", "b")),
             Constraint(kinds.NOT_NULL, ("b",), "nn"),
         )
-        store.alter_table(replace(before, informational=declared, checks=("a > 0",), check_names=("positive",)))
+        everything = (*declared, check("a > 0", "positive"))
+        store.alter_table(before.constrained(everything))
         found = store.get_table("d", "t")
-        assert (found.informational, found.checks, found.check_names) == (declared, ("a > 0",), ("positive",))
-        assert [c.name for c in found.informational] == ["pk", "uk", "fk", "nn"]
+        assert found.table_constraints == everything
+        assert [c.name for c in found.table_constraints] == ["pk", "uk", "fk", "nn", "positive"]
         assert [(c.column_name, c.key_seq) for c in catalog.keys["primary"]] == [("a", 1), ("b", 2)]
         assert {c.enable_cstr for found in catalog.keys.values() for c in found} == {False}
         assert catalog.dropped == []
-        store.alter_table(replace(found, informational=declared[:1], checks=()))
+        store.alter_table(found.constrained(declared[:1]))
         assert sorted(catalog.dropped) == ["fk", "nn", "positive", "uk"]
         assert store.get_table("d", "t").columns == before.columns
         assert store.get_table("d", "t").informational == declared[:1]
@@ -193,10 +195,10 @@ class TestConstraints:
     def test_that_get_another_name_are_made_anew(self, serve: Serve, connect: Connect, version: str) -> None:
         catalog = Catalog()
         store = connect(serving(serve, catalog, version))
-        store.alter_table(replace(TABLE, checks=("a > 0",)))
-        [made_up] = store.get_table("d", "t").check_names
-        store.alter_table(replace(TABLE, checks=("a > 0",), check_names=("positive",)))
-        assert store.get_table("d", "t").check_names == ("positive",)
+        store.alter_table(TABLE.constrained([check("a > 0")]))
+        [made_up] = (c.name for c in store.get_table("d", "t").table_constraints)
+        store.alter_table(TABLE.constrained([check("a > 0", "positive")]))
+        assert [c.name for c in store.get_table("d", "t").table_constraints] == ["positive"]
         assert catalog.dropped == [made_up]
 
 

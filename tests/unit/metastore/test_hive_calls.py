@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +36,7 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+from tests.metastore.situations import check
 from tests.unit.metastore.conftest import Connect, Serve
 from tests.unit.metastore.scripted import Fault, ScriptedMetastore
 
@@ -357,7 +357,7 @@ def test_check_constraints_are_given_with_their_table(
         "getVersion": version,
     }
     session = connect(serve(**{**catalog.answers, **answers}))
-    session.create_table(replace(PLAIN, checks=("a > 0", "a < 9")))
+    session.create_table(PLAIN.constrained([check("a > 0"), check("a < 9")]))
     [checks] = given
     assert [(c.check_expression, c.table_db, c.table_name, c.column_name) for c in checks] == [
         ("a > 0", "d", "t", None),
@@ -378,7 +378,7 @@ def test_keys_are_given_with_their_table(serve: Serve, catalog: Catalog, connect
         Constraint(ConstraintKind.PRIMARY_KEY, ("a",), "pk", rely=True),
         Constraint(ConstraintKind.FOREIGN_KEY, ("a",), "fk", parent="d.p", parent_columns=("k",)),
     )
-    connect(serve(**{**catalog.answers, **answers})).create_table(replace(PLAIN, informational=keys))
+    connect(serve(**{**catalog.answers, **answers})).create_table(PLAIN.constrained(keys))
     [(_, [primary], [foreign], unique)] = given
     assert not unique
     assert (primary.column_name, primary.key_seq, primary.pk_name) == ("a", 1, "pk")

@@ -11,6 +11,7 @@ import pytest
 
 from acidsql.errors import InvalidValue, MetastoreError
 from acidsql.metastore.hive.connection import MAX_IDLE, Address, Connections, parse_uris
+from acidsql.metastore.model import Capabilities
 from acidsql.settings import Settings
 from tests.unit.metastore.conftest import QUICK, Connect, Serve
 from tests.unit.metastore.scripted import Fault, ScriptedMetastore, black_hole, dead_uri, raw_server
@@ -126,16 +127,23 @@ class TestSeveralServers:
             connect(*servers, hive_metastore_connect_retries="3")
         assert [server.connections for server in servers] == [3, 3]
 
-    def test_are_tried_again_after_the_delay(
-        self, serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_are_tried_again_after_the_delay(self, serve: Serve) -> None:
         pauses: list[float] = []
-        monkeypatch.setattr("acidsql.metastore.hive.connection.time.sleep", pauses.append)
         server = serve(get_all_databases=["late"])
         server.fail("set_ugi", Fault.DIES_BEFORE, Fault.DIES_BEFORE)
-        session = connect(server, hive_metastore_client_connect_retry_delay="7s")
-        assert session.list_databases() == ["late"]
+        settings = Settings({**QUICK, "hive.metastore.client.connect.retry.delay": "7s"})
+        connections = Connections(parse_uris(server.uri), settings, "ann", pauses.append)
+        assert connections.call(lambda client: client.get_all_databases()) == ["late"]
+        connections.close()
         assert pauses == [7.0, 7.0]
+
+
+@pytest.mark.parametrize(("version", "is_open"), [("3.1.3", False), ("4.0.1", True)])
+def test_a_metastore_does_itself_what_it_does_for_hive(
+    serve: Serve, connect: Connect, version: str, is_open: bool
+) -> None:
+    found = connect(serve(getVersion=version)).capabilities
+    assert found == Capabilities(True, True, True, has_open_queue=is_open)
 
 
 class TestALostConnection:

@@ -11,7 +11,13 @@ from hive_metastore import ttypes
 
 from acidsql.errors import CompactionError, MetastoreError, UnsupportedError
 from acidsql.metastore.hive import HiveMetastore, translate, wire
-from acidsql.metastore.model import CompactionInfo, CompactionMetrics, CompactionRequest, CompactionType
+from acidsql.metastore.model import (
+    CompactionInfo,
+    CompactionMetrics,
+    CompactionRequest,
+    CompactionState,
+    CompactionType,
+)
 from tests.unit.metastore.conftest import Connect, Serve
 from tests.unit.metastore.scripted import Fault
 from tests.unit.metastore.test_hive_wire import Wire, i32, i64
@@ -70,7 +76,7 @@ def test_an_entry_is_taken_with_all_that_was_asked_for() -> None:
         "t",
         "p=1",
         CompactionType.REBALANCE,
-        "working",
+        CompactionState.WORKING,
         worker="desk-1",
         enqueued_ms=10,
         pool="night",
@@ -237,6 +243,6 @@ WORKERS: dict[str, Callable[[HiveMetastore], object]] = {
 @pytest.mark.parametrize("name", WORKERS)
 def test_hive_3_hands_its_queue_to_nobody(serve: Serve, connect: Connect, name: str) -> None:
     server = serve(getVersion="3.1.3")
-    with pytest.raises(UnsupportedError, match=r"hands its queue of compactions to nobody: it is of version 3\.1\.3"):
+    with pytest.raises(UnsupportedError, match=r"does not hand out compactions: it is of version 3\.1\.3"):
         WORKERS[name](connect(server))
     assert not server.counts

@@ -26,6 +26,7 @@ from acidsql.metastore.model import (
     TxnState,
 )
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+from tests.metastore.situations import check
 
 T = TypeVar("T")
 
@@ -59,8 +60,10 @@ def tables(draw: st.DrawFn) -> Table:
         draw(st.sampled_from(["MANAGED_TABLE", "EXTERNAL_TABLE"])),
         draw(TEXTS),
         draw(st.integers(0, 2**31 - 1)),
-        checks=tuple(draw(st.lists(TEXTS, max_size=12))),
-        informational=tuple(draw(st.lists(informational(columns), max_size=4))),
+        table_constraints=(
+            *draw(st.lists(informational(columns), max_size=4)),
+            *map(check, draw(st.lists(TEXTS, max_size=12))),
+        ),
     )
 
 
@@ -106,7 +109,8 @@ def constraints_of(table: Table) -> Any:
 
 
 def by_content(table: Table) -> Table:
-    return replace(table, informational=tuple(sorted(table.informational, key=repr)))
+    checks = (c for c in table.table_constraints if c.enforced)
+    return table.constrained((*sorted(table.informational, key=repr), *checks))
 
 
 class TestTables:

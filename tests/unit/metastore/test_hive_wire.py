@@ -13,8 +13,9 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
+from acidsql.errors import MetastoreError
 from acidsql.metastore.hive import HiveMetastore, translate, wire
-from acidsql.metastore.model import CompactionInfo, CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionInfo, CompactionRequest, CompactionState, CompactionType
 
 
 def decode(protocol: TBinaryProtocol, type: int) -> Any:
@@ -128,10 +129,10 @@ def test_a_compaction_is_asked_for_with_hive_4s_fields() -> None:
 @pytest.mark.parametrize(
     ("answer", "wanted"),
     [
-        ({1: i64(33), 2: "initiated", 3: False}, (33, "initiated", False, None)),
+        ({1: i64(33), 2: "initiated", 3: False}, (33, CompactionState.INITIATED, False, None)),
         (
             {1: i64(-1), 2: "refused", 3: False, 4: "Compaction is already scheduled with state='initiated' and id=33"},
-            (33, "initiated", False, "Compaction is already scheduled with state='initiated' and id=33"),
+            (33, CompactionState.INITIATED, False, "Compaction is already scheduled with state='initiated' and id=33"),
         ),
     ],
     ids=["Hive 3", "Hive 4"],
@@ -197,7 +198,7 @@ def test_entries_of_the_queue_are_read_with_all_that_they_tell() -> None:
         table="t",
         partition="p=1",
         type=CompactionType.MAJOR,
-        state="failed",
+        state=CompactionState.FAILED,
         worker="host-12",
         enqueued_ms=10,
         started_ms=20,
@@ -220,8 +221,22 @@ def test_an_entry_may_tell_next_to_nothing() -> None:
     entry = {1: "d", 2: "t", 4: i32(1), 5: "initiated", 12: "None"}
     [found] = wire.show_compact(Wire("show_compact", {0: {1: [entry]}}).client, wire.ShowCompactRequest())
     assert translate.compaction_from_thrift(found) == CompactionInfo(
-        0, "d", "t", None, CompactionType.MINOR, "initiated"
+        0, "d", "t", None, CompactionType.MINOR, CompactionState.INITIATED
     )
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [*((str(state), state) for state in CompactionState), ("attempted", CompactionState.DID_NOT_INITIATE)],
+)
+def test_each_word_for_a_state_is_known(word: str, state: CompactionState) -> None:
+    """Hive 3.1 says "attempted" where Hive 4 says "did not initiate"."""
+    assert translate.compaction_state(word) is state
+
+
+def test_an_unknown_word_for_a_state_is_an_error() -> None:
+    with pytest.raises(MetastoreError, match="unknown compaction state: 'paused'"):
+        translate.compaction_state("paused")
 
 
 def test_requests_are_taken_back_by_their_ids() -> None:

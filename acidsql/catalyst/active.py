@@ -1,0 +1,77 @@
+"""The session whose settings Spark's code uses.
+
+Spark's parser, rules and expressions read settings from the active session of their thread, not from the session that
+they belong to. Spark's public methods activate their session themselves; code that calls internals directly must do the
+same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from pyspark.sql import DataFrameReader, SparkSession
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Thread(threading.local):
+    """The session activated by the innermost block of :func:`active`; None outside any block."""
+
+    session: Any = None
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread for the duration of a block."""
+    session: Any = spark._jsparkSession
+    outer = _thread.session
+    if outer is session:
+        yield
+        return
+    sessions: Any = SparkSession._get_j_spark_session_class(spark._jvm)
+    before = outer
+    if outer is None:
+        current = sessions.getActiveSession()
+        before = current.get() if current.isDefined() else None
+    sessions.setActiveSession(session)
+    _thread.session = session
+    try:
+        yield
+    finally:
+        _thread.session = outer
+        if before is None:
+            sessions.clearActiveSession()
+        else:
+            sessions.setActiveSession(before)
+
+
+def reader(spark: SparkSession, schema: str) -> DataFrameReader:
+    """``spark.read.schema(…)`` of columns as DDL; types such as ``timestamp`` mean what this session defines."""
+    with active(spark):
+        return spark.read.schema(schema)
+
+
+class _OfSession(Protocol):
+    spark: SparkSession
+
+
+S = TypeVar("S", bound=_OfSession)
+
+
+def in_its_session(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Run a method while the object's session is active."""
+
+    @wraps(method)
+    def run(self: S, /, *arguments: P.args, **options: P.kwargs) -> T:
+        with active(self.spark):
+            return method(self, *arguments, **options)
+
+    return run

@@ -1,0 +1,23 @@
+"""What a store does itself, and what it leaves to its clients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What differs between stores. The defaults are those of the embedded store.
+
+    Attributes:
+        owns_directories: It creates, moves and removes the directories of databases, tables and partitions itself.
+        runs_compactor: It has an initiator and a cleaner of its own, and does not tell clients what there is to do.
+        is_shared_with_hive: Hive reads and writes the same tables: its layout, caches and restrictions apply.
+        has_open_queue: Its compaction queue is that of Hive 4: it accepts rebalance requests and pools, and workers
+            that are not its own can take requests.
+    """
+
+    owns_directories: bool = False
+    runs_compactor: bool = False
+    is_shared_with_hive: bool = False
+    has_open_queue: bool = True
