@@ -186,8 +186,8 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
 def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:
     """The plan with scans in the places of leaves; a scan's columns become the leaf's, by position.
 
-    It is not analysed again: all in it is resolved. Spark would refuse some plans that are right, because the numbers
-    of rows in original files are not deterministic (subqueries over such a table in ON, or in an aggregate function).
+    It is not analysed again: all in it is resolved. Spark would refuse some plans that are right, because scans are not
+    deterministic for it (a subquery in ON, or in an aggregate function).
 
     Args:
         catalyst: The session that the plan was analysed in.
