@@ -70,6 +70,10 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
         """True: it may be."""
         return True
 
+    def was_used(self, location: str) -> bool:
+        """False: it is not remembered."""
+        return False
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         yield
