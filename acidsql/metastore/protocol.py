@@ -270,6 +270,13 @@ class Catalog(Protocol):
         """
         ...
 
+    def was_used(self, location: str) -> bool:
+        """Whether a table or partition that no longer exists had files in a directory, above or below it.
+
+        A Hive Metastore does not record that: the result is False.
+        """
+        ...
+
     def alone(self) -> AbstractContextManager[None]:
         """Block all other changes of the store, for some milliseconds; reading goes on, also by the caller.
 

@@ -57,6 +57,9 @@ def event_frame(
     frame = events.options(**(options or {})).orc(literal)
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
+    # Spark pushes nothing below a non-deterministic filter. Without it the optimiser loses fields of structs between
+    # this scan and a join above it (NestedColumnAliasing).
+    frame = frame.filter("spark_partition_id() >= 0")
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
 
 

@@ -186,8 +186,8 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
 def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:
     """The plan with leaves replaced by scans; a scan's columns become the leaf's, by position.
 
-    It is not analysed again, since it is resolved already. Spark would refuse some valid plans because row numbers of
-    original files are not deterministic (subqueries over such a table in ON, or in an aggregate function).
+    It is not analysed again, since it is resolved already. Spark would refuse some valid plans because it considers
+    scans non-deterministic (a subquery in ON, or in an aggregate function).
 
     Args:
         catalyst: The session that the plan was analysed in.

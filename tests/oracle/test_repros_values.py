@@ -314,8 +314,8 @@ def test_a_partition_of_insert_is_a_value(acid: AcidSession, spark: SparkSession
     acid.insert(frame, "t", partition={"p": "2024-01-01", "day": "2024-01-01"})
     acid.insert(frame, "t", partition={"p": "it's a 'b'", "day": date(2024, 2, 29)})
     assert rows(acid, "SELECT p, day FROM t") == [
-        ("2024-01-01", date(2024, 1, 1)),
         ("it's a 'b'", date(2024, 2, 29)),
+        ("2024-01-01", date(2024, 1, 1)),
     ]
 
 

@@ -90,3 +90,18 @@ def test_a_session_with_a_shorter_time_out_does_not_end_readers_of_another(acid:
         hasty.metastore.time_out_txns()
     assert [t.id for t in acid.metastore.show_txns() if t.state.name == "OPEN"] == pinned
     assert frame.count() == 1
+
+
+def test_swapped_tables_do_not_show_each_others_rows(acid: AcidSession) -> None:
+    for name, value in (("t", "old"), ("u", "new")):
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {name} (id int, v string)")
+        acid.sql(f"INSERT INTO {name} VALUES (1, '{value}')")
+    lazy, cached = acid.sql("SELECT v FROM t"), acid.table("u").cache()
+    assert cached.count() == 1
+    for old, new in (("t", "x"), ("u", "t"), ("x", "u")):
+        acid.sql(f"ALTER TABLE {old} RENAME TO {new}")
+    assert (rows(acid, "t"), rows(acid, "u")) == ([(1, "new")], [(1, "old")])
+    assert read_late(lazy) in (None, [("old",)])
+    acid.sql("UPDATE u SET v = 'changed'")
+    assert (rows(acid, "t"), rows(acid, "u")) == ([(1, "new")], [(1, "changed")])
+    cached.unpersist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -44,7 +45,8 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
     4. Commit. Statements that waited for the old name find no table.
 
     A DataFrame over the old name fails when it is read: its files have moved, and no later table of that name reuses
-    their names.
+    their names. Therefore a directory in which an earlier table had files is not reused: the table gets a new one with
+    a suffix.
     """
     table = acid_table(env, statement.table)
     if table is None:
@@ -85,6 +87,8 @@ def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
     moves_here = not env.metastore.capabilities.owns_directories
     if moves_here and _is_same(location, usual) and fs.renames_in_one_step(location):
         filesystem, new = fs.resolve(fs.join(home.location, table_directory(name)))
+        if env.metastore.was_used(new):  # DataFrames and Spark's cache may refer to files with the same paths
+            new = f"{new}-{uuid.uuid4().hex[:8]}"
         if filesystem.root == fs.resolve(location)[0].root:
             location = new
             free_places(env.metastore, [table.location, new])

@@ -70,10 +70,16 @@ def take(db: Connection, database: str, table: str, locations: Iterable[str]) ->
     wanted = [_whole(one) for one in locations if one]
     require_free(db, wanted)
     for location in wanted:
-        key = {"above": [location, *above(location)], "first": f"{location}/", "end": f"{location}0"}  # "0" follows "/"
-        following = db.execute(_NEXT, key).scalar()
+        following = _next(db, location)
         if following is not None:
-            write_ids.start_above(db, database, table, int(following))
+            write_ids.start_above(db, database, table, following)
+
+
+def _next(db: Connection, location: str) -> int | None:
+    """The first write id for the next table at a location; None if no table has been there."""
+    key = {"above": [location, *above(location)], "first": f"{location}/", "end": f"{location}0"}  # "0" follows "/"
+    following = db.execute(_NEXT, key).scalar()
+    return None if following is None else int(following)
 
 
 def require_free(db: Connection, locations: Iterable[str]) -> None:
@@ -112,6 +118,10 @@ class EmbeddedDroppedPlaces(EmbeddedClient):
     def has_owner(self, location: str) -> bool:
         with self._store.read() as db:
             return places.has_owner(db, location)
+
+    def was_used(self, location: str) -> bool:
+        with self._store.read() as db:
+            return _next(db, _whole(location)) is not None
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -70,6 +70,10 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
         """True: it may be."""
         return True
 
+    def was_used(self, location: str) -> bool:
+        """False: the metastore does not record it."""
+        return False
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         yield
