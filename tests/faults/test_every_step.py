@@ -49,14 +49,14 @@ STATEMENTS = {
 }
 
 
-ALWAYS_AFTER = ("insert", "update", "partitioned update")
-"""Statements that also fail right after each step in every run; the others do so in ``make test-faults``."""
+IN_EVERY_RUN = {("insert", True), ("insert by a job", False), ("partitioned update", False), ("overwrite", True)}
+"""Statements, and whether they fail right after each step or before it; the others do so in ``make test-faults``."""
 CASES = [
     pytest.param(
         name,
         after,
         id=f"{name}-{'after' if after else 'before'} the step",
-        marks=[pytest.mark.long] if after and name not in ALWAYS_AFTER else [],
+        marks=[] if (name, after) in IN_EVERY_RUN else [pytest.mark.long],
     )
     for name in STATEMENTS
     for after in (False, True)

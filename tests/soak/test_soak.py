@@ -20,6 +20,7 @@ SEED = int(os.environ.get("ACIDSQL_TEST_SEED") or random.SystemRandom().randrang
 SECONDS = float(os.environ.get("ACIDSQL_TEST_SECONDS") or 300)
 
 
+@pytest.mark.long
 def test_for_some_seconds_every_snapshot_is_right_and_nothing_is_lost(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_setting_that_nobody_knows_is_refused_and_no_session_is_made(shell: In
     assert "acid" not in shell.user_ns
 
 
+@pytest.mark.long
 def test_the_quickstart_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in environment().items():
         monkeypatch.setenv(name, value)

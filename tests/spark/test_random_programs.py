@@ -23,6 +23,7 @@ from acidsql.commands.resolve import binding
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.metastore.model import TxnType
 from acidsql.session import AcidSession
+from tests.oracle.choice import quick_and_long
 from tests.programs.oracle import Oracle, Row, Senseless, fields_of
 from tests.programs.program import draw_files, draw_program, draw_source
 from tests.programs.steps import File, Step
@@ -34,6 +35,8 @@ from tests.spark.tree import tree
 
 GIVEN = os.environ.get("ACIDSQL_TEST_SEED")
 SEEDS = [int(GIVEN)] if GIVEN else [1]
+QUICK = [Kind.PARTITIONED_AND_BUCKETED, Kind.CONVERTED]
+"""Kinds of tables in every run; the others are in ``make test-random``."""
 FIRST = int(GIVEN) if GIVEN else random.SystemRandom().randrange(10**6)
 MANY = 1 if GIVEN else int(os.environ.get("ACIDSQL_TEST_PROGRAMS", "30"))
 SHORT, LONG = 8, 25
@@ -284,7 +287,7 @@ def _search(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         monkeypatch.setattr(binding, "MIN_BYTES", 0)
 
 
-@pytest.mark.parametrize("kind", Kind, ids=lambda k: k.value)
+@pytest.mark.parametrize("kind", quick_and_long(QUICK, [k for k in Kind if k not in QUICK]), ids=lambda k: k.value)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_program_gives_the_rows_of_the_oracle(
     acid: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, seed: int

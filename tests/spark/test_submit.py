@@ -23,6 +23,7 @@ SELECT 'never reached';
 """
 
 
+@pytest.mark.long
 def test_a_script_runs_to_its_first_error_which_is_told_with_its_line(tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
     script.write_text(SCRIPT)

@@ -118,7 +118,7 @@ class Trial:
 @pytest.mark.parametrize(
     ("layout", "type", "after"),
     [
-        pytest.param("hive3", MAJOR, False, id="hive3-major-before the step"),
+        pytest.param("hive3", MAJOR, False, id="hive3-major-before the step", marks=pytest.mark.long),
         pytest.param("hive3", MAJOR, True, id="hive3-major-after the step", marks=pytest.mark.long),
         pytest.param("hive4", MINOR, False, id="hive4-minor-before the step", marks=pytest.mark.long),
         pytest.param("hive4", MINOR, True, id="hive4-minor-after the step"),
