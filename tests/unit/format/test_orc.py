@@ -58,8 +58,9 @@ def path(tmp_path: Path) -> str:
 
 
 def insert(path: str, types: str, **columns: Any) -> None:
-    """One file of insert events of write id 1, bucket 0, from Arrow arrays by column name."""
+    """One file of insert events of write id 1, bucket 0, from Arrow arrays by column name, in place of an earlier one."""
     rows = pa.table(columns)
+    FS.delete(path)
     write_inserts(FS, path, row_type(types), rows, write_id=1, bucket=encode(0, 0))
 
 
@@ -449,6 +450,7 @@ def test_a_file_of_no_deletes_is_an_error(path: str) -> None:
 @given(keys=st.sets(st.tuples(st.integers(0, 2**62), st.integers(0, 4095), st.integers(0, 2**62)), min_size=1))
 def test_any_set_of_keys_comes_back_sorted(path: str, keys: set[tuple[int, int, int]]) -> None:
     made = [(txn, encode(5, statement), row) for txn, statement, row in keys]
+    FS.delete(path)
     write_deletes(FS, path, row_type("a:int"), keys_table(*made), write_id=1)
     assert [tuple(row.values())[:3] for row in read_keys(FS, path).to_pylist()] == sorted(made)
 
