@@ -58,7 +58,7 @@ def path(tmp_path: Path) -> str:
 
 
 def insert(path: str, types: str, **columns: Any) -> None:
-    """One file of insert events of write id 1, bucket 0, from Arrow arrays by column name; it replaces an earlier one."""
+    """One file of insert events of write id 1, bucket 0, from Arrow arrays by column name, not beside another."""
     rows = pa.table(columns)
     FS.delete(path)
     write_inserts(FS, path, row_type(types), rows, write_id=1, bucket=encode(0, 0))
