@@ -278,7 +278,10 @@ class Histories(RuleBasedStateMachine):
         if operation in (Operation.SELECT, Operation.NO_TXN):
             operation = Operation.INSERT
         txn_id = data.draw(st.sampled_from(self.of_state(OPEN)))
-        self.store.add_dynamic_partitions(txn_id, 1, "d", "b", sorted(partitions), operation)
+        self.take_write_id(txn_id, "b", False)
+        if ("b", txn_id) not in self.write_ids:
+            return
+        self.store.add_dynamic_partitions(txn_id, self.write_ids["b", txn_id], "d", "b", sorted(partitions), operation)
         txn = self.txns[txn_id]
         txn.components = {c for c in txn.components if c[:2] != ("b", None)} | {("b", p, operation) for p in partitions}
 
@@ -354,6 +357,9 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def tidy(self) -> None:
         self.store.clean_empty_aborted_txns()
+        for txn_id in self.of_state(ABORTED):  # without a write id nothing was written to a table
+            txn = self.txns[txn_id]
+            txn.components = {c for c in txn.components if not c[0] or (c[0], txn_id) in self.write_ids}
         old = max((i for i, t in self.txns.items() if t.started < self.clock.ms - YOUNG_MS), default=0)
         for txn_id in [i for i, t in self.txns.items() if i < old and t.state is not OPEN and not t.components]:
             del self.txns[txn_id]
