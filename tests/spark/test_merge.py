@@ -545,5 +545,5 @@ def test_a_builder_that_is_not_whole(shop: AcidSession, spark: SparkSession) -> 
         shop.merge("emp", "emp").on("true").execute()
     with pytest.raises(InvalidValue, match="cannot be used as a SQL value"):
         shop.update("emp", {"salary": F.lit(1)})  # type: ignore[dict-item]
-    with pytest.raises(InvalidValue, match="no column"):
+    with pytest.raises(InvalidValue, match="No column"):
         shop.update("emp", {})
