@@ -98,6 +98,27 @@ def test_driver_executor_and_session_in_zones_of_their_own_move_no_clock(spark: 
     check(spark, warehouse, "Europe/Berlin", "UTC", "America/New_York")
 
 
+@pytest.mark.parametrize("rows_on_driver", [20000, 0])
+def test_a_clock_that_the_files_zone_does_not_have_is_refused(
+    acid: AcidSession, spark: SparkSession, rows_on_driver: int
+) -> None:
+    """Spark's JVM would store it an hour later."""
+    acid.sql(f"SET acidsql.write.driver.rows = {rows_on_driver}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, ts timestamp)")
+    java = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    java.setDefault(java.getTimeZone("America/New_York"))
+    try:
+        with setting(spark, "spark.sql.session.timeZone", "Europe/Berlin"):
+            for text in ("INSERT INTO t VALUES (1, TIMESTAMP'2024-03-10 02:30:00')", "UPDATE t SET ts = :gap"):
+                acid.sql("INSERT INTO t VALUES (2, TIMESTAMP'2024-11-03 01:30:00')")  # twice in New York
+                with pytest.raises(AcidError, match="does not exist in America/New_York"):
+                    acid.sql(text.replace(":gap", "TIMESTAMP'2024-03-10 02:30:00'"))
+            clocks = rows(acid, "SELECT id, CAST(ts AS string) FROM t")
+            assert clocks == [(2, "2024-11-03 01:30:00")] * 2
+    finally:
+        java.setDefault(java.getTimeZone("UTC"))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("driver", "executor", "session"), COMBINATIONS)
 def test_no_combination_of_zones_moves_a_clock(
