@@ -256,7 +256,7 @@ class InsertCommand:
             raise self._at_table(
                 AnalysisError(
                     f"Cannot insert into target table because column number/types are different '{self.table.name}':"
-                    f" the table has {len(columns)} columns, but the query has {count}",
+                    f" the INSERT takes {len(columns)} columns, but the query has {count}",
                     code=10044,
                     hint=f"The columns are {', '.join(c.name for c in columns)}.",
                 )
