@@ -49,7 +49,7 @@ STATEMENTS = {
 }
 
 
-IN_EVERY_RUN = {("insert", True), ("insert by a job", False), ("partitioned update", False), ("overwrite", True)}
+IN_EVERY_RUN = {("insert", True), ("insert by a job", False)}
 """Statements, and whether they fail right after each step or before it; the others do so in ``make test-faults``."""
 CASES = [
     pytest.param(

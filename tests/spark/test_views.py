@@ -125,7 +125,11 @@ class TestRefused:
             ("CREATE VIEW v AS SELECT twice(id) AS id FROM emp", AnalysisError, "twice: it is a temporary function"),
             ("CREATE VIEW v AS SELECT id FROM emp WHERE id = mine_too", AnalysisError, "a session variable"),
             ("CREATE VIEW v AS SELECT id FROM emp WHERE id = :id", AnalysisError, "cannot have parameters"),
-            ("CREATE VIEW v TBLPROPERTIES ('transactional'='true') AS SELECT id FROM emp", AnalysisError, "cannot be trans"),
+            (
+                "CREATE VIEW v TBLPROPERTIES ('transactional'='true') AS SELECT id FROM emp",
+                AnalysisError,
+                "cannot be trans",
+            ),
         ],
     )
     def test_and_nothing_is_registered(self, acid: AcidSession, text: str, error: type[Exception], match: str) -> None:
