@@ -101,9 +101,9 @@ def compiled(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(name, value)
 
 
-@pytest.fixture(params=["whole files", "searched files"])
+@pytest.fixture(params=[pytest.param("whole files", marks=pytest.mark.long), "searched files"])
 def search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: as small tables are read, and with the search that only large ones are worth."""
+    """Run a test with the search that only large tables are worth; in the long runs also as small tables are read."""
     from acidsql.commands.resolve import binding
 
     if request.param == "searched files":
