@@ -8,7 +8,7 @@ from acidsql.catalyst.active import active, reader
 from acidsql.catalyst.check import check
 from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
-from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of
+from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.sessions import ZONE, InternalSessions
 
@@ -24,6 +24,7 @@ __all__ = [
     "check",
     "collect_garbage",
     "conjuncts_of",
+    "parts_of",
     "reader",
     "reader_options",
 ]

@@ -153,6 +153,10 @@ class Catalyst:
         name = self.frame(self.project([self.alias(node.identifierExpr(), "name")], self.one_row())).collect()[0][0]
         return node.planBuilder().apply(self.seq(self.parse_name(str(name))), node.children())
 
+    def is_temporary_view(self, name: str) -> bool:
+        """Whether a name is that of a temporary view."""
+        return bool(self._session.sessionState().catalog().getTempView(name).isDefined())
+
     def is_temporary_function(self, name: str) -> bool:
         """Whether a name is that of a temporary function."""
         identifier = self._class("sql.catalyst.FunctionIdentifier")(name)
@@ -223,6 +227,29 @@ class Catalyst:
 
         self.transform(plan, keep)
         return found
+
+    def relations(self, plan: Plan) -> Iterator[Plan]:
+        """The relations that a parsed plan names: ``UnresolvedRelation`` and, for ``IDENTIFIER(…)``,
+        ``PlanWithUnresolvedIdentifier`` nodes."""
+        for node in self.nodes(plan):
+            relation = node.relation() if node.nodeName() == "RelationTimeTravel" else node
+            if relation.nodeName() in ("UnresolvedRelation", "PlanWithUnresolvedIdentifier"):
+                yield relation
+
+    @classmethod
+    def name_of(cls, relation: Plan) -> tuple[str, str | None, str | None] | None:
+        """Table, database and catalog that an ``UnresolvedRelation`` names; None for a name of more parts."""
+        parts = list(cls.items(relation.multipartIdentifier()))
+        if len(parts) > 3:
+            return None
+        table, database, catalog = [*reversed(parts), None, None][:3]
+        return str(table), database, catalog
+
+    def expressions(self, plan: Plan) -> Iterator[Expression]:
+        """All expressions in a plan and in its subqueries, each before its parts."""
+        for node in self.nodes(plan):
+            for expression in self.items(node.expressions()):
+                yield from parts_of(expression)
 
     # --- putting plans together --------------------------------------------------------------------------------------
 
@@ -354,6 +381,15 @@ class Catalyst:
     def output(cls, plan: Plan) -> list[Expression]:
         """The columns of a plan, as attributes."""
         return list(cls.items(plan.output()))
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """An expression and all that it is composed of."""
+    stack = [expression]
+    while stack:
+        part = stack.pop()
+        yield part
+        stack += list(Catalyst.items(part.children()))
 
 
 def conjuncts_of(condition: Expression) -> Iterator[Expression]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from acidsql.catalyst.plans import Catalyst, Expression
+from acidsql.catalyst.plans import Catalyst, Expression, parts_of
 
 _FIRST_UNORDERED = 0xD800
 """orc-core compares strings by UTF-16 units, and statistics are ordered by bytes of UTF-8: the two orders differ from
@@ -76,9 +76,7 @@ def _takes_three(spark: SparkSession) -> bool:
 
 def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
     """Whether the constants of a condition compare in orc-core as they do in Spark; a NULL among them is not pushed."""
-    stack = [condition]
-    while stack:
-        expression = stack.pop()
+    for expression in parts_of(condition):
         name = expression.nodeName()
         if name == "Literal":
             text = expression.toString()
@@ -88,5 +86,4 @@ def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
             expression.hasNull() or any(ord(c) >= _FIRST_UNORDERED for c in expression.toString())
         ):
             return False
-        stack += list(Catalyst.items(expression.children()))
     return True

@@ -18,7 +18,6 @@ from acidsql.commands.resolve.names import (
     SparkTable,
     View,
     is_known_to_spark,
-    is_temporary_view,
     resolve,
 )
 from acidsql.compactor import Compactor
@@ -145,13 +144,9 @@ class Environment:
 
     def known_to_spark(self, name: TableName) -> bool:
         """Whether Spark itself has a table or view of that name."""
-        if name.database is None and is_temporary_view(self, name.table):
+        if name.database is None and self.catalyst.is_temporary_view(name.table):
             return True
         return is_known_to_spark(self, name.table, name.database, name.catalog)
-
-    def is_temporary_view(self, name: str) -> bool:
-        """Whether Spark's session has a temporary view of that name."""
-        return is_temporary_view(self, name)
 
     def require_database(self, name: str) -> None:
         """Raises: DatabaseNotFound."""

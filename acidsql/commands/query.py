@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import HeldFiles
+from acidsql.catalyst import HeldFiles, Plan
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
@@ -62,30 +62,29 @@ def pinned(env: Environment) -> Iterator[Pin]:
 
 def reads_acid_tables(env: Environment, span: Span, parameters: Mapping[str, Any]) -> bool:
     """Whether a text currently names an ACID table, or a view of the metastore."""
+    return _names_acid_tables(env, env.catalyst.parse(padded(with_versions(span, parameters))))
+
+
+def _names_acid_tables(env: Environment, plan: Plan) -> bool:
     context = StatementContext(env)
-    catalyst = env.catalyst
-    plan = catalyst.with_parameters(catalyst.parse(padded(with_versions(span, parameters))), parameters)
-    for node in catalyst.nodes(plan):
-        name = node.nodeName()
-        if name == "PlanWithUnresolvedIdentifier":
+    for relation in env.catalyst.relations(plan):
+        if relation.nodeName() == "PlanWithUnresolvedIdentifier":
             return True
-        if name == "RelationTimeTravel":
-            node, name = node.relation(), node.relation().nodeName()
-        if name == "UnresolvedRelation":
-            parts = list(catalyst.items(node.multipartIdentifier()))
-            table, database, catalog = [*reversed(parts), None, None][:3]
-            if len(parts) <= 3 and (context.is_ours(table, database, catalog)):
-                return True
+        name = env.catalyst.name_of(relation)
+        if name is not None and context.is_ours(*name):
+            return True
     return False
 
 
 def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> DataFrame:
     """The result of a query over one snapshot; run by Spark alone if it names no ACID table."""
-    if not reads_acid_tables(env, span, parameters):
+    text = with_versions(span, parameters)
+    plan = env.catalyst.parse(padded(text))
+    if not _names_acid_tables(env, plan):
         return env.sql(span.text, parameters)
     with pinned(env) as pin:
         binding = Binding(pin.context, parameters, span.text)
-        return pin.hold(binding.answer(binding.query(span)), binding.held)
+        return pin.hold(binding.answer(binding.bound(plan, text)), binding.held)
 
 
 def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[str, Any]) -> DataFrame:

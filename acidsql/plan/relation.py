@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from acidsql.catalyst import Catalyst, Expression, InternalSessions, Plan, conjuncts_of
+from acidsql.catalyst import Catalyst, Expression, InternalSessions, Plan, conjuncts_of, parts_of
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.scan import FILE_VALUE, RAW_KEY, ROW_ID, ROW_ID_TYPE, ROW_IS_DELETED, ScanColumns
 from acidsql.plan.text import quote
@@ -73,9 +73,7 @@ def _is_plain(condition: Expression) -> bool:
     """Whether a condition is a function of the row alone: no subquery, nothing random, no code of the user's."""
     if not condition.deterministic():
         return False
-    stack = [condition]
-    while stack:
-        expression = stack.pop()
+    for expression in parts_of(condition):
         name = expression.nodeName()
         if name.endswith(("Subquery", "SubqueryExpression", "UDF")) or name in (
             "Exists",
@@ -85,7 +83,6 @@ def _is_plain(condition: Expression) -> bool:
             return False
         if name in ("ScalaUDAF", "PythonUDF", "UserDefinedPythonFunction", "DynamicPruningSubquery"):
             return False
-        stack += list(Catalyst.items(expression.children()))
     return True
 
 

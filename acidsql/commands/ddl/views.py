@@ -37,9 +37,6 @@ from acidsql.sql.statements import CreateView, DropView, Name, Span, TableName
 from acidsql.sql.tokens import Kind, tokenize
 from acidsql.types import parse_type, to_hive
 
-_VARIABLE = "variablereference("
-"""How Spark prints a session variable in a plan."""
-
 
 class CreateViewCommand:
     """CREATE VIEW.
@@ -71,8 +68,9 @@ class CreateViewCommand:
         if existing is None and not is_ours and env.spark.catalog.databaseExists(self.database):
             return False
         self._check_name(existing)
-        self._refuse_temporary()
-        view = self._view(self._analysed())
+        unqualified = _unqualified(env, statement.query)
+        self._refuse_temporary(unqualified)
+        view = self._view(self._analysed(), _with_databases(env, statement.query, unqualified))
         with write_transaction(env, [LockComponent(LockType.SHARED_READ, self.database)]):
             try:
                 existing = env.metastore.find_table(self.database, self.name)
@@ -108,11 +106,11 @@ class CreateViewCommand:
                 cycle = " -> ".join([self.full_name, *path[: path.index(self.full_name) + 1]])
                 raise self._at_name(AnalysisError(f"Recursive view {self.full_name} detected (cycle: {cycle})"))
 
-    def _refuse_temporary(self) -> None:
-        for name, place in _unqualified(self.env, self.statement.query):
-            if self.env.is_temporary_view(name):
-                problem = f"View {self.full_name} cannot read {name}: it is a temporary view of this session"
-                raise with_location(place, AnalysisError(problem))
+    def _refuse_temporary(self, unqualified: Sequence[TableName]) -> None:
+        for name in unqualified:
+            if self.env.catalyst.is_temporary_view(name.table):
+                problem = f"View {self.full_name} cannot read {name.table}: it is a temporary view of this session"
+                raise with_location(name.span, AnalysisError(problem))
         query = self.statement.query
         tokens = tokenize(query.source, query.start, query.end)
         for token, after in pairwise(tokens):
@@ -135,7 +133,8 @@ class CreateViewCommand:
                     problem = f"View {self.full_name} cannot have parameters: its query is stored without their values"
                     raise with_location(query, AnalysisError(problem)) from e
                 raise
-            if _VARIABLE in binding.catalyst.analyzed(frame).toString():
+            analysed = binding.catalyst.expressions(binding.catalyst.analyzed(frame))
+            if any(e.nodeName() == "VariableReference" for e in analysed):
                 problem = f"View {self.full_name} cannot read a session variable"
                 raise with_location(query, AnalysisError(problem))
             fields = frame.schema.fields
@@ -144,10 +143,9 @@ class CreateViewCommand:
 
     # --- the view ----------------------------------------------------------------------------------------------------
 
-    def _view(self, fields: Sequence[StructField]) -> Table:
+    def _view(self, fields: Sequence[StructField], qualified: str) -> Table:
         statement = self.statement
         columns = self._columns(fields)
-        qualified = _with_databases(self.env, statement.query)
         return Table(
             self.database,
             self.name,
@@ -206,39 +204,36 @@ def _substituted(env: Environment, query: Span) -> Span:
     return query if text == query.text else Span(head + text, query.start, query.start + len(text))
 
 
-def _unqualified(env: Environment, query: Span) -> list[tuple[str, Span]]:
-    """The unqualified table names of a query, including those in IDENTIFIER, with their spans, in order."""
+def _unqualified(env: Environment, query: Span) -> list[TableName]:
+    """The unqualified table names of a query, including those in IDENTIFIER, in the order of the text."""
     catalyst = env.catalyst
-    names: dict[int, tuple[str, Span]] = {}
-    for node in catalyst.nodes(catalyst.parse(padded(query))):
-        relation = node.relation() if node.nodeName() == "RelationTimeTravel" else node
-        place = query
+    names: dict[int, TableName] = {}
+    for relation in catalyst.relations(catalyst.parse(padded(query))):
+        place = place_of(relation, query)
         if relation.nodeName() == "PlanWithUnresolvedIdentifier":
-            place = place_of(relation, query)
             if not place.text.upper().startswith("IDENTIFIER"):
                 raise with_location(query, UnsupportedError("IDENTIFIER is not supported at this position in a view"))
             relation = catalyst.identified(relation)
-        if relation.nodeName() != "UnresolvedRelation":
-            continue
-        parts = list(catalyst.items(relation.multipartIdentifier()))
-        place = place if place is not query else place_of(relation, query)
-        if len(parts) == 1:
-            names[place.start] = (parts[0], place)
+            if relation.nodeName() != "UnresolvedRelation":  # the query of a WITH clause
+                continue
+        match catalyst.name_of(relation):
+            case table, None, None:
+                names[place.start] = TableName(table, None, place)
     return [names[start] for start in sorted(names)]
 
 
-def _with_databases(env: Environment, query: Span) -> str:
-    """The query with all table names qualified, so that it does not depend on the current database."""
+def _with_databases(env: Environment, query: Span, unqualified: Sequence[TableName]) -> str:
+    """The query with its unqualified table names qualified, so that it does not depend on the current database."""
     pieces, end = [], query.start
-    for name, place in _unqualified(env, query):
-        pieces += [query.source[end : place.start], f"{quote(_database(env, name, place))}.{quote(name)}"]
-        end = place.end
+    for name in unqualified:
+        pieces += [query.source[end : name.span.start], f"{quote(_database(env, name))}.{quote(name.table)}"]
+        end = name.span.end
     return "".join([*pieces, query.source[end : query.end]])
 
 
-def _database(env: Environment, name: str, place: Span) -> str:
+def _database(env: Environment, name: TableName) -> str:
     """The database to which an unqualified name currently resolves."""
-    if env.registered(TableName(name, None, place)) is not None:
+    if env.registered(name) is not None:
         return env.database
     return str(env.spark.catalog.currentDatabase())
 

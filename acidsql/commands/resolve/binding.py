@@ -148,15 +148,16 @@ class Binding:
     def _relation(
         self, node: Plan, span: Span, travel: Plan | None, inside: tuple[str, ...], database: str | None
     ) -> Plan:
-        parts = list(Catalyst.items(node.multipartIdentifier()))
+        parts = Catalyst.name_of(node)
         unchanged = travel if travel is not None else node
-        if len(parts) > 3:
+        if parts is None:
             return unchanged
-        table, given, catalog = [*reversed(parts), None, None][:3]
+        table, given, catalog = parts
         found = self.context.resolve(table, given or database, catalog)
         place = place_of(node, span)
+        name = TableName(table, given, place, catalog)
         if isinstance(found, SparkTable):
-            self._require_in_spark(found, parts, place)
+            self._require_in_spark(found, name)
             return unchanged
         if not isinstance(found, AcidTable | View):
             return unchanged
@@ -165,7 +166,7 @@ class Binding:
             what = "as a stream" if node.isStreaming() else "with reader options"
             raise with_location(place, UnsupportedError(f"{found.table.full_name} cannot be read {what}"))
         if isinstance(found, View):
-            return self._view(found.table, parts, place, inside) or unchanged
+            return self._view(found.table, name, inside) or unchanged
         return self._leaf(found.table, version, place)
 
     def _leaf(self, table: Table, version: int | None, place: Span) -> Plan:
@@ -218,13 +219,13 @@ class Binding:
             raise with_location(place, problem)
         return int(text)
 
-    def _require_in_spark(self, found: SparkTable, parts: Sequence[str], place: Span) -> None:
+    def _require_in_spark(self, found: SparkTable, name: TableName) -> None:
         """Spark reads tables of the metastore that are not transactional: raise an error if it cannot."""
         registered = found.registered
-        if registered is None or self.env.known_to_spark(_name(parts, place)):
+        if registered is None or self.env.known_to_spark(name):
             return
         raise with_location(
-            place,
+            name.span,
             UnsupportedError(
                 f"{registered.full_name} is not transactional, so Spark has to read it, but it does not exist in this"
                 " Spark session",
@@ -237,8 +238,7 @@ class Binding:
         """All columns of a table or view."""
         if isinstance(found, AcidTable):
             return self._leaf(found.table, version, name.span)
-        parts = [p for p in (name.catalog, name.database, name.table) if p]
-        return self._view(found.table, parts, name.span, ()) or self.catalyst.parse(f"TABLE {name.span.text}")
+        return self._view(found.table, name, ()) or self.catalyst.parse(f"TABLE {name.span.text}")
 
     def command(self, whole: Span) -> Plan:
         """A Spark statement, with its queries over scans of the snapshot."""
@@ -259,7 +259,7 @@ class Binding:
 
     # --- views -------------------------------------------------------------------------------------------------------
 
-    def _view(self, view: Table, parts: Sequence[str], place: Span, inside: tuple[str, ...]) -> Plan | None:
+    def _view(self, view: Table, name: TableName, inside: tuple[str, ...]) -> Plan | None:
         """A view's query with the view's column names; None if Spark can read the view itself."""
         text = view.view_text or ""
         before = len(self.relations)
@@ -268,27 +268,26 @@ class Binding:
                 cycle = " -> ".join([*inside[inside.index(view.full_name) :], view.full_name])
                 raise AnalysisError(f"Recursive view {view.full_name} detected (cycle: {cycle})")
             span = Span(text, 0, len(text))
-            parsed = self._parsed_view(view, text)
-            query = self.bound(parsed, span, (*inside, view.full_name), view.database)
+            query = self.bound(self._parsed_view(view, text), span, (*inside, view.full_name), view.database)
         except TableNotFound:  # of a nested view, which the message names
             raise
         except AcidError as e:
             problem = UnsupportedError(f"View {view.full_name} cannot be read: {e.message}", hint=e.hint)
-            raise with_location(place, problem) from e
+            raise with_location(name.span, problem) from e
         self.view_paths.append((*inside, view.full_name))
-        if len(self.relations) == before and self.env.known_to_spark(_name(parts, place)):
+        if len(self.relations) == before and self.env.known_to_spark(name):
             return None
         try:
             frame = self.catalyst.frame(query)
         except SparkAnalysisException as e:
-            raise with_location(place, _unreadable(view, e)) from e
+            raise with_location(name.span, _unreadable(view, e)) from e
         if len(frame.columns) != len(view.columns):
             problem = UnsupportedError(
                 f"View {view.full_name} cannot be read: its query returns {len(frame.columns)} columns, the view has"
                 f" {len(view.columns)}: an underlying table was altered",
                 hint="CREATE OR REPLACE VIEW … AS … uses the current columns.",
             )
-            raise with_location(place, problem)
+            raise with_location(name.span, problem)
         named = self.catalyst.analyzed(frame.toDF(*[c.name for c in view.columns]))
         return self.catalyst.named(view.name, [SPARK_CATALOG, view.database], named)
 
@@ -407,12 +406,6 @@ class Binding:
 
 def _bytes(seen: TableSnapshot) -> int:
     return sum(f.length for part in seen.partitions for f in part.state.files)
-
-
-def _name(parts: Sequence[str], place: Span) -> TableName:
-    table, database, catalog = [*reversed(parts), None, None][:3]
-    assert table is not None
-    return TableName(table, database, place, catalog)
 
 
 def _unreadable(view: Table, error: SparkAnalysisException) -> AcidError:

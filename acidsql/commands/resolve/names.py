@@ -64,7 +64,7 @@ def resolve(
         table, database, catalog: The parts of the name.
         ask_spark: Whether to look up names that the metastore lacks in Spark's catalog; else they are missing.
     """
-    if database is None and is_temporary_view(env, table):
+    if database is None and env.catalyst.is_temporary_view(table):
         return TemporaryView()
     if catalog is None or catalog.lower() == SPARK_CATALOG:
         found = env.metastore.find_table((database or env.database).lower(), table.lower())
@@ -76,11 +76,6 @@ def resolve(
                 return View(known) if known.is_view else SparkTable(known)
     known_to_spark = ask_spark and is_known_to_spark(env, table, database, catalog)
     return SparkTable(None) if known_to_spark else Missing()
-
-
-def is_temporary_view(env: Environment, name: str) -> bool:
-    """Whether the Spark session has a temporary view of that name."""
-    return bool(env.spark._jsparkSession.sessionState().catalog().getTempView(name).isDefined())
 
 
 def is_known_to_spark(env: Environment, table: str, database: str | None = None, catalog: str | None = None) -> bool:
