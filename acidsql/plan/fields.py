@@ -17,7 +17,7 @@ class FieldsDiffer(Exception):
     """Raised when the fields of a struct differ from those of its column."""
 
 
-def by_name(expression: str, source: DataType, target: HiveType, depth: int = 0) -> str:
+def with_fields_by_name(expression: str, source: DataType, target: HiveType, depth: int = 0) -> str:
     """An expression for the same value with the fields of all structs in the order of the target type.
 
     Args:
@@ -36,12 +36,12 @@ def by_name(expression: str, source: DataType, target: HiveType, depth: int = 0)
         return _struct(expression, source, target, depth)
     item = f"__acid_item{depth}"
     if isinstance(source, ArrayType) and isinstance(target, Array):
-        ordered = by_name(item, source.elementType, target.element, depth + 1)
+        ordered = with_fields_by_name(item, source.elementType, target.element, depth + 1)
         return expression if ordered == item else f"transform({expression}, {item} -> {ordered})"
     if isinstance(source, MapType) and isinstance(target, Map):
         names = (f"{item}.key", f"{item}.value")
-        key = by_name(names[0], source.keyType, target.key, depth + 1)
-        value = by_name(names[1], source.valueType, target.value, depth + 1)
+        key = with_fields_by_name(names[0], source.keyType, target.key, depth + 1)
+        value = with_fields_by_name(names[1], source.valueType, target.value, depth + 1)
         if (key, value) == names:
             return expression
         entry = f"named_struct('key', {key}, 'value', {value})"
@@ -61,7 +61,7 @@ def _struct(expression: str, source: StructType, target: Struct, depth: int) -> 
     places = [given.index(name) for name in wanted]
     names = [f"{expression}.{quote(source.names[place])}" for place in places]
     ordered = [
-        by_name(name, source.fields[place].dataType, type, depth)
+        with_fields_by_name(name, source.fields[place].dataType, type, depth)
         for name, place, (_, type) in zip(names, places, target.fields, strict=True)
     ]
     if places == sorted(places) and ordered == names:

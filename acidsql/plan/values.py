@@ -20,8 +20,7 @@ from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing
-from acidsql.plan.fields import FieldsDiffer
-from acidsql.plan.fields import by_name as with_fields_by_name
+from acidsql.plan.fields import FieldsDiffer, with_fields_by_name
 from acidsql.plan.text import literal, quote
 from acidsql.types import (
     LOCAL_TIMESTAMP,

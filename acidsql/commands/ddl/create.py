@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
+from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.import_directory import find_partitions
-from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.environment import Environment
@@ -49,17 +49,14 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
         if statement.if_not_exists:
             return env.nothing()
         raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
-    directory = NewDirectory(env.metastore, path)
+    made = (
+        [] if env.metastore.capabilities.owns_directories else [path]
+    )  # a metastore that owns it refuses an existing one
     try:
-        if not env.metastore.capabilities.owns_directories:  # otherwise it refuses an existing one
-            directory.make()
-        env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
-        directory.make()
-    except BaseException as e:
-        directory.take_back()
-        if isinstance(e, AlreadyExists):
-            raise with_location(statement.name.span, e) from e
-        raise
+        with created_directories(env.metastore, made):
+            env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
+    except AlreadyExists as e:
+        raise with_location(statement.name.span, e) from e
     return env.nothing()
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.catalyst import Plan
 from acidsql.commands.ddl.create_table import CreateTableCommand
-from acidsql.commands.ddl.new_directory import NewDirectory
+from acidsql.commands.ddl.created_directory import CreatedDirectory
 from acidsql.commands.dml.columns import columns_of, warn_of_local_timestamps
 from acidsql.commands.dml.insert import InsertCommand
 from acidsql.commands.environment import Environment
@@ -167,7 +167,7 @@ class _New:
         self._metastore = env.metastore
         self._txn_id = txn_id
         self.table = table
-        self._directory = NewDirectory(env.metastore, table.location)
+        self._directory = CreatedDirectory(env.metastore, table.location)
         self._registered = False
 
     def make_directory(self) -> None:

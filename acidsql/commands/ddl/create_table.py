@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from acidsql import fs
+from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.import_directory import ImportedDirectory
-from acidsql.commands.ddl.new_directory import NewDirectory
-from acidsql.commands.ddl.rename_journal import finish_all_renames
+from acidsql.commands.ddl.rename_journal import finish_all_moves
 from acidsql.commands.ddl.table_kind import (
     VALID_WRITE_IDS,
     bucket_columns,
@@ -82,22 +82,17 @@ class CreateTableCommand:
         metastore = self.env.metastore
         valid_write_ids = property_of(self.statement.properties, VALID_WRITE_IDS)
         imported = ImportedDirectory(table, valid_write_ids) if is_import else None
-        directory = NewDirectory(metastore, table.location)
         try:
-            directory.make()
-            facts = None if imported is None else imported.facts()
-            try:
-                metastore.create_table(table, holds_rows=is_import, imported=facts)
-            except AlreadyExists:  # perhaps of a renamed table whose directory has moved, which the journal still lists
-                if is_import or not finish_all_renames(metastore):
-                    raise
-                metastore.create_table(table, holds_rows=is_import, imported=facts)
-            directory.make()
-        except BaseException as e:
-            directory.take_back()
-            if isinstance(e, AcidError):
-                raise self._fail(e) from e
-            raise
+            with created_directories(metastore, [table.location]):
+                facts = None if imported is None else imported.facts()
+                try:
+                    metastore.create_table(table, holds_rows=is_import, imported=facts)
+                except AlreadyExists:  # perhaps of a renamed table whose directory moved, which the journal still lists
+                    if is_import or not finish_all_moves(metastore):
+                        raise
+                    metastore.create_table(table, holds_rows=is_import, imported=facts)
+        except AcidError as e:
+            raise self._fail(e) from e
 
     def prepare(self) -> tuple[Table, bool] | None:
         """The table to be created, and whether its directory already has files.

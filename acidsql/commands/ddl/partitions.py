@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.commands.ddl.alter import acid_table
+from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.locked import run_locked
-from acidsql.commands.ddl.new_directory import NewDirectory
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
@@ -189,18 +189,9 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
         added = _missing(env, table, statement, named)
         free_places(env.metastore, [p.location for _, p in added])
         _check_places(txn, table, added)
-        directories = [NewDirectory(env.metastore, p.location) for _, p in added]
-        try:
-            for directory in directories:
-                directory.make()
+        with created_directories(env.metastore, [p.location for _, p in added]):
             env.metastore.add_partitions([p for _, p in added])
-            for directory in directories:
-                directory.make()
             txn.invalidate_caches(table)
-        except BaseException:
-            for directory in directories:
-                directory.take_back()
-            raise
     return env.nothing()
 
 

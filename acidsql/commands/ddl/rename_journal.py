@@ -78,7 +78,7 @@ def finish_moves(metastore: Metastore, table: Table) -> Table:
     return replace(now, moves=())
 
 
-def finish_all_renames(metastore: Metastore) -> bool:
+def finish_all_moves(metastore: Metastore) -> bool:
     """:func:`finish_moves` for all tables; whether any move was unfinished."""
     tables = [metastore.find_table(d, t) for d in metastore.list_databases() for t in metastore.list_tables(d)]
     moving = [table for table in tables if table is not None and table.moves]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
-from acidsql.commands.ddl.new_directory import NewDirectory
+from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_name
 from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move
 from acidsql.commands.environment import Environment
@@ -254,21 +254,16 @@ def set_location(env: Environment, statement: SetLocation, parameters: Mapping[s
         write_id = txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)
         _check_place(txn, table, partition, path, write_ids, span)
-        directory = NewDirectory(env.metastore, path)
         try:
-            directory.make()
-            if partition is not None:
-                env.metastore.alter_partition(replace(partition, location=path))
-            else:
-                now = env.metastore.get_table(table.database, table.name)
-                changed = with_ddl_time(replace(now, location=path))
-                env.metastore.alter_table(changed, write_id=write_id, write_ids=write_ids)
-            directory.make()
-        except BaseException as e:
-            directory.take_back()
-            if isinstance(e, AcidError):
-                raise with_location(span, e) from e
-            raise
+            with created_directories(env.metastore, [path]):
+                if partition is not None:
+                    env.metastore.alter_partition(replace(partition, location=path))
+                else:
+                    now = env.metastore.get_table(table.database, table.name)
+                    changed = with_ddl_time(replace(now, location=path))
+                    env.metastore.alter_table(changed, write_id=write_id, write_ids=write_ids)
+        except AcidError as e:
+            raise with_location(span, e) from e
     return env.nothing()
 
 

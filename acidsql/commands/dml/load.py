@@ -75,24 +75,18 @@ class LoadCommand:
         """All phases."""
         env, table = self.env, self.table
         sources = self._found()
-        claimed = ClaimedFiles()
-        try:
-            with write_transaction(env, [self._lock()]) as txn:
-                txn.revalidate(table)
-                target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
-                staging = txn.stage(table)
-                directory = staging.directory(self.partition, target.inserts)
-                for source in sources:
-                    _copy(source, directory, staging.fs)
-                    staging.wrote(directory, source.footer.row_count)
-                if not self.statement.local:
-                    with at_path(self.statement):
-                        claimed.claim([source.status for source in sources], txn)
-                txn.publish(table, staging)
-        except BaseException:
-            claimed.give_back()
-            raise
-        claimed.remove()
+        with ClaimedFiles() as claimed, write_transaction(env, [self._lock()]) as txn:
+            txn.revalidate(table)
+            target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
+            staging = txn.stage(table)
+            directory = staging.directory(self.partition, target.inserts)
+            for source in sources:
+                _copy(source, directory, staging.fs)
+                staging.wrote(directory, source.footer.row_count)
+            if not self.statement.local:
+                with at_path(self.statement):
+                    claimed.claim([source.status for source in sources], txn)
+            txn.publish(table, staging)
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""

@@ -98,13 +98,16 @@ def plain_footer(filesystem: fs.FileSystem, status: fs.FileStatus) -> OrcFooter:
 
 
 class ClaimedFiles:
-    """Source files that one LOAD DATA claims by renaming each to a hidden name in its directory, such as
+    """Source files of one directory that one LOAD DATA claims by renaming each to a hidden name there, such as
     ``.acidsql_load_17_name`` in transaction 17.
+
+    At the end of the ``with`` block they are deleted; after an error they get their names back.
     """
 
     def __init__(self) -> None:
         self._renamed: list[tuple[fs.FileStatus, str]] = []
         self._txn: WriteTransaction | None = None
+        self._folder = ""
 
     def claim(self, files: Sequence[fs.FileStatus], txn: WriteTransaction) -> None:
         """Rename files, which must be unchanged since they were listed.
@@ -112,43 +115,55 @@ class ClaimedFiles:
         Raises:
             AnalysisError: When another statement or process took, moved or replaced one of them (Hive 10027).
         """
-        self._txn = txn
+        self._txn, self._folder = txn, files[0].path.rpartition("/")[0]
+        filesystem, folder = fs.resolve(self._folder)
+        unchanged = set(filesystem.list(folder))
         for status in files:
-            filesystem, path = fs.resolve(status.path)
-            parent = path.rpartition("/")[0]
-            if status not in filesystem.list(parent):
+            if status not in unchanged:
                 raise _invalid(f"{status.path} was moved or replaced while it was loaded")
-            name = f".acidsql_load_{txn.id}_{status.name}"
-            hidden = fs.join(parent, name)
+        for status in files:
+            hidden = f".acidsql_load_{txn.id}_{status.name}"
             try:
-                filesystem.rename(path, hidden)
+                filesystem.rename(fs.join(folder, status.name), fs.join(folder, hidden))
             except FileNotFoundError as e:
                 raise _invalid(f"{status.path} was moved while it was loaded") from e
             self._renamed.append((status, hidden))
-            claimed = next((f for f in filesystem.list(parent) if f.name == name), None)
-            if claimed is None or claimed.length != status.length:
+        claimed = {status.name: status for status in filesystem.list(folder)}
+        keeps_times = fs.renames_in_one_step(self._folder)
+        for status, hidden in self._renamed:
+            now = claimed.get(hidden)
+            if now is None or now.length != status.length or (keeps_times and now.modified_ns != status.modified_ns):
                 raise _invalid(f"{status.path} was replaced while it was loaded")
 
-    def give_back(self) -> None:
-        """Restore the names of the files; only after a confirmed abort, since otherwise rows could be loaded twice."""
-        if self._txn is None or not self._txn.is_aborted:
-            for _, hidden in self._renamed:
-                logger.warning("whether %s was loaded is unknown: it keeps this name", hidden)
-            return
-        for status, hidden in self._renamed:
-            filesystem, path = fs.resolve(status.path)
-            try:
-                filesystem.rename(hidden, path)
-            except (AcidError, FileNotFoundError) as e:
-                logger.warning("%s was not loaded, and cannot be renamed to %s: %s", hidden, path, e)
+    def __enter__(self) -> ClaimedFiles:
+        return self
 
-    def remove(self) -> None:
-        """Delete the loaded files. The rows are committed, so that a file that cannot be deleted is only logged."""
+    def __exit__(self, error: type[BaseException] | None, *details: object) -> None:
+        if not self._renamed:
+            return
+        filesystem, folder = fs.resolve(self._folder)
+        if error is None:
+            self._remove(filesystem, folder)
+        elif self._txn is not None and self._txn.is_aborted:
+            self._give_back(filesystem, folder)
+        else:  # not confirmed: with their old names the rows could be loaded twice
+            for _, hidden in self._renamed:
+                logger.warning("whether %s was loaded is unknown: it keeps this name", fs.join(folder, hidden))
+
+    def _give_back(self, filesystem: fs.FileSystem, folder: str) -> None:
         for status, hidden in self._renamed:
             try:
-                fs.resolve(status.path)[0].delete(hidden)
+                filesystem.rename(fs.join(folder, hidden), fs.join(folder, status.name))
+            except (AcidError, FileNotFoundError) as e:
+                logger.warning("%s was not loaded, and cannot be renamed from %s: %s", status.path, hidden, e)
+
+    def _remove(self, filesystem: fs.FileSystem, folder: str) -> None:
+        """The rows are committed, so that a file that cannot be deleted is only logged."""
+        for _, hidden in self._renamed:
+            try:
+                filesystem.delete(fs.join(folder, hidden))
             except AcidError as e:
-                logger.warning("a loaded file could not be deleted, %s: %s", hidden, e)
+                logger.warning("a loaded file could not be deleted, %s: %s", fs.join(folder, hidden), e)
 
 
 def _invalid(problem: str) -> AnalysisError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from acidsql import fs
 from acidsql.errors import AcidError
@@ -11,7 +13,7 @@ from acidsql.metastore.protocol import Metastore
 logger = logging.getLogger(__name__)
 
 
-class NewDirectory:
+class CreatedDirectory:
     """A directory that is created before its owner is registered, and that another session may create as well.
 
     1. :meth:`make` it, unless it exists, so that creation errors occur before anything is registered.
@@ -47,3 +49,19 @@ class NewDirectory:
                     self._fs.delete_if_empty(self.path)
         except AcidError as e:
             logger.warning("the empty directory %s could not be removed: %s", self.path, e)
+
+
+@contextmanager
+def created_directories(metastore: Metastore, locations: Iterable[str]) -> Iterator[None]:
+    """The directories of what the block registers: created before it and checked after it; removed if it fails."""
+    directories = [CreatedDirectory(metastore, location) for location in locations]
+    try:
+        for directory in directories:
+            directory.make()
+        yield
+        for directory in directories:
+            directory.make()
+    except BaseException:
+        for directory in directories:
+            directory.take_back()
+        raise
