@@ -105,3 +105,23 @@ def test_swapped_tables_do_not_show_each_others_rows(acid: AcidSession) -> None:
     acid.sql("UPDATE u SET v = 'changed'")
     assert (rows(acid, "t"), rows(acid, "u")) == ([(1, "new")], [(1, "changed")])
     cached.unpersist()
+
+
+@pytest.mark.parametrize("how", ["dropped", "renamed"])
+def test_a_partition_renamed_into_the_name_of_another_shows_its_own_rows(acid: AcidSession, how: str) -> None:
+    """Both were written by one statement, so that their files have the same names."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (v string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES ('old', 1), ('new', 2)")
+    lazy, cached = acid.sql("SELECT v FROM t WHERE p = 1"), acid.sql("SELECT * FROM t WHERE p = 1").cache()
+    assert cached.count() == 1
+    gone = "DROP PARTITION (p = 1)" if how == "dropped" else "PARTITION (p = 1) RENAME TO PARTITION (p = 3)"
+    acid.sql(f"ALTER TABLE t {gone}")
+    acid.sql("ALTER TABLE t PARTITION (p = 2) RENAME TO PARTITION (p = 1)")
+    kept = [("old", 3)] if how == "renamed" else []
+    assert rows(acid, "t") == [("new", 1), *kept]
+    assert [tuple(r) for r in acid.sql("SELECT * FROM t WHERE p = 1").collect()] == [("new", 1)]
+    assert read_late(lazy) in (None, [("old",)])
+    assert acid.sql("UPDATE t SET v = concat(v, '+') WHERE p = 1").collect()[0].num_updated_rows == 1
+    assert rows(acid, "t") == [("new+", 1), *kept]
+    assert [tuple(r) for r in cached.collect()] == [("old", 1)]
+    cached.unpersist()

@@ -86,16 +86,20 @@ def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
     usual = fs.join(env.metastore.get_database(table.database).location, table_directory(table.name))
     moves_here = not env.metastore.capabilities.owns_directories
     if moves_here and _is_same(location, usual) and fs.renames_in_one_step(location):
-        filesystem, new = fs.resolve(fs.join(home.location, table_directory(name)))
-        if env.metastore.was_used(new):  # DataFrames and Spark's cache may refer to files with the same paths
-            new = f"{new}-{uuid.uuid4().hex[:8]}"
-        if filesystem.root == fs.resolve(location)[0].root:
+        filesystem, _ = fs.resolve(location)
+        new = _unused(env, fs.resolve(fs.join(home.location, table_directory(name)))[1])
+        if filesystem.root == fs.resolve(new)[0].root:
             location = new
             free_places(env.metastore, [table.location, new])
             if filesystem.exists(new):
                 message = f"New location for this table {database}.{name} already exists : {new}"
                 raise AlreadyExists(f"Unable to alter table. {message}", code=REFUSED_BY_HIVE)
     return replace(table, database=database, name=name, location=location)
+
+
+def _unused(env: Environment, location: str) -> str:
+    """The location, or one beside it: DataFrames and Spark's cache may refer to files with the same paths."""
+    return f"{location}-{uuid.uuid4().hex[:8]}" if env.metastore.was_used(location) else location
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -176,6 +180,7 @@ def _renamed_partition(
     usual = new_partition(table, old_name).location
     if not (_is_same(old.location, usual) and fs.renames_in_one_step(usual)):
         return replace(target, location=old.location)
+    target = replace(target, location=_unused(env, target.location))
     free_place(env.metastore, target.location)
     filesystem, path = fs.resolve(target.location)
     if filesystem.list(path):

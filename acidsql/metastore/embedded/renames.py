@@ -148,6 +148,7 @@ class EmbeddedRenames(EmbeddedClient):
             _require(db, table_id, owner, name)
             old = _place(db, table_id, name)
             if partition.location != old:
+                dropped_places.leave(db, database, table, [old])
                 catalog.take_partition_places(db, table_id, database, table, {name: partition.location})
                 moves.forget_leading_to(db, table_id, old)
             if move is not None:

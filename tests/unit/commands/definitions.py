@@ -34,7 +34,6 @@ from tests.unit.compactor.world import FS, ROW_TYPE, rows_of, values
 
 def _spark() -> MagicMock:
     spark = MagicMock()
-    spark._jsparkSession.sessionState().catalog().getTempView().isDefined.return_value = False
     spark.catalog.tableExists.return_value = False
     spark.catalog.databaseExists.return_value = False
     return spark
@@ -44,6 +43,7 @@ def _sessions() -> MagicMock:
     """``PARTITION (p = 1)``: each value as it was given, and as its key's type prints it."""
     sessions = MagicMock()
     catalyst = sessions.user
+    catalyst.is_temporary_view.return_value = False
     catalyst.parse_expression.side_effect = lambda text: text.strip().strip("'")
     catalyst.alias.side_effect = lambda value, _: value
     catalyst.project.side_effect = lambda given, _: given

@@ -31,8 +31,6 @@ class Session:
     def __init__(self, warehouse: Path) -> None:
         warehouse.mkdir(parents=True, exist_ok=True)
         self.warehouse, spark = warehouse, MagicMock()
-        catalog = spark._jsparkSession.sessionState.return_value.catalog.return_value
-        catalog.getTempView.return_value.isDefined.return_value = False
         spark.catalog.tableExists.return_value = False
         settings = Settings()
         self.metastore = EmbeddedMetastore(str(warehouse / "acidsql.db"), settings, str(warehouse))
@@ -48,7 +46,8 @@ class Session:
             host="host",
             agent="tests",
         )
-        self.env.__dict__["sessions"] = MagicMock()  # no Spark is asked
+        sessions = self.env.__dict__["sessions"] = MagicMock()  # no Spark is asked
+        sessions.user.is_temporary_view.return_value = False
 
     def close(self) -> None:
         self.heartbeats.close()
