@@ -4,7 +4,7 @@ tables (Hive's ``Warehouse``)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from acidsql.errors import AnalysisError
 
@@ -13,6 +13,8 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_CHARACTER = re.compile("%[0-9A-Fa-f]{2}|.", re.DOTALL)
+_MAX_ESCAPED = 12
 
 
 _DATABASE_NAME = re.compile(r"[A-Za-z0-9_]+")
@@ -56,6 +58,17 @@ def table_directory(name: str) -> str:
     Any character but letters, digits and ``_`` becomes its code between dashes (``MetaStoreUtils.encodeTableName``).
     """
     return "".join(c if c.isalpha() or c.isdecimal() or c == "_" else f"-{ord(c)}-" for c in name)
+
+
+def other_spellings(name: str) -> Iterator[str]:
+    """Other paths of the same partition: some letters and digits of its last part are escaped, which readers undo."""
+    head, slash, last = name.rpartition("/")
+    characters = _CHARACTER.findall(last)
+    plain = [i for i, c in enumerate(characters) if c.isascii() and c.isalnum()][-_MAX_ESCAPED:]
+    for number in range(1, 1 << len(plain)):
+        chosen = {place for bit, place in enumerate(reversed(plain)) if number >> bit & 1}
+        spelt = (f"%{ord(c):02X}" if i in chosen else c for i, c in enumerate(characters))
+        yield f"{head}{slash}{''.join(spelt)}"
 
 
 def partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:

@@ -270,8 +270,9 @@ class Catalog(Protocol):
         """
         ...
 
-    def was_used(self, location: str) -> bool:
-        """Whether a table or partition that no longer exists had files in a directory, above or below it.
+    def was_used(self, location: str, within: str = "") -> bool:
+        """Whether a table or partition that left it had files in a directory, or above or below it; only directories
+        below ``within`` count.
 
         A Hive Metastore does not record that: the result is False.
         """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from acidsql import fs
 from acidsql.catalyst import reader
 from acidsql.errors import UnsupportedError
+from acidsql.format.data_files import AcidFile
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.metastore.model import Column
 from acidsql.plan.text import quote
@@ -26,6 +28,15 @@ AT = "__acid_at_"
 looks the names of predicates up in the file, and would pass over rows for what stands in another column."""
 
 _EVENT_DDL = "operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint"
+
+
+def identity(files: Iterable[AcidFile]) -> dict[str, str]:
+    """An option of the reader that tells other files with the same paths apart.
+
+    Spark compares plans to find out what it has in its cache: of a scan's files only their paths.
+    """
+    listed = ((f.path, f.length, f.modified_ns) for f in files)
+    return {"acidsql.files": hashlib.sha256(repr(sorted(listed)).encode()).hexdigest()}
 
 
 def event_frame(
@@ -63,36 +74,38 @@ def event_frame(
     return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
 
 
-def plain_options(paths: Sequence[str], columns: Sequence[Column], width: int) -> tuple[str, dict[str, str], list[str]]:
+def plain_options(
+    files: Sequence[AcidFile], columns: Sequence[Column], width: int
+) -> tuple[str, dict[str, str], list[str]]:
     """What Spark's ORC reader needs for files without event columns: schema, options, and the paths as it takes them.
 
     Columns are found by their position and called :data:`AT` with it, whatever their names are in each of the files;
     those that a file does not have are NULL.
 
     Args:
-        paths: The files.
+        files: The files.
         columns: The columns of the table.
         width: The number of columns of the widest file: Spark wants to know of all of them.
     """
     types = [to_spark(parse_type(c.type), plain_strings=True) for c in columns]
     types += ["tinyint"] * (width - len(types))
-    globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
-    options = {"__globPaths__": globbing, "orc.force.positional.evolution": "true"}
+    globbing, literal = _without_patterns([fs.spark_path(f.path) for f in files])
+    options = {"__globPaths__": globbing, "orc.force.positional.evolution": "true", **identity(files)}
     return ", ".join(f"{AT}{i} {t}" for i, t in enumerate(types)), options, literal
 
 
-def plain_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
+def plain_frame(spark: SparkSession, files: Sequence[AcidFile], columns: Sequence[Column], width: int) -> DataFrame:
     """The rows of files without event columns, as ``c0…``; arguments as for :func:`plain_options`."""
-    schema, options, literal = plain_options(paths, columns, width)
+    schema, options, literal = plain_options(files, columns, width)
     frame = reader(spark, schema).options(**options).orc(literal)
     return frame.selectExpr(*[f"{AT}{i} AS c{i}" for i in range(len(columns))], "_metadata")
 
 
-def parquet_frame(spark: SparkSession, paths: Sequence[str], columns: Sequence[Column], width: int) -> DataFrame:
+def parquet_frame(spark: SparkSession, files: Sequence[AcidFile], columns: Sequence[Column], width: int) -> DataFrame:
     """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
-    globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
+    globbing, literal = _without_patterns([fs.spark_path(f.path) for f in files])
     ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
-    frame = reader(spark, ddl).option("__globPaths__", globbing).parquet(*literal)
+    frame = reader(spark, ddl).options(__globPaths__=globbing, **identity(files)).parquet(*literal)
     return frame.selectExpr(*[f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)], "_metadata")
 
 

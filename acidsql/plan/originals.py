@@ -71,8 +71,8 @@ def _one_part_a_task(
     }
     for name, value in settings.items():
         session.conf().set(name, str(value))
-    paths = [f.file.path for f in originals.files]
-    schema, options, literal = plain_options(paths, table.columns, originals.width)
+    files = [f.file for f in originals.files]
+    schema, options, literal = plain_options(files, table.columns, originals.width)
     with active(spark):
         reader = session.read().schema(schema)
     for name, text in options.items():

@@ -13,7 +13,7 @@ from acidsql.format.names import DeltaName
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
-from acidsql.plan.files import PATH, event_frame, parquet_frame, plain_frame, with_file_values
+from acidsql.plan.files import PATH, event_frame, identity, parquet_frame, plain_frame, with_file_values
 from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_frame
 from acidsql.plan.snapshot import TableSnapshot
@@ -118,7 +118,7 @@ class _Scan:
         columns, frames = self._table.columns, []
         for files, read in ((found.orc, plain_frame), (found.parquet, parquet_frame)):
             if files.files:
-                frame = read(self._spark, [f.path for f in files.files], columns, files.width)
+                frame = read(self._spark, files.files, columns, files.width)
                 rows = frame.selectExpr(*self._plain_values(files.retyped), f"{PATH} AS {_PATH}")
                 urls = frame.inputFiles()
                 frames.append(with_file_values(self._spark, rows, _PATH, urls, files.places, self._place))
@@ -145,7 +145,8 @@ class _Scan:
         columns = group.columns(self._table)
         # only where the files have the table's names, and orc-core takes them for ACID ones, is the rule known
         searched = options if group.own_names and group.exact and not group.retyped else {}
-        events = event_frame(self._spark, [f.path for f in group.files], columns, group.present, searched)
+        options = {**searched, **identity(group.files)}
+        events = event_frame(self._spark, [f.path for f in group.files], columns, group.present, options)
         visible = events.filter(_visible_inserts(self._snapshot))
         flat = [*KEY_COLUMNS, *self._values(group)]
         if not self._table.partition_keys:
@@ -155,7 +156,8 @@ class _Scan:
 
     def _versions(self, group: EventFiles) -> DataFrame:
         """Visible events of all kinds, still to be merged."""
-        events = event_frame(self._spark, [f.path for f in group.files], group.columns(self._table), group.present)
+        paths, columns = [f.path for f in group.files], group.columns(self._table)
+        events = event_frame(self._spark, paths, columns, group.present, identity(group.files))
         visible = events.filter(_visible_write_ids(self._snapshot) or "true")
         flat = [*KEY_COLUMNS, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
         values = {path: (group.statements[path], *place) for path, place in group.places.items()}

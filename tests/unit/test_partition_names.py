@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acidsql.errors import AnalysisError
-from acidsql.partition_names import DEFAULT_PARTITION, parse_partition_name, partition_name, table_directory
+from acidsql.partition_names import (
+    DEFAULT_PARTITION,
+    other_spellings,
+    parse_partition_name,
+    partition_name,
+    table_directory,
+)
 
 
 def test_a_partition_is_named_by_its_keys_in_lower_case_and_its_values() -> None:
@@ -76,3 +84,15 @@ def test_partition_names_round_trip(pairs: list[tuple[str, str]]) -> None:
 )
 def test_a_table_has_one_directory_below_its_database_whatever_its_name(name: str, directory: str) -> None:
     assert table_directory(name) == directory
+
+
+@given(st.text(min_size=1, max_size=6), st.text(max_size=6))
+def test_other_spellings_mean_the_same_partition(key: str, value: str) -> None:
+    name = partition_name(["first", key], ["x", value])
+    others = list(islice(other_spellings(name), 50))
+    assert len({name, *others}) == len(others) + 1
+    assert all(parse_partition_name(other) == parse_partition_name(name) for other in others)
+
+
+def test_a_partition_has_several_spellings() -> None:
+    assert list(other_spellings("q=%2F/p=1")) == ["q=%2F/p=%31", "q=%2F/%70=1", "q=%2F/%70=%31"]

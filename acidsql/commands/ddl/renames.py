@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -23,7 +24,7 @@ from acidsql.compactor.dropped import free_place, free_places
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
 from acidsql.format.directory import directory_summary
 from acidsql.metastore.model import DirectoryMove, LockComponent, LockType, Partition, Table
-from acidsql.partition_names import table_directory
+from acidsql.partition_names import other_spellings, parse_partition_name, table_directory
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.sql.statements import RenamePartition, RenameTable, SetLocation, Span
 from acidsql.valid_ids import ValidWriteIdList
@@ -147,7 +148,9 @@ def _forget(env: Environment, table: Table, move: DirectoryMove) -> None:
 def rename_partition(env: Environment, statement: RenamePartition, parameters: Mapping[str, Any]) -> DataFrame:
     """PARTITION (…) RENAME TO PARTITION (…), in the phases of :func:`rename_table`.
 
-    The whole table is locked EXCLUSIVE: writers waiting for some of its partitions must not miss this one.
+    The whole table is locked EXCLUSIVE: writers waiting for some of its partitions must not miss this one. A directory
+    that another partition had is not reused: the path is spelt differently (``p=%31`` for ``p=1``), which every reader
+    of the format takes for the same partition.
     """
     table = acid_table(env, statement.table)
     if table is None:
@@ -155,10 +158,10 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
     span = statement.new_partition.span
     name, old = one_partition(env, table, statement.partition, parameters)
     new_name = whole_name(table, statement.new_partition, spec_values(env, table, statement.new_partition, parameters))
-    _renamed_partition(env, table, old, name, new_name, span)  # an invalid statement opens no transaction
+    _renamed_partition(env, table, old, new_name, span)  # an invalid statement opens no transaction
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
         txn.revalidate(table, [old])
-        target = _renamed_partition(env, table, old, name, new_name, span)
+        target = _renamed_partition(env, table, old, new_name, span)
         txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)
         try:
@@ -168,24 +171,46 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
     return env.nothing()
 
 
-def _renamed_partition(
-    env: Environment, table: Table, old: Partition, old_name: str, new_name: str, span: Span
-) -> Partition:
+def _renamed_partition(env: Environment, table: Table, old: Partition, new_name: str, span: Span) -> Partition:
     """The partition with its new name, and its new location if the old one is the default."""
     if env.metastore.list_partitions(table.database, table.name, [new_name]):
         raise with_location(span, AlreadyExists(f"Partition already exists: {new_name}"))
     target = new_partition(table, new_name)
     if env.metastore.capabilities.owns_directories:
         return target
-    usual = new_partition(table, old_name).location
-    if not (_is_same(old.location, usual) and fs.renames_in_one_step(usual)):
+    if not (_is_usual(table, old) and fs.renames_in_one_step(table.location)):
         return replace(target, location=old.location)
-    target = replace(target, location=_unused(env, target.location))
+    target = replace(target, location=_unused_partition(env, table, new_name, span))
     free_place(env.metastore, target.location)
     filesystem, path = fs.resolve(target.location)
     if filesystem.list(path):
         raise with_location(span, _partition_directory_exists(path))
     return target
+
+
+def _is_usual(table: Table, partition: Partition) -> bool:
+    """Whether a partition's path below the table's says which partition it is, however that is spelt."""
+    home = f"{table.location.rstrip('/')}/"
+    try:
+        pairs = parse_partition_name(partition.location.removeprefix(home))
+    except AnalysisError:
+        return False
+    values = tuple(value for _, value in pairs)
+    return partition.location.startswith(home) and values == partition.values
+
+
+def _unused_partition(env: Environment, table: Table, name: str, span: Span) -> str:
+    """The place of a partition; if another partition had it, the same path spelt in another way.
+
+    DataFrames and Spark's cache may refer to files of that one by the same paths: partitions that one statement wrote
+    have files of the same names.
+    """
+    for spelling in chain([name], other_spellings(name)):
+        location = fs.join(table.location, spelling)
+        if not env.metastore.was_used(location, within=table.location):
+            return location
+    problem = f"The directory of partition {name} was used too often: DataFrames may still refer to its files"
+    raise with_location(span, UnsupportedError(problem, hint="INSERT OVERWRITE … SELECT writes the rows there."))
 
 
 def _partition_directory_exists(path: str) -> AlreadyExists:

@@ -349,10 +349,7 @@ class EmbeddedCatalog(EmbeddedClient):
             missing = [n for n in names if n not in known]
             if missing:
                 raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
-            home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
-            dropped_places.leave(
-                db, database, table, [p for p in known.values() if not p.startswith(f"{home.rstrip('/')}/")]
-            )
+            dropped_places.leave(db, database, table, known.values())
             dropped_places.drop(db, known.values())
             known_by_name = (
                 (schema.COMPLETED_TXN_COMPONENTS, "CTC"),

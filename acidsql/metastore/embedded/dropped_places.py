@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
 from acidsql import fs
 from acidsql.errors import AlreadyExists
@@ -29,12 +29,6 @@ from acidsql.metastore.model import DroppedDirectory
 
 _D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
 _DROPPED = select(_D.DD_ID, _D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE).order_by(_D.DD_ID)
-_NEXT = select(func.max(_P.PW_NEXT)).where(
-    or_(
-        _P.PW_LOCATION.in_(bindparam("above", expanding=True)),
-        and_(_P.PW_LOCATION > bindparam("first"), _P.PW_LOCATION < bindparam("end")),
-    )
-)
 
 
 def drop(db: Connection, locations: Iterable[str]) -> None:
@@ -53,12 +47,10 @@ def leave(db: Connection, database: str, table: str, locations: Iterable[str]) -
     """A table leaves places: whoever has one next goes on with the write ids where it ends."""
     following = write_ids.following(db, database, table)
     for location in {_whole(one) for one in locations if one} if following is not None else ():
-        same = _P.PW_LOCATION == location
-        known = db.execute(select(_P.PW_NEXT).where(same)).scalar()
-        if known is None:
-            db.execute(insert(PLACE_WRITE_IDS), {"PW_LOCATION": location, "PW_NEXT": following})
-        elif known < following:
-            db.execute(update(PLACE_WRITE_IDS).where(same).values(PW_NEXT=following))
+        own_and_below = or_(_P.PW_LOCATION == location, _below(location))
+        known = db.execute(select(_P.PW_NEXT).where(own_and_below)).scalars().all()
+        db.execute(delete(PLACE_WRITE_IDS).where(own_and_below))
+        db.execute(insert(PLACE_WRITE_IDS), {"PW_LOCATION": location, "PW_NEXT": max([following, *known])})
 
 
 def take(db: Connection, database: str, table: str, locations: Iterable[str]) -> None:
@@ -75,11 +67,16 @@ def take(db: Connection, database: str, table: str, locations: Iterable[str]) ->
             write_ids.start_above(db, database, table, following)
 
 
-def _next(db: Connection, location: str) -> int | None:
+def _next(db: Connection, location: str, within: str = "") -> int | None:
     """The first write id for the next table at a location; None if no table has been there."""
-    key = {"above": [location, *above(location)], "first": f"{location}/", "end": f"{location}0"}  # "0" follows "/"
-    following = db.execute(_NEXT, key).scalar()
+    places = [place for place in (location, *above(location)) if place.startswith(within and f"{_whole(within)}/")]
+    there = or_(_P.PW_LOCATION.in_(places), _below(location))
+    following = db.execute(select(func.max(_P.PW_NEXT)).where(there)).scalar()
     return None if following is None else int(following)
+
+
+def _below(location: str) -> ColumnElement[bool]:
+    return and_(_P.PW_LOCATION > f"{location}/", _P.PW_LOCATION < f"{location}0")  # "0" follows "/"
 
 
 def require_free(db: Connection, locations: Iterable[str]) -> None:
@@ -119,9 +116,9 @@ class EmbeddedDroppedPlaces(EmbeddedClient):
         with self._store.read() as db:
             return places.has_owner(db, location)
 
-    def was_used(self, location: str) -> bool:
+    def was_used(self, location: str, within: str = "") -> bool:
         with self._store.read() as db:
-            return _next(db, _whole(location)) is not None
+            return _next(db, _whole(location), within) is not None
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -70,7 +70,7 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
         """True: it may be."""
         return True
 
-    def was_used(self, location: str) -> bool:
+    def was_used(self, location: str, within: str = "") -> bool:
         """False: the metastore does not record it."""
         return False
 
