@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from acidsql.plan.arrow import fetched
@@ -31,10 +31,9 @@ def fetch_small(frame: DataFrame, limit: int) -> pa.Table | None:
         return None
     named = frame.toDF(*[f"s{i}" for i in range(len(frame.columns))])
     try:
-        to_arrow_schema(named.schema)
-    except PySparkException:  # a type that Arrow does not have
+        rows = fetched(named.limit(limit + 1))
+    except PySparkTypeError:  # raised before anything is evaluated: a type that Arrow does not have
         return None
-    rows = fetched(named.limit(limit + 1))
     return rows if rows.num_rows <= limit else None
 
 

@@ -7,6 +7,7 @@ error, not an answer of the plain table.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,10 +41,17 @@ def fields(columns: str) -> StructType:
 
 def table_of(spark: SparkSession, columns: str, rows: Sequence[Row]) -> DataFrame:
     """A local DataFrame of rows whose columns and types are given as DDL; what is ``char`` there are strings here."""
-    schema = to_arrow_schema(fields(re.sub(r"\b(?:var)?char\(\d+\)", "string", columns, flags=re.I)))
+    schema = _arrow_schema(fields(re.sub(r"\b(?:var)?char\(\d+\)", "string", columns, flags=re.I)))
     values = zip(*rows, strict=True) if rows else ([] for _ in schema)
     arrays = [pa.array(list(column), field.type) for column, field in zip(values, schema, strict=True)]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    zone: dict[str, Any] = (
+        {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+    )  # Spark 4.3
+    return to_arrow_schema(schema, **zone)
 
 
 class Twins:
