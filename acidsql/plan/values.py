@@ -259,26 +259,30 @@ def _naive(type: HiveType) -> HiveType:
     return Primitive("timestamp_ntz") if type == Primitive("timestamp") else type
 
 
-def _length_checked(expression: str, column: Column, length: int, pad: bool) -> str:
-    """Spark's own rule for char and varchar: too long is an error, but trailing blanks beyond the length are cut."""
+def bounded(expression: str, column: Column) -> str:
+    """The value with every ``char`` in it padded; it fails with the column's name if a text in it is too long."""
     failure = failing(f"Value of column {column.name} exceeds the length of its type {column.type}")
-    checked = (
-        f"CASE WHEN {expression} IS NULL OR char_length({expression}) <= {length} THEN {expression}"
-        f" WHEN char_length(rtrim({expression})) <= {length} THEN substring({expression}, 1, {length})"
-        f" ELSE {failure} END"
+    return with_leaves(
+        expression, parse_type(column.type), lambda value, type: bounded_text(value, type, otherwise=failure)
     )
-    return f"rpad({checked}, {length}, ' ')" if pad else checked
 
 
-def _bounded(expression: str, column: Column) -> str:
-    """The value with every ``char`` in it padded, and every length in it checked."""
+def bounded_text(expression: str, type: HiveType, otherwise: str = "NULL") -> str:
+    """A text as ``char`` or ``varchar``, by Spark's rule: a ``char`` is padded, blanks beyond the length are cut.
 
-    def leaf(value: str, type: HiveType) -> str:
-        if isinstance(type, Char | Varchar):
-            return _length_checked(value, column, type.length, isinstance(type, Char))
-        return value
-
-    return with_leaves(expression, parse_type(column.type), leaf)
+    Args:
+        expression: The text, or a value of another type, which is left alone.
+        type: Its type.
+        otherwise: The expression for a text that is too long.
+    """
+    if not isinstance(type, Char | Varchar):
+        return expression
+    fitting = (
+        f"CASE WHEN {expression} IS NULL OR char_length({expression}) <= {type.length} THEN {expression}"
+        f" WHEN char_length(rtrim({expression})) <= {type.length} THEN substring({expression}, 1, {type.length})"
+        f" ELSE {otherwise} END"
+    )
+    return f"rpad({fitting}, {type.length}, ' ')" if isinstance(type, Char) else fitting
 
 
 def typed_default(column: Column) -> str:
@@ -288,7 +292,7 @@ def typed_default(column: Column) -> str:
 
 def default_value(column: Column) -> str:
     """The expression of a column's DEFAULT as it is stored, with the checks of its type."""
-    return _not_null(_bounded(typed_default(column), column), column)
+    return _not_null(bounded(typed_default(column), column), column)
 
 
 def _not_null(expression: str, column: Column) -> str:
@@ -303,7 +307,7 @@ def _stored(expression: str, column: Column, type: HiveType, source: str) -> str
     target = to_spark(type, plain_strings=True)
     if source != target:
         expression = f"CAST({expression} AS {target})"
-    return _not_null(_bounded(expression, column), column)
+    return _not_null(bounded(expression, column), column)
 
 
 class NotStorable(AnalysisError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from acidsql.errors import AnalysisError, ConstraintViolation
 from acidsql.session import AcidSession
 
 
@@ -41,3 +42,31 @@ def test_char_values_compare_without_their_padding(acid: AcidSession, column: st
     assert acid.sql(f"UPDATE t SET id = 7 WHERE {column} {condition}", **given).collect()[0][0] == 1
     assert acid.sql(f"DELETE FROM t WHERE {column} {condition}", **given).collect()[0][0] == 1
     assert [tuple(r) for r in acid.table("t").collect()] == [(2, "x   ", "x   ")]
+
+
+@pytest.mark.parametrize("values", [("toolong", "x"), ("a", "toolong")])
+def test_a_static_key_that_is_too_long_is_refused_as_a_dynamic_one_is(
+    acid: AcidSession, values: tuple[str, str]
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (x int) PARTITIONED BY (c char(4), v varchar(3))")
+    spec = "c = '{}', v = '{}'".format(*values)
+    with pytest.raises(ConstraintViolation, match="exceeds the length of its type"):
+        acid.sql(f"INSERT INTO t PARTITION ({spec}) VALUES (1)")
+    for text in (
+        "ALTER TABLE t ADD PARTITION ({})",
+        "ALTER TABLE t DROP PARTITION ({})",
+        "TRUNCATE TABLE t PARTITION ({})",
+    ):
+        with pytest.raises(AnalysisError, match="cannot be converted to type"):
+            acid.sql(text.format(spec))
+    assert acid.sql("SHOW PARTITIONS t").collect() == []
+    assert acid.sql("SHOW TRANSACTIONS").collect() == []
+
+
+def test_blanks_beyond_the_length_of_a_static_key_are_cut(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (x int) PARTITIONED BY (c char(4), v varchar(3))")
+    acid.sql("INSERT INTO t PARTITION (c = 'a     ', v = 'abc  ') VALUES (1)")
+    acid.sql("INSERT INTO t VALUES (2, 'a', 'abc')")
+    acid.sql("ALTER TABLE t ADD IF NOT EXISTS PARTITION (c = 'a', v = 'abc ')")
+    assert [r[0] for r in acid.sql("SHOW PARTITIONS t").collect()] == ["c=a   /v=abc"]
+    assert acid.sql("SELECT count(*) FROM t WHERE c = 'a' AND v = 'abc'").collect()[0][0] == 2

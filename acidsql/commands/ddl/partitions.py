@@ -24,7 +24,7 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.pruning import partitions_where
 from acidsql.plan.snapshot import new_partition, partition_names
-from acidsql.plan.values import key_text
+from acidsql.plan.values import bounded_text, key_text
 from acidsql.settings import DROP_IGNORES, LOCK_PARTITIONS
 from acidsql.sql.placed import padded
 from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec, Span
@@ -62,8 +62,12 @@ def spec_values(env: Environment, table: Table, spec: PartitionSpec, parameters:
             raise with_location(key.span, AnalysisError(f"Partition key {name} {problem}"))
         given_at = len(texts) // 2
         texts.append(f"CAST(v{given_at} AS string)")
-        typed = f"try_cast(v{given_at} AS {to_spark(types[name], plain_strings=True)})" if name in types else "''"
-        texts.append(key_text(typed, types[name]) if name in types else typed)
+        type = types.get(name)
+        if type is None:
+            texts.append("''")
+        else:
+            typed = f"try_cast(v{given_at} AS {to_spark(type, plain_strings=True)})"
+            texts.append(key_text(bounded_text(typed, type), type))
     row = values_of(env, [v for _, v in spec.keys if v is not None], parameters).selectExpr(*texts).collect()[0]
     given = dict(zip(names, row[::2], strict=True))
     _check_keys(table, spec, given)

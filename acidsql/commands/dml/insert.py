@@ -22,11 +22,12 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction, in_
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
 from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
+from acidsql.plan.failures import own_failures
 from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.text import literal
-from acidsql.plan.values import NotStorable, default_value, key_text, store_assignment, to_files
+from acidsql.plan.values import NotStorable, bounded, default_value, key_text, store_assignment, to_files
 from acidsql.plan.write import Writer
 from acidsql.settings import (
     DRIVER_WRITE_ROWS,
@@ -131,8 +132,10 @@ class InsertCommand:
         """The path text of a static key's value: evaluated in the user's session, stored with ANSI casts."""
         type = parse_type(key.type)
         try:
-            typed = f"CAST(v0 AS {to_spark(type, plain_strings=True)})"
-            row = values_of(self.env, [value], self.parameters).selectExpr(key_text(typed, type)).collect()[0]
+            typed = bounded(f"CAST(v0 AS {to_spark(type, plain_strings=True)})", key)
+            evaluated = values_of(self.env, [value], self.parameters).selectExpr(key_text(typed, type))
+            with own_failures():
+                row = evaluated.collect()[0]
         except AcidError as e:
             raise with_location(value, e) from e
         return None if row[0] is None else str(row[0])
