@@ -14,18 +14,25 @@ from pyspark.sql import SparkSession
 
 from acidsql import fs
 from acidsql.errors import CorruptFile, UnsupportedError
-from acidsql.format.orc_types import same_shape
+from acidsql.format.orc_types import are_same_columns
 from acidsql.format.schema import event_type
 from acidsql.format.tail import OrcFooter
 from acidsql.types import Struct, to_orc
 
-_OPTIONS = {"orc.force.positional.evolution": "true", "orc.proleptic.gregorian": "false"}
+_OPTIONS = {
+    "orc.force.positional.evolution": "true",
+    "orc.proleptic.gregorian": "false",
+    "orc.schema.evolution.case.sensitive": "false",
+}
+_LEVELS = "orc.force.positional.evolution.level"
+"""For how many levels of structs fields are found by position: below the columns they are found by name."""
 
 
 def needs_conversion(footer: OrcFooter, row_type: Struct) -> bool:
-    """Whether a file has columns of other types than the table has now; columns added later do not count."""
+    """Whether a file has columns of other types than the table has now, or structs with fields of other names; columns
+    added later do not count."""
     present = Struct(row_type.fields[: len(footer.row_type.fields)])
-    return len(footer.row_type.fields) > len(row_type.fields) or not same_shape(footer.row_type, present)
+    return len(footer.row_type.fields) > len(row_type.fields) or not are_same_columns(footer.row_type, present)
 
 
 def convert(
@@ -54,6 +61,7 @@ def convert(
     configuration = jvm.org.apache.hadoop.conf.Configuration(spark.sparkContext._jsc.hadoopConfiguration())
     for name, value in _OPTIONS.items():
         configuration.set(name, value)
+    configuration.set(_LEVELS, "2" if footer.is_acid else "1")
     wanted = event_type(row_type) if footer.is_acid else row_type
     try:
         _copy(jvm.org.apache, configuration, fs.spark_path(path), fs.spark_path(target), to_orc(wanted), length)

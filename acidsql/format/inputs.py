@@ -13,7 +13,7 @@ import pyarrow as pa
 from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.arrow_limits import counts_alike
 from acidsql.format.delete_set import Mask, RowKeys
-from acidsql.format.orc_types import arrow_type, same_shape
+from acidsql.format.orc_types import are_same_columns, arrow_type
 from acidsql.format.schema import EVENT_COLUMNS, Operation
 from acidsql.format.stripes import StripeSource
 from acidsql.fs import FileSystem
@@ -95,7 +95,7 @@ class StripeInput:
         self.is_whole = self._places == sorted(self._places) and footer.is_acid == has_events
         self._missing = [t for _, t in row_type.fields[len(footer.row_type.fields) :]]
         present = Struct(row_type.fields[: len(footer.row_type.fields)])
-        if not same_shape(footer.row_type, present):
+        if not are_same_columns(footer.row_type, present):
             raise UnsupportedError(f"{file.path} has columns of other types than the table has now")
         self._is_proleptic = footer.proleptic
 
@@ -142,10 +142,11 @@ class StripeInput:
             raise UnsupportedError(f"{self.file.path} has dates before 1582 in the proleptic calendar")
 
     def _completed(self, rows: pa.StructArray) -> pa.StructArray:
-        """With the columns that the table got later, and with its names."""
-        added = [pa.nulls(len(rows), arrow_type(t)) for t in self._missing]
-        names = [name for name, _ in self._row_type.fields]
-        return pa.StructArray.from_arrays([*rows.flatten(), *added], names=names, mask=rows.is_null())
+        """With the columns that the table got later, and with its names, also of fields in structs."""
+        wanted = arrow_type(self._row_type)
+        columns = [*rows.flatten(), *(pa.nulls(len(rows), arrow_type(t)) for t in self._missing)]
+        named = [c if c.type == field.type else c.view(field.type) for c, field in zip(columns, wanted, strict=True)]
+        return pa.StructArray.from_arrays(named, fields=list(wanted), mask=rows.is_null())
 
     def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
         """The events of a stripe as stored numbers."""

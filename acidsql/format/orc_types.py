@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from acidsql.format.tail import CHAR, DECIMAL, LIST, MAP, PRIMITIVE_KINDS, STRUCT, VARCHAR
 from acidsql.format.values import LEAVES
 from acidsql.protobuf import number_of, numbers_of, read_message, write_message
-from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
+from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, field_names
 
 _KIND_NUMBERS = {name: number for number, name in PRIMITIVE_KINDS.items()}
 
@@ -65,9 +65,15 @@ def shape(types: Sequence[bytes]) -> list[tuple[Any, ...]]:
     return [(*(number_of(one, f) for f in (1, 4, 5, 6)), *numbers_of(one.get(2, []))) for one in found]
 
 
-def same_shape(one: HiveType, other: HiveType) -> bool:
-    """Whether two types are the same but for the names of fields."""
-    return shape_of(one) == shape_of(other)
+def are_same_columns(one: Struct, other: Struct) -> bool:
+    """Whether files with these columns hold the same values: columns go by position, and fields of structs in them by
+    name, in any letter case (orc-core's ``SchemaEvolution``)."""
+    return shape_of(one) == shape_of(other) and [*_field_names(one)] == [*_field_names(other)]
+
+
+def _field_names(columns: Struct) -> Iterator[str]:
+    for _, type in columns.fields:
+        yield from (name.lower() for name in field_names(type))
 
 
 def arrow_type(t: HiveType) -> pa.DataType:
