@@ -19,7 +19,10 @@ class ExecutorZones:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._known: dict[str, str] = {}
+        self._zones: dict[str, str] = {}
+        """By JVM."""
+        self._asked: set[str] = set()
+        """Executors whose zones are known."""
         self._is_local = bool(spark.sparkContext._jsc.sc().isLocal())
 
     @property
@@ -32,10 +35,14 @@ class ExecutorZones:
         if self._is_local:
             return None
         for _ in range(_ATTEMPTS):
-            if not self._executors() - self._known.keys() and self._known:
+            executors = self._executors()
+            if executors <= self._asked and self._zones:
                 break
-            self._known |= self._ask()
-        zones = set(self._known.values())
+            answers = self._ask()
+            self._zones |= answers
+            if len(answers) >= len(executors) and self._executors() == executors:
+                self._asked |= executors
+        zones = set(self._zones.values())
         if len(zones) > 1:
             raise UnsupportedError(
                 f"The executors of this Spark run in different time zones: {', '.join(sorted(zones))}",
@@ -49,12 +56,17 @@ class ExecutorZones:
         return {infos.apply(i) for i in range(infos.size())}
 
     def _ask(self) -> dict[str, str]:
-        """The zone of each executor that got a task."""
+        """The zone of each JVM that got a task.
+
+        A JVM is known by its process and host: the class with an executor's own name (``SparkEnv``) refers to classes
+        that PySpark 4.3 lacks.
+        """
         java = JavaExpressions(self._spark)
+        bean = "java.lang.management.RuntimeMXBean"
         zone = java.static("java.util.TimeZone", "getDefault", "java.util.TimeZone")
-        executor = java.static("org.apache.spark.SparkEnv", "get", "org.apache.spark.SparkEnv")
-        texts = (java.call(executor, "executorId", "java.lang.String"), java.call(zone, "getID", "java.lang.String"))
+        process = java.static("java.lang.management.ManagementFactory", "getRuntimeMXBean", bean)
+        texts = (java.call(process, "getName", "java.lang.String"), java.call(zone, "getID", "java.lang.String"))
         tasks = max(1, self._spark.sparkContext.defaultParallelism) * _TASKS
-        names = [java.text(text).alias(name) for text, name in zip(texts, ("executor", "zone"), strict=True)]
+        names = [java.text(text).alias(name) for text, name in zip(texts, ("jvm", "zone"), strict=True)]
         rows = self._spark.range(0, tasks, 1, tasks).select(*names).distinct().collect()
         return {row[0]: row[1] for row in rows}
