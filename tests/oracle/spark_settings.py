@@ -102,8 +102,10 @@ CHECKED: dict[str, tuple[str, ...]] = {
     "shuffle.partitions": ("1", "7"),
     "subexpressionElimination.enabled": ("false",),
     # files
+    "files.archive.reader.enabled": ("true",),
     "files.ignoreCorruptFiles": ("true",),
     "files.ignoreMissingFiles": ("true",),
+    "files.ignoredPathSegmentRegex": ("bucket|delta|base",),
     "files.ignoreInvalidPartitionPaths": ("true",),
     "files.maxPartitionBytes": ("512",),
     "files.maxPartitionNum": ("1",),
