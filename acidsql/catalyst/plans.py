@@ -150,8 +150,15 @@ class Catalyst:
 
     def identified(self, node: Plan) -> Plan:
         """Resolve ``IDENTIFIER(text)``: the relation of that name, or the query of a WITH clause."""
-        name = self.frame(self.project([self.alias(node.identifierExpr(), "name")], self.one_row())).collect()[0][0]
-        return node.planBuilder().apply(self.seq(self.parse_name(str(name))), node.children())
+        return node.planBuilder().apply(self.seq(self._name_in(node.identifierExpr(), {})), node.children())
+
+    def identifier(self, text: str, parameters: Mapping[str, Any]) -> list[str]:
+        """The parts of the name that the expression in ``IDENTIFIER(text)`` gives."""
+        return self._name_in(self.parse_expression(text), parameters)
+
+    def _name_in(self, expression: Expression, parameters: Mapping[str, Any]) -> list[str]:
+        row = self.with_parameters(self.project([self.alias(expression, "name")], self.one_row()), parameters)
+        return self.parse_name(str(self.frame(row).collect()[0][0]))
 
     def is_temporary_view(self, name: str) -> bool:
         """Whether a name is that of a temporary view."""

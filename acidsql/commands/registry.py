@@ -28,7 +28,6 @@ from acidsql.commands.dml import (
     update,
 )
 from acidsql.commands.environment import Environment
-from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect import (
     describe,
     detail,
@@ -44,9 +43,9 @@ from acidsql.commands.maintenance import (
     optimize,
     vacuum,
 )
+from acidsql.commands.passed_on import refuse_acid_tables
 from acidsql.commands.session import use_and_set
 from acidsql.commands.transaction import abort
-from acidsql.errors import UnsupportedError
 from acidsql.sql import statements as s
 
 Command = Callable[[Environment, Any, Mapping[str, Any]], DataFrame]
@@ -54,14 +53,7 @@ Command = Callable[[Environment, Any, Mapping[str, Any]], DataFrame]
 
 def passthrough(env: Environment, statement: s.Passthrough, parameters: Mapping[str, Any]) -> DataFrame:
     """Any other statement: Spark runs it, unless it names an ACID table, which Spark cannot read."""
-    for name in statement.names:
-        if env.find_table(name) is None:
-            continue
-        if statement.later is not None:
-            message = f"{statement.later.text} is not supported"
-            raise with_location(statement.later.span, UnsupportedError(message, hint=f"{name.table} is an ACID table."))
-        message = f"This statement is not supported for ACID tables: {name.table} is one"
-        raise with_location(name.span, UnsupportedError(message))
+    refuse_acid_tables(env, statement, parameters)
     return env.sql(statement.span.text, parameters)
 
 

@@ -26,6 +26,7 @@ from acidsql.commands.maintenance.analyze import analyze_command
 from acidsql.commands.maintenance.compaction import CompactCommand
 from acidsql.commands.maintenance.optimize import optimize_command
 from acidsql.commands.maintenance.vacuum import vacuum_command
+from acidsql.commands.passed_on import refuse_acid_tables
 from acidsql.commands.resolve.binding import Binding, Read
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState
@@ -126,7 +127,8 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
     if isinstance(inner, Query):
         return _query(env, inner, parameters, statement.mode, head)
     make = COMMANDS.get(type(inner))
-    if make is None and isinstance(inner, Passthrough) and not any(env.find_table(name) for name in inner.names):
+    if make is None and isinstance(inner, Passthrough):
+        refuse_acid_tables(env, inner, parameters)
         return env.sql(f"{head}{inner.span.text}", parameters)
     if make is None:
         message = (

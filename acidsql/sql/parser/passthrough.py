@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from acidsql.sql.parser.cursor import Cursor
 from acidsql.sql.statements import Name, Passthrough, Span, Statement, TableName
@@ -27,9 +28,11 @@ _BEFORE_TABLES = {
     "OVERWRITE",
     "REFRESH",
 }
-_BEFORE_CALLS = {"FROM", "JOIN", ",", "IN", "ON"}
-"""Keywords after which a name followed by a parenthesis is a function; elsewhere the parenthesis lists columns."""
+_BEFORE_COLUMNS = {"TABLE", "VIEW", "INTO", "OVERWRITE"}
+"""Keywords after which a name followed by a parenthesis is a table with columns; elsewhere it is a function."""
 _IN_BETWEEN = {"IF", "NOT", "EXISTS", "TABLE", "EXTENDED", "FORMATTED", "LATERAL", "ONLY"}
+_WITH_QUERIES = {"SELECT", "FROM", "BEGIN"}
+"""Words of a statement that contains queries or other statements: tables may be anywhere in it."""
 
 
 def passthrough(cursor: Cursor, later: Name | None = None) -> Passthrough:
@@ -39,59 +42,67 @@ def passthrough(cursor: Cursor, later: Name | None = None) -> Passthrough:
         cursor: Anywhere in the statement.
         later: The part of it that is not supported for ACID tables.
     """
-    cursor.at = cursor.begin
-    first = cursor.at
+    source, tokens = cursor.source, cursor.tokens[cursor.begin : -1]
     cursor.at = len(cursor.tokens) - 1
-    names = tuple(_names(cursor.source, cursor.tokens[first : cursor.at]))
-    return Passthrough(cursor.statement_span(), names, later)
+    has_queries = tokens[0].word != "SHOW" and any(t.word in _WITH_QUERIES for t in tokens)
+    starts = range(len(tokens)) if has_queries else _after_keywords(tokens)
+    names: dict[tuple[int, int], TableName] = {}
+    for at in starts:
+        name = _name(source, tokens, at)
+        if name is not None:
+            names.setdefault((name.span.start, name.span.end), name)
+    return Passthrough(
+        cursor.statement_span(), tuple(names.values()), later, _dynamic(source, tokens), _identifiers(source, tokens)
+    )
 
 
-def _names(source: str, tokens: list[Token]) -> Iterator[TableName]:
-    """Names after keywords that precede tables, and after a comma that follows such a name.
-
-    False positives are harmless: a name counts only if the metastore has a table of that name.
-    """
-    at, in_list = 0, False
-    while at < len(tokens):
-        token = tokens[at]
-        if token.word in _BEFORE_TABLES or (in_list and token.word == ","):
+def _after_keywords(tokens: Sequence[Token]) -> Iterator[int]:
+    """The places after keywords that precede tables. Other names there do no harm: no table has them."""
+    for at, token in enumerate(tokens):
+        if token.word in _BEFORE_TABLES:
             at += 1
             while at < len(tokens) - 1 and tokens[at].word in _IN_BETWEEN and tokens[at + 1].is_name:
                 at += 1
-            name, at = _name(source, tokens, at, calls=token.word in _BEFORE_CALLS)
-            if name is not None:
-                yield name
-                at = _past_alias(tokens, at)
-            in_list = name is not None
-        else:
-            at += 1
-            in_list = False
+            yield at
 
 
-def _name(source: str, tokens: list[Token], at: int, *, calls: bool) -> tuple[TableName | None, int]:
-    """A dotted name of up to three parts, and the index after it; None for a function or no name."""
-    if at >= len(tokens) or not tokens[at].is_name:
-        return None, at
+def _name(source: str, tokens: Sequence[Token], at: int) -> TableName | None:
+    """The dotted name of up to three parts that begins at a token; None for a function, or for no name."""
+    before = tokens[at - 1].word if at else ""
+    if at >= len(tokens) or not tokens[at].is_name or before == ".":
+        return None
     parts = [tokens[at].name]
     last = at
     while last + 2 < len(tokens) and tokens[last + 1].word == "." and tokens[last + 2].is_name:
         last += 2
         parts.append(tokens[last].name)
     opens = last + 1 < len(tokens) and tokens[last + 1].word == "("
-    is_call = opens and (calls or tokens[at].word == "IDENTIFIER")
+    is_call = opens and (before not in _BEFORE_COLUMNS | _IN_BETWEEN or tokens[at].word == "IDENTIFIER")
     if len(parts) > 3 or is_call:
-        return None, at
+        return None
     database = parts[-2] if len(parts) > 1 else None
     catalog = parts[0] if len(parts) > 2 else None
-    return TableName(parts[-1], database, Span(source, tokens[at].start, tokens[last].end), catalog), last + 1
+    return TableName(parts[-1], database, Span(source, tokens[at].start, tokens[last].end), catalog)
 
 
-def _past_alias(tokens: list[Token], at: int) -> int:
-    """Past ``[AS] alias``, if a comma follows it."""
-    ahead = at + 1 if at < len(tokens) and tokens[at].word == "AS" else at
-    if ahead + 1 < len(tokens) and tokens[ahead].is_name and tokens[ahead + 1].word == ",":
-        return ahead + 1
-    return at
+def _dynamic(source: str, tokens: Sequence[Token]) -> Name | None:
+    """``EXECUTE IMMEDIATE``: its text is not known before it runs."""
+    for one, other in pairwise(tokens):
+        if (one.word, other.word) == ("EXECUTE", "IMMEDIATE"):
+            return Name("EXECUTE IMMEDIATE", Span(source, one.start, other.end))
+    return None
+
+
+def _identifiers(source: str, tokens: Sequence[Token]) -> tuple[Span, ...]:
+    """The expressions in ``IDENTIFIER(…)``, whose values may be names of tables."""
+    found = []
+    for at, (one, other) in enumerate(pairwise(tokens)):
+        if (one.word, other.word) == ("IDENTIFIER", "("):
+            depth, end = 1, at + 2
+            while end < len(tokens) and (depth := depth + {"(": 1, ")": -1}.get(tokens[end].word, 0)):
+                end += 1
+            found.append(Span(source, other.end, tokens[end].start if end < len(tokens) else tokens[-1].end))
+    return tuple(found)
 
 
 def begin(cursor: Cursor) -> Statement:

@@ -170,10 +170,16 @@ class DescribeDatabase(Statement):
 class Passthrough(Statement):
     """Anything else: passed to Spark unchanged.
 
-    ``names`` are the words of the statement that may be table names, so that an unknown statement that names an ACID
-    table can be refused with a clear error. ``later`` is the part that is not supported for ACID tables, with its
-    position.
+    An unknown statement that names an ACID table can thus be refused with a clear error.
+
+    Attributes:
+        names: The words of the statement that may be names of tables.
+        later: The part that is not supported for ACID tables, with its position.
+        dynamic: The part whose tables are not known before it runs.
+        identifiers: The expressions in ``IDENTIFIER(…)``.
     """
 
     names: tuple[TableName, ...] = ()
     later: Name | None = None
+    dynamic: Name | None = None
+    identifiers: tuple[Span, ...] = ()

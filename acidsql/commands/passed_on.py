@@ -1,0 +1,49 @@
+"""Statements that acidsql does not know: they are passed on to Spark unless they name ACID tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.errors import AnalysisException as SparkAnalysisException
+
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.errors import UnsupportedError
+from acidsql.sql.placed import padded
+from acidsql.sql.statements import Passthrough, Span, TableName
+
+
+def refuse_acid_tables(env: Environment, statement: Passthrough, parameters: Mapping[str, Any]) -> None:
+    """Check that Spark can run a statement by itself.
+
+    Spark would find its own table of the same name, or none.
+
+    Raises:
+        UnsupportedError: When it names an ACID table, or text in it is run that only Spark sees.
+    """
+    if statement.dynamic is not None:
+        problem = f"{statement.dynamic.text} is not supported: which tables it uses is not known before it runs"
+        hint = "acid.sql() runs the text itself; spark.sql() runs such a statement over Spark's own tables."
+        raise with_location(statement.dynamic.span, UnsupportedError(problem, hint=hint))
+    for name in (*statement.names, *_identified(env, statement, parameters)):
+        if env.find_table(name) is None:
+            continue
+        if statement.later is not None:
+            message = f"{statement.later.text} is not supported"
+            raise with_location(statement.later.span, UnsupportedError(message, hint=f"{name.table} is an ACID table."))
+        message = f"This statement is not supported for ACID tables: {name.table} is one"
+        raise with_location(name.span, UnsupportedError(message))
+
+
+def _identified(env: Environment, statement: Passthrough, parameters: Mapping[str, Any]) -> Iterator[TableName]:
+    """The names in ``IDENTIFIER(…)``."""
+    for span in statement.identifiers:
+        try:
+            parts = env.catalyst.identifier(padded(span), parameters)
+        except SparkAnalysisException as e:
+            problem = "IDENTIFIER with an expression that is not constant is not supported here"
+            raise with_location(span, UnsupportedError(problem)) from e
+        if len(parts) <= 3:
+            table, database, catalog = [*reversed(parts), None, None][:3]
+            yield TableName(str(table), database, Span(span.source, span.start, span.end), catalog)
