@@ -26,6 +26,7 @@ COLLECT_ROUNDS = 3
 """What one collection frees may hold what only the next one does."""
 COLLECT_PAUSE = 30.0
 """Seconds between two such requests, at least."""
+LOOSE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,26 @@ class Heartbeats:
         metastore: Where the transactions live.
         timeout: ``hive.txn.timeout`` in seconds; heartbeats go out twice in that time, as Hive's ``DbTxnManager`` does.
         collect: Runs the garbage collector of Spark's JVM, after which pins tell the truth about who reads their files.
+        loose_seconds: How long a pin that Python does not hold may wait for the JVM to collect garbage by itself: it
+            delays the cleaner, in Hive, too.
     """
 
-    def __init__(self, metastore: Metastore, timeout: float, collect: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        metastore: Metastore,
+        timeout: float,
+        collect: Callable[[], None] | None = None,
+        loose_seconds: float = LOOSE_SECONDS,
+    ) -> None:
         self._metastore = metastore
         self._pause = max(timeout / 2, 0.05)
         self._collect = collect
+        self._loose_seconds = loose_seconds
         self._collected = -COLLECT_PAUSE
         self._lock = threading.Lock()
         self._alive: dict[int, _Pin | None] = {}
-        self._loose: set[int] = set()
+        self._loose: dict[int, float] = {}
+        """Pins that Python does not hold, and since when."""
         self._held: set[int] = set()
         self._released: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -112,12 +123,12 @@ class Heartbeats:
                 break
             with self._lock:
                 if txn_id in self._alive:
-                    self._loose.add(txn_id)
+                    self._loose[txn_id] = time.monotonic()
         now = time.monotonic()
         with self._lock:
-            due = len(self._loose) > LOOSE_PINS and now - self._collected > COLLECT_PAUSE
-            loose = {t: self._alive[t] for t in self._loose if t in self._alive}
-            self._loose &= loose.keys()
+            self._loose = {t: since for t, since in self._loose.items() if t in self._alive}
+            loose = {t: self._alive[t] for t in self._loose}
+            due = len(loose) > LOOSE_PINS and now - self._collected > COLLECT_PAUSE
         if not loose:
             return
         rounds = COLLECT_ROUNDS if collect else int(due)
@@ -130,7 +141,7 @@ class Heartbeats:
         for txn_id in [t for t, pin in loose.items() if not _is_read(pin)]:
             with self._lock:
                 self._alive.pop(txn_id, None)
-                self._loose.discard(txn_id)
+                self._loose.pop(txn_id, None)
             self._end(txn_id)
 
     def close(self) -> None:
@@ -209,7 +220,9 @@ class Heartbeats:
         self._keep_locks()
         for txn_id in expired:
             self._end(txn_id)
-        self.end_released()
+        with self._lock:
+            is_delaying = any(now - since > self._loose_seconds for since in self._loose.values())
+        self.end_released(collect=is_delaying)
         # housekeeping that Hive leaves to its server; here any session does it
         self._metastore.time_out_txns()
         self._metastore.clean_empty_aborted_txns()

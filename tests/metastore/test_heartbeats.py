@@ -167,6 +167,18 @@ class TestAReader:
         heartbeats.release(txn_id)
         watched.wait(lambda: open_ids(watched.store) == [])
 
+    def test_ends_after_a_garbage_collection_where_the_jvm_makes_none_by_itself(self, watched: Watched) -> None:
+        garbage = threading.Event()
+        heartbeats = Heartbeats(cast(Metastore, watched), TIMEOUT, collect=garbage.set, loose_seconds=TIMEOUT)
+        txn = begin(watched.store)
+        heartbeats.pin(txn, 1000, lambda: not garbage.is_set())
+        watched.wait_for_beats(3)
+        assert not garbage.is_set()
+        heartbeats.release(txn)
+        watched.wait(lambda: open_ids(watched.store) == [])
+        assert garbage.is_set()
+        heartbeats.close()
+
     def test_ends_with_its_lease(self, watched: Watched, heartbeats: Heartbeats) -> None:
         short, long = begin(watched.store), begin(watched.store)
         heartbeats.pin(short, lease=0)
