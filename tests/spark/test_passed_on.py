@@ -51,6 +51,8 @@ def same(acid: AcidSession, spark: SparkSession) -> Iterator[AcidSession]:
         "SET VAR x = (SELECT max(id) FROM (same))",
         "DECLARE VARIABLE y INT DEFAULT (SELECT max(id) FROM (same))",
         "EXPLAIN CACHE TABLE cached AS SELECT * FROM (same)",
+        "COMMENT ON COLUMN same.who IS 'x'",
+        "COMMENT ON COLUMN spark_catalog.default.same.who IS 'x'",
     ],
 )
 def test_a_statement_that_spark_would_run_over_its_own_table_is_refused(same: AcidSession, text: str) -> None:
@@ -64,3 +66,12 @@ def test_statements_over_tables_of_spark_alone_run(same: AcidSession) -> None:
     assert same.sql("BEGIN SELECT who FROM IDENTIFIER(:name); END", name="other").collect()[0][0] == "other"
     assert same.sql("DESCRIBE QUERY SELECT * FROM other").count() == 2
     assert same.sql("DESCRIBE TABLE IDENTIFIER('other')").count() >= 2
+
+
+def test_a_partitioned_table_of_spark_is_repaired_by_spark(acid: AcidSession, spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE parts (a int, p int) USING parquet PARTITIONED BY (p)")
+    try:
+        for text in ("MSCK REPAIR TABLE parts", "REPAIR TABLE parts"):
+            assert acid.sql(text).collect() == []
+    finally:
+        spark.sql("DROP TABLE parts")

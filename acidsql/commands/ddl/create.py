@@ -163,6 +163,8 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
        above them. (Hive's ``Msck.validateAndAddMaxTxnIdAndWriteId`` does the same.)
     4. Register the partitions, commit.
     """
+    if env.find_table(statement.table) is None and env.known_to_spark(statement.table):
+        return env.sql(statement.span.text, parameters)
     table = env.get_table(statement.table)
     if not table.partition_keys:
         raise with_location(

@@ -45,10 +45,11 @@ def kinds_fit(old: HiveType, new: HiveType) -> bool:
 
 def judge(old: HiveType, new: HiveType) -> Verdict:
     """The effect of a type change on a column's values in old files."""
-    return _judge(old, new, is_nested=False)
+    return _judge(old, new, is_nested=False, is_repeated=False)
 
 
-def _judge(old: HiveType, new: HiveType, *, is_nested: bool = True) -> Verdict:
+def _judge(old: HiveType, new: HiveType, *, is_nested: bool = True, is_repeated: bool = True) -> Verdict:
+    """``is_repeated`` below an array or a map, of which a value may have no element at all."""
     if old == new:
         return Verdict.FINE
     if isinstance(old, Array) and isinstance(new, Array):
@@ -58,17 +59,27 @@ def _judge(old: HiveType, new: HiveType, *, is_nested: bool = True) -> Verdict:
             return Verdict.UNREADABLE
         return _judge(old.value, new.value)
     if isinstance(old, Struct) and isinstance(new, Struct):
-        return _fields(old, new)
+        return _fields(old, new, is_repeated=is_repeated)
+    if is_repeated and _vector(old) != _vector(new):
+        return Verdict.UNREADABLE  # orc-core fails where there is nothing to convert (convertVector)
     if is_nested and isinstance(new, Varchar) and _text(old, new) is not Verdict.FINE:
         return Verdict.UNREADABLE  # nested values are not truncated
     return _leaf(old, new)
 
 
-def _fields(old: Struct, new: Struct) -> Verdict:
+def _vector(type: HiveType) -> str:
+    """The kind of vector that orc-core reads values of a type into; a change between two of them is a conversion."""
+    kind = _kind(type)
+    if kind in (*_DIGITS, "boolean", "date"):
+        return "long"
+    return "double" if kind in ("float", "double") else "bytes" if kind in _TEXTS else kind
+
+
+def _fields(old: Struct, new: Struct, *, is_repeated: bool) -> Verdict:
     before = {name.lower(): type for name, type in old.fields}
     kept = [(before[name.lower()], type) for name, type in new.fields if name.lower() in before]
     worst = Verdict.LOSSY if len(kept) < len(before) else Verdict.FINE
-    return max([worst, *(_judge(was, now) for was, now in kept)])
+    return max([worst, *(_judge(was, now, is_repeated=is_repeated) for was, now in kept)])
 
 
 def _leaf(old: HiveType, new: HiveType) -> Verdict:

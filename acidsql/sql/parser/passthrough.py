@@ -51,6 +51,8 @@ def passthrough(cursor: Cursor, later: Name | None = None) -> Passthrough:
         name = _name(source, tokens, at)
         if name is not None:
             names.setdefault((name.span.start, name.span.end), name)
+    if [t.word for t in tokens[:3]] == ["COMMENT", "ON", "COLUMN"]:
+        names |= _table_of_column(source, tokens)
     return Passthrough(
         cursor.statement_span(), tuple(names.values()), later, _dynamic(source, tokens), _identifiers(source, tokens)
     )
@@ -83,6 +85,13 @@ def _name(source: str, tokens: Sequence[Token], at: int) -> TableName | None:
     database = parts[-2] if len(parts) > 1 else None
     catalog = parts[0] if len(parts) > 2 else None
     return TableName(parts[-1], database, Span(source, tokens[at].start, tokens[last].end), catalog)
+
+
+def _table_of_column(source: str, tokens: Sequence[Token]) -> dict[tuple[int, int], TableName]:
+    """``COMMENT ON COLUMN db.t.c``: the name without its last part."""
+    end = next((at for at, token in enumerate(tokens) if token.word == "IS"), len(tokens))
+    name = _name(source, tokens[: end - 2], 3)
+    return {} if name is None else {(name.span.start, name.span.end): name}
 
 
 def _dynamic(source: str, tokens: Sequence[Token]) -> Name | None:
