@@ -192,6 +192,11 @@ class Catalyst:
         """A frame of another session of the same Spark as one of this session."""
         return self.frame(self.analyzed(frame))
 
+    def own(self, frame: DataFrame) -> DataFrame:
+        """A frame as one of this session."""
+        is_own = frame._jdf.sparkSession().equals(self._session)
+        return frame if is_own else self.moved(frame)
+
     def explained(self, plan: Plan, mode: str) -> str:
         """EXPLAIN of a plan, also of a command, which is not run; ``mode`` as Spark's ``ExplainMode`` is called."""
         modes = self._class("sql.execution.ExplainMode")

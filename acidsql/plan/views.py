@@ -8,6 +8,8 @@ from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
+from acidsql.catalyst import Catalyst
+
 
 class Views:
     """Temporary views with names of their own; gone when the ``with`` block ends.
@@ -17,14 +19,15 @@ class Views:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self._catalyst = Catalyst(spark)
         self._prefix = f"__acidsql_{uuid.uuid4().hex[:12]}"
         self._numbers = itertools.count()
         self._names: list[str] = []
 
     def add(self, frame: DataFrame) -> str:
-        """Make a frame known to Spark; its name."""
+        """Make a frame known to Spark, also one of another session (Spark gives foreachBatch such ones); its name."""
         name = f"{self._prefix}_{next(self._numbers)}"
-        frame.createTempView(name)
+        self._catalyst.own(frame).createTempView(name)
         self._names.append(name)
         return name
 

@@ -1,0 +1,37 @@
+"""DataFrames of other Spark sessions as sources: those of ``newSession()``, and those that ``foreachBatch`` gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from acidsql.session import AcidSession
+
+
+def rows(acid: AcidSession) -> list[tuple[int, ...]]:
+    return sorted(tuple(r) for r in acid.sql("SELECT id, v FROM t").collect())
+
+
+def test_a_frame_of_another_session_is_inserted_and_merged(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v int)")
+    frame = spark.newSession().range(2).selectExpr("id", "1 AS v")
+    acid.insert(frame, "t")
+    merge = acid.merge("t", frame.selectExpr("id + 1 AS id", "v")).on("t.id = source.id")
+    merge.when_matched_update({"v": "t.v + source.v"}).when_not_matched_insert_all().execute()
+    assert rows(acid) == [(0, 1), (1, 2), (2, 1)]
+
+
+def test_foreach_batch_merges(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v int)")
+    spark.range(3).selectExpr("id", "1 AS v").write.parquet(str(tmp_path / "source"))
+
+    def batch(frame: DataFrame, number: int) -> None:
+        acid.merge("t", frame).on("t.id = source.id").when_not_matched_insert_all().execute()
+        acid.insert(frame, "t")
+
+    stream = spark.readStream.schema("id bigint, v int").parquet(str(tmp_path / "source"))
+    unique = stream.dropDuplicates(["id"])
+    writer = unique.writeStream.foreachBatch(batch).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination(120)
+    assert rows(acid) == [(n, 1) for n in range(3) for _ in range(2)]
