@@ -152,9 +152,9 @@ class Catalyst:
         """Resolve ``IDENTIFIER(text)``: the relation of that name, or the query of a WITH clause."""
         return node.planBuilder().apply(self.seq(self._name_in(node.identifierExpr(), {})), node.children())
 
-    def identifier(self, text: str, parameters: Mapping[str, Any]) -> list[str]:
-        """The parts of the name that the expression in ``IDENTIFIER(text)`` gives."""
-        return self._name_in(self.parse_expression(text), parameters)
+    def identifier(self, text: str, parameters: Mapping[str, Any]) -> tuple[str, str | None, str | None] | None:
+        """What the expression in ``IDENTIFIER(text)`` names, as :meth:`name_of`."""
+        return _name_of(self._name_in(self.parse_expression(text), parameters))
 
     def _name_in(self, expression: Expression, parameters: Mapping[str, Any]) -> list[str]:
         row = self.with_parameters(self.project([self.alias(expression, "name")], self.one_row()), parameters)
@@ -251,11 +251,7 @@ class Catalyst:
     @classmethod
     def name_of(cls, relation: Plan) -> tuple[str, str | None, str | None] | None:
         """Table, database and catalog that an ``UnresolvedRelation`` names; None for a name of more parts."""
-        parts = list(cls.items(relation.multipartIdentifier()))
-        if len(parts) > 3:
-            return None
-        table, database, catalog = [*reversed(parts), None, None][:3]
-        return str(table), database, catalog
+        return _name_of(list(cls.items(relation.multipartIdentifier())))
 
     def expressions(self, plan: Plan) -> Iterator[Expression]:
         """All expressions in a plan and in its subqueries, each before its parts."""
@@ -393,6 +389,13 @@ class Catalyst:
     def output(cls, plan: Plan) -> list[Expression]:
         """The columns of a plan, as attributes."""
         return list(cls.items(plan.output()))
+
+
+def _name_of(parts: Sequence[str]) -> tuple[str, str | None, str | None] | None:
+    if len(parts) > 3:
+        return None
+    table, database, catalog = [*reversed(parts), None, None][:3]
+    return str(table), database, catalog
 
 
 def parts_of(expression: Expression) -> Iterator[Expression]:

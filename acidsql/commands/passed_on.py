@@ -11,7 +11,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.errors import UnsupportedError
 from acidsql.sql.placed import padded
-from acidsql.sql.statements import Passthrough, Span, TableName
+from acidsql.sql.statements import Passthrough, TableName
 
 
 def refuse_acid_tables(env: Environment, statement: Passthrough, parameters: Mapping[str, Any]) -> None:
@@ -40,10 +40,10 @@ def _identified(env: Environment, statement: Passthrough, parameters: Mapping[st
     """The names in ``IDENTIFIER(…)``."""
     for span in statement.identifiers:
         try:
-            parts = env.catalyst.identifier(padded(span), parameters)
+            name = env.catalyst.identifier(padded(span), parameters)
         except SparkAnalysisException as e:
             problem = "IDENTIFIER with an expression that is not constant is not supported here"
             raise with_location(span, UnsupportedError(problem)) from e
-        if len(parts) <= 3:
-            table, database, catalog = [*reversed(parts), None, None][:3]
-            yield TableName(str(table), database, Span(span.source, span.start, span.end), catalog)
+        if name is not None:
+            table, database, catalog = name
+            yield TableName(table, database, span, catalog)

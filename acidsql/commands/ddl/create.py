@@ -49,9 +49,8 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
         if statement.if_not_exists:
             return env.nothing()
         raise with_location(statement.name.span, AlreadyExists(f"Database {name} already exists"))
-    made = (
-        [] if env.metastore.capabilities.owns_directories else [path]
-    )  # a metastore that owns it refuses an existing one
+    # a metastore that creates the directory itself refuses an existing one
+    made = [] if env.metastore.capabilities.owns_directories else [path]
     try:
         with created_directories(env.metastore, made):
             env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
