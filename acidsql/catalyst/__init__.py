@@ -5,7 +5,9 @@ is looked up once, when a session is connected: a Spark that lacks some of it is
 """
 
 from acidsql.catalyst.active import active, reader
+from acidsql.catalyst.assignment import can_store
 from acidsql.catalyst.check import check
+from acidsql.catalyst.draft import Draft, union
 from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
@@ -15,16 +17,19 @@ from acidsql.catalyst.sessions import ZONE, InternalSessions
 __all__ = [
     "ZONE",
     "Catalyst",
+    "Draft",
     "Expression",
     "HeldFiles",
     "InternalSessions",
     "JavaExpressions",
     "Plan",
     "active",
+    "can_store",
     "check",
     "collect_garbage",
     "conjuncts_of",
     "parts_of",
     "reader",
     "reader_options",
+    "union",
 ]

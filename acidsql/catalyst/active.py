@@ -15,6 +15,9 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from pyspark.sql import DataFrameReader, SparkSession
 
+from acidsql.catalyst.java import Java
+
+_SESSION = "org.apache.spark.sql.classic.SparkSession"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -36,21 +39,22 @@ def active(spark: SparkSession) -> Iterator[None]:
     if outer is session:
         yield
         return
-    sessions: Any = SparkSession._get_j_spark_session_class(spark._jvm)
+    java = Java.of(spark)
+    activate = java.static(_SESSION, "setActiveSession")
     before = outer
     if outer is None:
-        current = sessions.getActiveSession()
+        current = java.static(_SESSION, "getActiveSession")()
         before = current.get() if current.isDefined() else None
-    sessions.setActiveSession(session)
+    activate(session)
     _thread.session = session
     try:
         yield
     finally:
         _thread.session = outer
         if before is None:
-            sessions.clearActiveSession()
+            java.static(_SESSION, "clearActiveSession")()
         else:
-            sessions.setActiveSession(before)
+            activate(before)
 
 
 def reader(spark: SparkSession, schema: str) -> DataFrameReader:

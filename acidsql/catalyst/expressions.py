@@ -6,8 +6,9 @@ from typing import Any
 
 from pyspark.sql import Column, SparkSession
 
-from acidsql.errors import UnsupportedError
+from acidsql.catalyst.java import Java
 
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _TYPES = {
     "boolean": "BooleanType",
     "tinyint": "ByteType",
@@ -28,24 +29,20 @@ class JavaExpressions:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        jvm = spark._jvm
-        if jvm is None:
-            raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
-        self._jvm: Any = jvm
+        self._java = Java.of(spark)
         self._session: Any = spark._jsparkSession
-        self._expressions = jvm.org.apache.spark.sql.catalyst.expressions
-        self._columns = jvm.org.apache.spark.sql.classic.ExpressionUtils
 
     def static(self, owner: str, method: str, type: str, *arguments: Column) -> Column:
         """``owner.method(arguments)``, a static method of a public class."""
         place = (self._class(owner), self._type(type), method)
-        invoke = self._expressions.objects.StaticInvoke
-        return self._column(invoke(*place, *self._call(arguments), self._none))
+        invoke = self._java.type(f"{_EXPRESSIONS}.objects.StaticInvoke")
+        return self._column(invoke(*place, *self._call(arguments), self._java.none))
 
     def call(self, target: Column, method: str, type: str, *arguments: Column) -> Column:
         """``target.method(arguments)``, on the object by which Spark holds the value, or that another call answered."""
         place = (self._expression(target), method, self._type(type))
-        return self._column(self._expressions.objects.Invoke(*place, *self._call(arguments)))
+        invoke = self._java.type(f"{_EXPRESSIONS}.objects.Invoke")
+        return self._column(invoke(*place, *self._call(arguments)))
 
     def text(self, value: Column) -> Column:
         """A ``java.lang.String`` that a call answered as a value of Spark's."""
@@ -53,31 +50,27 @@ class JavaExpressions:
 
     def cast(self, value: Column, type: str) -> Column:
         """A cast as Java's, in every ANSI mode: a whole number wraps around, or becomes its big-endian bytes."""
-        expressions = self._expressions
-        made = expressions.Cast(self._expression(value), self._type(type), self._none, expressions.EvalMode.LEGACY())
-        return self._column(made)
-
-    @property
-    def _none(self) -> Any:
-        return self._jvm.scala.Option.empty()
+        legacy = self._java.static(f"{_EXPRESSIONS}.EvalMode", "LEGACY")()
+        cast = self._java.type(f"{_EXPRESSIONS}.Cast")
+        return self._column(cast(self._expression(value), self._type(type), self._java.none, legacy))
 
     def _class(self, name: str) -> Any:
-        return self._jvm.java.lang.Class.forName(name)
+        return self._java.static("java.lang.Class", "forName")(name)
 
     def _type(self, name: str) -> Any:
-        types = self._jvm.org.apache.spark.sql.types
-        return getattr(types.DataTypes, _TYPES[name]) if name in _TYPES else types.ObjectType(self._class(name))
+        if name in _TYPES:
+            return self._java.static("org.apache.spark.sql.types.DataTypes", _TYPES[name])
+        return self._java.type("org.apache.spark.sql.types.ObjectType")(self._class(name))
 
     def _call(self, arguments: tuple[Column, ...]) -> tuple[Any, ...]:
         """What both kinds of call end with: the arguments, their declared types, and three properties.
 
         NULL in, NULL out; the answer may be NULL; the same arguments give the same answer.
         """
-        to_seq = self._jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        return to_seq([self._expression(a) for a in arguments]), to_seq([]), True, True, True
+        return self._java.seq(self._expression(a) for a in arguments), self._java.nothing, True, True, True
 
     def _expression(self, column: Column) -> Any:
         return self._session.expression(column._jc)
 
     def _column(self, expression: Any) -> Column:
-        return Column(self._columns.column(expression))
+        return Column(self._java.static("org.apache.spark.sql.classic.ExpressionUtils", "column")(expression))

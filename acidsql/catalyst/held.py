@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import Catalyst, Plan
 
 
@@ -18,14 +19,14 @@ class HeldFiles:
     """The file indexes of scans, by weak references."""
 
     def __init__(self, catalyst: Catalyst) -> None:
-        self._jvm: Any = catalyst.spark._jvm
+        self._weak = catalyst.java.type("java.lang.ref.WeakReference")
         self._references: list[Any] = []
 
     def add(self, scan: Plan) -> None:
         """Watch the relations of a scan."""
-        for leaf in Catalyst.items(scan.collectLeaves()):
+        for leaf in Catalyst.leaves(scan):
             if leaf.nodeName().startswith("LogicalRelation") or leaf.getClass().getSimpleName() == "LogicalRelation":
-                self._references.append(self._jvm.java.lang.ref.WeakReference(leaf.relation().location()))
+                self._references.append(self._weak(leaf.relation().location()))
 
     def are_read(self) -> bool:
         """Whether anything refers to one of them."""
@@ -39,8 +40,7 @@ def collect_garbage(spark: SparkSession) -> None:
     """
     gc.collect()
     _release_what_python_dropped(spark)
-    jvm: Any = spark._jvm
-    jvm.java.lang.System.gc()
+    Java.of(spark).static("java.lang.System", "gc")()
 
 
 def _release_what_python_dropped(spark: SparkSession) -> None:

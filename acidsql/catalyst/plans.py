@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from pyspark.java_gateway import ensure_callback_server_started
@@ -17,12 +18,20 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql.catalyst.active import active, in_its_session
+from acidsql.catalyst.java import SPARK, Java
 from acidsql.errors import UnsupportedError
+
+_ANALYSIS = "sql.catalyst.analysis"
+_EXPRESSIONS = "sql.catalyst.expressions"
+_LOGICAL = "sql.catalyst.plans.logical"
 
 Plan: TypeAlias = Any
 """A ``LogicalPlan`` in the JVM."""
 Expression: TypeAlias = Any
 """A Catalyst ``Expression`` in the JVM."""
+
+Expressions: TypeAlias = tuple[Expression, ...] | list[Expression] | Any
+"""Several of them, in Python or as a Scala ``Seq``."""
 
 
 def _unchanged(node: Any) -> Any:
@@ -62,44 +71,40 @@ class Catalyst:
     """Spark's parser, analyser and optimiser in one session."""
 
     def __init__(self, spark: SparkSession) -> None:
-        jvm, gateway = spark._jvm, spark.sparkContext._gateway
-        if jvm is None or gateway is None:
+        java, gateway = Java.of(spark), spark.sparkContext._gateway
+        if gateway is None:
             raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         self.spark = spark
-        self._jvm: Any = jvm
+        self.java = java
         self._session: Any = spark._jsparkSession
-        self._classes: dict[str, Any] = {}
-        self._parser: Any = None
 
     def active(self) -> AbstractContextManager[None]:
         """Make this session the active one of the thread for the duration of a block."""
         return active(self.spark)
 
     def _class(self, name: str) -> Any:
-        """A class below ``org.apache.spark``; each look-up takes several calls to the JVM, so it is kept."""
-        found = self._classes.get(name)
-        if found is None:
-            found = self._jvm.org.apache.spark
-            for part in name.split("."):
-                found = getattr(found, part)
-            self._classes[name] = found
-        return found
+        """A class below ``org.apache.spark``."""
+        return self.java.type(f"{SPARK}.{name}")
+
+    def _static(self, owner: str, member: str) -> Any:
+        """A static member of such a class."""
+        return self.java.static(f"{SPARK}.{owner}", member)
 
     def _logical(self, name: str) -> Any:
-        return self._class(f"sql.catalyst.plans.logical.{name}")
-
-    def _analysis(self, name: str) -> Any:
-        return self._class(f"sql.catalyst.analysis.{name}")
+        return self._class(f"{_LOGICAL}.{name}")
 
     def _expression(self, name: str) -> Any:
-        return self._class(f"sql.catalyst.expressions.{name}")
+        return self._class(f"{_EXPRESSIONS}.{name}")
 
-    @property
+    @cached_property
     def _sql_parser(self) -> Any:
-        if self._parser is None:
-            self._parser = self._session.sessionState().sqlParser()
-        return self._parser
+        return self._session.sessionState().sqlParser()
+
+    @cached_property
+    def _catalog(self) -> Any:
+        """Spark's own tables, views and functions in this session."""
+        return self._session.sessionState().catalog()
 
     # --- text to plans -----------------------------------------------------------------------------------------------
 
@@ -124,7 +129,7 @@ class Catalyst:
     @in_its_session
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
-        return self._analysis("CTESubstitution").apply(plan)
+        return self._static(f"{_ANALYSIS}.CTESubstitution", "apply")(plan)
 
     @in_its_session
     def parse_expression(self, text: str) -> Expression:
@@ -162,12 +167,12 @@ class Catalyst:
 
     def is_temporary_view(self, name: str) -> bool:
         """Whether a name is that of a temporary view."""
-        return bool(self._session.sessionState().catalog().getTempView(name).isDefined())
+        return bool(self._catalog.getTempView(name).isDefined())
 
     def is_temporary_function(self, name: str) -> bool:
         """Whether a name is that of a temporary function."""
         identifier = self._class("sql.catalyst.FunctionIdentifier")(name)
-        return bool(self._session.sessionState().catalog().isTemporaryFunction(identifier))
+        return bool(self._catalog.isTemporaryFunction(identifier))
 
     @in_its_session
     def with_parameters(self, plan: Plan, values: Mapping[str, Any]) -> Plan:
@@ -175,8 +180,8 @@ class Catalyst:
         if not values:
             return plan
         literals = [self.expression(value if isinstance(value, Column) else F.lit(value)) for value in values.values()]
-        query = self._analysis("NameParameterizedQuery")(plan, self.seq(list(values)), self.seq(literals))
-        return self._analysis("BindParameters").apply(query)
+        query = self._class(f"{_ANALYSIS}.NameParameterizedQuery")(plan, self.seq(list(values)), self.seq(literals))
+        return self._static(f"{_ANALYSIS}.BindParameters", "apply")(query)
 
     # --- plans to frames ---------------------------------------------------------------------------------------------
 
@@ -186,7 +191,7 @@ class Catalyst:
         Raises:
             pyspark.errors.AnalysisException: As Spark.
         """
-        return DataFrame(self._class("sql.classic.Dataset").ofRows(self._session, plan), self.spark)
+        return DataFrame(self._static("sql.classic.Dataset", "ofRows")(self._session, plan), self.spark)
 
     def moved(self, frame: DataFrame) -> DataFrame:
         """A frame of another session of the same Spark as one of this session."""
@@ -199,8 +204,8 @@ class Catalyst:
 
     def explained(self, plan: Plan, mode: str) -> str:
         """EXPLAIN of a plan, also of a command, which is not run; ``mode`` as Spark's ``ExplainMode`` is called."""
-        modes = self._class("sql.execution.ExplainMode")
-        command = self._class("sql.execution.command.ExplainCommand")(plan, modes.fromString(mode))
+        mode_of = self._static("sql.execution.ExplainMode", "fromString")
+        command = self._class("sql.execution.command.ExplainCommand")(plan, mode_of(mode))
         return str(self.frame(command).collect()[0][0])
 
     @staticmethod
@@ -214,7 +219,7 @@ class Catalyst:
     @in_its_session
     def with_time_fixed(self, plan: Plan) -> Plan:
         """An analysed plan with today's date and the current time as literals: each is asked for once a statement."""
-        return self._class("sql.catalyst.optimizer.ComputeCurrentTime").apply(plan)
+        return self._static("sql.catalyst.optimizer.ComputeCurrentTime", "apply")(plan)
 
     # --- looking into plans ------------------------------------------------------------------------------------------
 
@@ -263,10 +268,7 @@ class Catalyst:
 
     def seq(self, items: Iterable[Any]) -> Any:
         """A Scala ``Seq``."""
-        made = self._jvm.java.util.ArrayList()
-        for item in items:
-            made.add(item)
-        return self._class("api.python.PythonUtils").toSeq(made)
+        return self.java.seq(items)
 
     @staticmethod
     def items(sequence: Any) -> Iterator[Any]:
@@ -274,44 +276,59 @@ class Catalyst:
         for i in range(sequence.size()):
             yield sequence.apply(i)
 
-    @property
-    def none(self) -> Any:
-        return self._jvm.scala.Option.empty()
-
-    def some(self, value: Any) -> Any:
-        return self._jvm.scala.Option.apply(value)
-
     def named(self, name: str, qualifier: Sequence[str], plan: Plan) -> Plan:
         """``plan AS qualifier.name``."""
         identifier = self._class("sql.catalyst.AliasIdentifier")(name, self.seq(qualifier))
         return self._logical("SubqueryAlias")(identifier, plan)
 
-    def project(self, columns: Iterable[Expression], plan: Plan, *, hidden: Sequence[Expression] = ()) -> Plan:
+    def project(self, columns: Expressions, plan: Plan, *, hidden: Expressions = ()) -> Plan:
         """SELECT; ``hidden`` columns of ``plan`` can be named, but a star does not include them."""
-        made = self._logical("Project")(self.seq(columns), plan)
-        if hidden:
-            made.setTagValue(self._logical("Project").hiddenOutputTag(), self.seq(hidden))
+        made = self._logical("Project")(self._seq(columns), plan)
+        if not isinstance(hidden, tuple | list) or hidden:
+            made.setTagValue(self._hidden_output(), self._seq(hidden))
         return made
+
+    def _seq(self, expressions: Expressions) -> Any:
+        return self.seq(expressions) if isinstance(expressions, tuple | list) else expressions
 
     def hides_columns(self, plan: Plan) -> bool:
         """Whether a plan is one of :meth:`project` with hidden columns."""
-        tag = self._logical("Project").hiddenOutputTag()
-        return plan.nodeName() == "Project" and bool(plan.getTagValue(tag).isDefined())
+        return plan.nodeName() == "Project" and bool(plan.getTagValue(self._hidden_output()).isDefined())
+
+    def _hidden_output(self) -> Any:
+        return self._static(f"{_LOGICAL}.Project", "hiddenOutputTag")()
 
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._logical("Filter")(condition, plan)
 
     def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
         """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""
-        types = self._class("sql.catalyst.plans.JoinType")
-        hint = self._logical("JoinHint").NONE()
-        return self._logical("Join")(left, right, types.apply(kind), self.some(condition), hint)
+        type = self._static("sql.catalyst.plans.JoinType", "apply")(kind)
+        hint = self._static(f"{_LOGICAL}.JoinHint", "NONE")()
+        return self._logical("Join")(left, right, type, self.java.option(condition), hint)
+
+    def broadcast(self, plan: Plan) -> Plan:
+        """``plan`` with the hint that a join should broadcast it."""
+        return self._logical("UnresolvedHint")("broadcast", self.java.nothing, plan)
+
+    def union(self, plans: Sequence[Plan]) -> Plan:
+        """UNION ALL, columns by position."""
+        return self._logical("Union")(self.seq(plans), False, False)
 
     def alias(self, expression: Expression, name: str, like: Expression | None = None) -> Expression:
         """``expression AS name``; with the identity of the attribute ``like`` where one is given."""
-        identity = like.exprId() if like is not None else self._expression("NamedExpression").newExprId()
-        metadata = self.some(like.metadata()) if like is not None else self.none
-        return self._expression("Alias")(expression, name, identity, self.seq([]), metadata, self.seq([]))
+        if like is None:
+            identity, metadata = self._static(f"{_EXPRESSIONS}.NamedExpression", "newExprId")(), None
+        else:
+            identity, metadata = like.exprId(), like.metadata()
+        nothing = self.java.nothing
+        return self._expression("Alias")(expression, name, identity, nothing, self.java.option(metadata), nothing)
+
+    def renamed(self, columns: Sequence[Expression], others: Sequence[Expression]) -> list[Expression]:
+        """Columns with the names and identities of others, in the same order; they have the same types and marks."""
+        alias, nothing, unmarked = self._expression("Alias"), self.java.nothing, self.java.none
+        pairs = zip(columns, others, strict=True)
+        return [alias(given, wanted.name(), wanted.exprId(), nothing, unmarked, nothing) for given, wanted in pairs]
 
     def one_row(self) -> Plan:
         """A relation of one row, of which no text can use anything; no job runs for it."""
@@ -328,18 +345,32 @@ class Catalyst:
             alias: What :meth:`alias` made.
             type: The type that it is going to have, as Spark names it.
         """
-        spark_type = self._class("sql.types.DataType").fromDDL(type)
-        nothing = self._class("sql.types.Metadata").empty()
+        spark_type = self._static("sql.types.DataType", "fromDDL")(type)
+        metadata = self._static("sql.types.Metadata", "empty")()
         reference = self._expression("AttributeReference")
-        return reference(alias.name(), spark_type, True, nothing, alias.exprId(), self.seq([]))
+        return reference(alias.name(), spark_type, True, metadata, alias.exprId(), self.java.nothing)
 
-    def literal(self, value: bool | int) -> Expression:
-        return self.expression(F.lit(value))
+    def literal(self, value: bool | int | str) -> Expression:
+        """A value as Spark types it: a whole number is an ``int`` where it fits."""
+        return self._static(f"{_EXPRESSIONS}.Literal$", "MODULE$").apply(value)
+
+    def date(self, days: int) -> Expression:
+        """The day so many days after 1970-01-01."""
+        return self._expression("Literal")(days, self._static("sql.types.DataTypes", "DateType"))
+
+    def is_in(self, value: Expression, options: Sequence[Expression]) -> Expression:
+        return self._expression("In")(value, self.seq(options))
+
+    def between(self, value: Expression, least: Expression, most: Expression) -> Expression:
+        """Whether a value is neither below the least nor above the most."""
+        above = self._expression("GreaterThanOrEqual")(value, least)
+        return self.both([above, self._expression("LessThanOrEqual")(value, most)])
 
     def case(self, cases: Sequence[tuple[Expression, Expression]], otherwise: Expression | None) -> Expression:
         """CASE WHEN … THEN … ELSE otherwise END."""
-        pairs = [self._jvm.scala.Tuple2(condition, value) for condition, value in cases]
-        return self._expression("CaseWhen")(self.seq(pairs), self.some(otherwise))
+        pair = self.java.type("scala.Tuple2")
+        pairs = [pair(condition, value) for condition, value in cases]
+        return self._expression("CaseWhen")(self.seq(pairs), self.java.option(otherwise))
 
     def is_null(self, value: Expression) -> Expression:
         return self._expression("IsNull")(value)
@@ -362,12 +393,12 @@ class Catalyst:
         return self._session.expression(column._jc)
 
     def column(self, expression: Expression) -> Column:
-        return Column(self._class("sql.classic.ExpressionUtils").column(expression))
+        return Column(self._static("sql.classic.ExpressionUtils", "column")(expression))
 
     @in_its_session
     def schema(self, ddl: str) -> str:
         """The JSON of the ``StructType`` for columns in DDL."""
-        return str(self._class("sql.types.StructType").fromDDL(ddl).json())
+        return str(self._static("sql.types.StructType", "fromDDL")(ddl).json())
 
     def leaf(self, schema: str) -> tuple[Plan, int]:
         """A relation that stands for another: its columns, no rows, and the number by which its copies are known.
@@ -376,7 +407,7 @@ class Catalyst:
             schema: The columns, as the JSON of Spark's ``StructType``.
         """
         rdd = self.spark.sparkContext._jsc.emptyRDD().rdd()
-        type = self._class("sql.types.DataType").fromJson(schema)
+        type = self._static("sql.types.DataType", "fromJson")(schema)
         plan = self._session.internalCreateDataFrame(rdd, type, False).queryExecution().analyzed()
         return plan, rdd.id()
 
@@ -384,6 +415,11 @@ class Catalyst:
     def leaf_number(node: Plan) -> int | None:
         """The number of such a relation; None for any other node."""
         return node.rdd().id() if node.nodeName() == "LogicalRDD" else None
+
+    @classmethod
+    def leaves(cls, plan: Plan) -> Iterator[Plan]:
+        """The nodes of a plan without children, those of subqueries left out."""
+        return cls.items(plan.collectLeaves())
 
     @classmethod
     def output(cls, plan: Plan) -> list[Expression]:
@@ -404,7 +440,7 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
     while stack:
         part = stack.pop()
         yield part
-        stack += list(Catalyst.items(part.children()))
+        stack += Catalyst.items(part.children())
 
 
 def conjuncts_of(condition: Expression) -> Iterator[Expression]:

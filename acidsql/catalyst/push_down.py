@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pyspark.sql import SparkSession
-
+from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import Catalyst, Expression, parts_of
 
+_SOURCES = "org.apache.spark.sql.execution.datasources"
 _FIRST_UNORDERED = 0xD800
 """orc-core compares strings by UTF-16 units, and statistics are ordered by bytes of UTF-8: the two orders differ from
 here on. A constant of characters below compares alike in both."""
@@ -35,9 +35,8 @@ def reader_options(
     Returns:
         The options; empty where nothing of the conditions can be pushed.
     """
-    jvm: Any = catalyst._jvm
-    gateway: Any = catalyst.spark.sparkContext._gateway
-    strategy = getattr(getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy$"), "MODULE$")
+    java = catalyst.java
+    strategy = java.static(f"{_SOURCES}.DataSourceStrategy$", "MODULE$")
     with catalyst.active():
         filters = []
         for condition in conditions:
@@ -46,32 +45,29 @@ def reader_options(
                 filters.append(translated.get())
         if not filters:
             return {}
-        type = jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
+        type = java.static("org.apache.spark.sql.types.DataType", "fromJson")(schema)
         search = _create_filter(catalyst, type, catalyst.seq(filters))
     if not search.isDefined():
         return {}
-    array = gateway.new_array(jvm.java.lang.String, len(names))
-    for i, name in enumerate(names):
-        array[i] = name
-    conf = jvm.org.apache.hadoop.conf.Configuration(False)
-    jvm.org.apache.orc.mapred.OrcInputFormat.setSearchArgument(conf, search.get(), array)
+    conf = java.type("org.apache.hadoop.conf.Configuration")(False)
+    array = java.static("org.apache.hadoop.util.StringUtils", "getStrings")(",".join(names))  # as orc-core splits them
+    java.static("org.apache.orc.mapred.OrcInputFormat", "setSearchArgument")(conf, search.get(), array)
     return {key: conf.get(key) for key in ("orc.kryo.sarg", "orc.sarg.column.names")}
 
 
 def _create_filter(catalyst: Catalyst, type: Any, filters: Any) -> Any:
     """``OrcFilters.createFilter``; since Spark 4.3 it has a third argument, which has a default."""
-    orc: Any = catalyst._jvm.org.apache.spark.sql.execution.datasources.orc
-    if _takes_three(catalyst.spark):
-        return orc.OrcFilters.createFilter(type, filters, catalyst.none)
-    return orc.OrcFilters.createFilter(type, filters)
+    create = catalyst.java.static(f"{_SOURCES}.orc.OrcFilters", "createFilter")
+    if _takes_three(catalyst.java):
+        return create(type, filters, catalyst.java.none)
+    return create(type, filters)
 
 
-@lru_cache(maxsize=8)
-def _takes_three(spark: SparkSession) -> bool:
+@lru_cache(maxsize=2)
+def _takes_three(java: Java) -> bool:
     """Looked for in the class itself, by one call to the JVM, once a session."""
-    jvm: Any = spark._jvm
-    module = getattr(getattr(jvm.org.apache.spark.sql.execution.datasources.orc, "OrcFilters$"), "MODULE$")
-    return "createFilter$default$3" in str(jvm.scala.runtime.ScalaRunTime.stringOf(module.getClass().getMethods()))
+    methods = java.static(f"{_SOURCES}.orc.OrcFilters$", "MODULE$").getClass().getMethods()
+    return "createFilter$default$3" in str(java.static("scala.runtime.ScalaRunTime", "stringOf")(methods))
 
 
 def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:

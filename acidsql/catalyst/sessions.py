@@ -9,7 +9,8 @@ follow the user's. A plan keeps what it was analysed with, and a scan the sessio
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
@@ -59,6 +60,12 @@ into the ORC reader are useless for ACID files, would overwrite acidsql's own se
 (:mod:`acidsql.catalyst.push_down`), and fail if a subquery returns NULL."""
 
 
+class _Statement(threading.local):
+    """The sessions that the statement of this thread has followed; None outside of :meth:`InternalSessions.fixed`."""
+
+    sessions: dict[str | None, Catalyst] | None = None
+
+
 class InternalSessions:
     """The user's session and those of acidsql's own. Get them from :meth:`of`.
 
@@ -84,6 +91,7 @@ class InternalSessions:
         self.user = Catalyst(spark)
         self._zones = ExecutorZones(spark)
         self._lock = threading.Lock()
+        self._statement = _Statement()
         self._own: dict[str | None, Catalyst] = {}
         self._seen: dict[str | None, int] = {}
 
@@ -105,9 +113,25 @@ class InternalSessions:
         """A session with known settings, in a time zone."""
         return self._session(zone)
 
+    @contextmanager
+    def fixed(self) -> Iterator[None]:
+        """For the duration of a block this thread follows the user's settings once, not whenever it asks."""
+        outer, self._statement.sessions = self._statement.sessions, {}
+        try:
+            yield
+        finally:
+            # what ran in the block may have been SET
+            self._statement.sessions = None if outer is None else {}
+
     def _session(self, zone: str | None) -> Catalyst:
+        known = self._statement.sessions
+        if known is not None and zone in known:
+            return known[zone]
         with self._lock:
-            return self._known(zone)
+            found = self._known(zone)
+        if known is not None:
+            known[zone] = found
+        return found
 
     def _known(self, zone: str | None) -> Catalyst:
         known = self._own.get(zone)

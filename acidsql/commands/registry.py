@@ -118,5 +118,5 @@ COMMANDS: dict[type[s.Statement], Command] = {
 
 def execute(env: Environment, statement: s.Statement, parameters: Mapping[str, Any]) -> DataFrame:
     """Run one statement."""
-    with env.catalyst.active():
+    with env.catalyst.active(), env.sessions.fixed():
         return COMMANDS[type(statement)](env, statement, parameters)

@@ -12,22 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
+from acidsql.catalyst import Catalyst, Draft
 from acidsql.format.bucket import STATEMENT_MASK, decode
 from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, qualifies
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import read_keys
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.plan.cache import FileCache
-from acidsql.plan.files import PATH, event_frame, with_file_values
+from acidsql.plan.files import PATH, events_of, with_file_values
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.valid_ids import ValidWriteIdList
 
@@ -60,23 +59,21 @@ IS_DELETED = "__acid_is_deleted"
 """Column that marks deleted rows if they are not hidden."""
 
 
-def hide_deleted(
-    spark: SparkSession, snapshot: TableSnapshot, *, mark: bool = False
-) -> Callable[[DataFrame], DataFrame]:
-    """The delete filter of a snapshot, for frames of its rows with their identity columns and :data:`PART`.
+def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) -> Callable[[Draft], Draft]:
+    """The delete filter of a snapshot, for its rows with their identity columns and :data:`PART`.
 
     Args:
-        spark: The session.
+        own: A session of acidsql's own.
         snapshot: The snapshot.
         mark: Keep deleted rows, marked in a column :data:`IS_DELETED`.
     """
     size = sum(f.length for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
     if size > DRIVER_BYTES:
-        return _scan_join(spark, snapshot, mark)
+        return _scan_join(own, snapshot, mark)
     keys = [k for k in _load(snapshot) if len(k.row_ids)]
     if not keys:
-        return (lambda frame: frame.withColumn(IS_DELETED, F.lit(False))) if mark else lambda frame: frame
-    return (None if mark else _bitmap(spark, keys)) or _broadcast_join(spark, keys, mark)
+        return (lambda rows: rows.with_columns({IS_DELETED: F.lit(False)})) if mark else lambda rows: rows
+    return (None if mark else _bitmap(own, keys)) or _broadcast_join(own, keys, mark)
 
 
 def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
@@ -124,7 +121,7 @@ def _reaches(delete: DeltaName, write_id: int, bucket: int, state: AcidState) ->
     return False
 
 
-def _bitmap(spark: SparkSession, keys: list[_Keys]) -> Callable[[DataFrame], DataFrame] | None:
+def _bitmap(own: Catalyst, keys: list[_Keys]) -> Callable[[Draft], Draft] | None:
     """A filter over one array of 64-bit words; None where the deletes are too scattered for it."""
     groups = sorted(_runs(keys), key=lambda g: -len(g[-1]))
     sizes = [int(rows.max()) // 64 + 1 for *_, rows in groups]
@@ -140,10 +137,10 @@ def _bitmap(spark: SparkSession, keys: list[_Keys]) -> Callable[[DataFrame], Dat
         cases.append(f"WHEN {here} THEN {base}")
         base += size
     array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
-    bits = spark.createDataFrame(pa.table({"words": array})).scalar()
+    bits = own.spark.createDataFrame(pa.table({"words": array})).scalar()
     word = f"get({_WORDS}, CASE {' '.join(cases)} END + CAST(shiftright(rowId, 6) AS int))"
     kept = f"coalesce(getbit({word}, CAST(rowId & 63 AS int)), 0Y) = 0Y"
-    return lambda frame: frame.withColumn(_WORDS, bits).filter(kept)
+    return lambda rows: rows.with_columns({_WORDS: bits}).filter(kept)
 
 
 def _runs(keys: list[_Keys]) -> Iterator[tuple[int, int, int, Ids]]:
@@ -157,18 +154,17 @@ def _runs(keys: list[_Keys]) -> Iterator[tuple[int, int, int, Ids]]:
 _IDENTITY = (PART, *KEY_COLUMNS)
 
 
-def _join(frame: DataFrame, keys: DataFrame, mark: bool) -> DataFrame:
-    """Rows of ``frame`` that have no partner in ``keys``, whose columns are those of the identity behind a ``d``; with
-    ``mark`` all rows, and whether they have one."""
-    conditions = [frame[name] == keys[f"d{name}"] for name in _IDENTITY]
-    condition = reduce(lambda a, b: a & b, conditions)
+def _join(rows: Draft, keys: Draft, mark: bool) -> Draft:
+    """Rows that have no partner in ``keys``, whose columns are those of the identity behind a ``d``; with ``mark`` all
+    rows, and whether they have one."""
+    condition = " AND ".join(f"{name} = d{name}" for name in _IDENTITY)
     if not mark:
-        return frame.join(keys, condition, "left_anti")
-    joined = frame.join(keys, condition, "left_outer")
-    return joined.select(*[frame[c] for c in frame.columns], keys[f"d{PART}"].isNotNull().alias(IS_DELETED))
+        return rows.join(keys, condition, "leftanti")
+    theirs = ", ".join(f"d{name}" for name in _IDENTITY)
+    return rows.join(keys, condition, "left").select(f"* EXCEPT ({theirs})", f"d{PART} IS NOT NULL AS {IS_DELETED}")
 
 
-def _broadcast_join(spark: SparkSession, keys: list[_Keys], mark: bool) -> Callable[[DataFrame], DataFrame]:
+def _broadcast_join(own: Catalyst, keys: list[_Keys], mark: bool) -> Callable[[Draft], Draft]:
     parts = np.concatenate([np.full(len(k.row_ids), k.part, dtype=np.int32) for k in keys])
     columns = {
         f"d{PART}": pa.array(parts),
@@ -176,42 +172,44 @@ def _broadcast_join(spark: SparkSession, keys: list[_Keys], mark: bool) -> Calla
         "dbucket": pa.array(np.concatenate([k.buckets for k in keys]).astype(np.int32)),
         "drowId": pa.array(np.concatenate([k.row_ids for k in keys])),
     }
-    table = spark.createDataFrame(pa.table(columns))
+    table = own.spark.createDataFrame(pa.table(columns))
     if mark:  # a row that two events delete is one row
         table = table.distinct()
-    return lambda frame: _join(frame, F.broadcast(table), mark)
+    small = Draft.of(own, table).broadcast()
+    return lambda rows: _join(rows, small, mark)
 
 
-def _scan_join(spark: SparkSession, snapshot: TableSnapshot, mark: bool) -> Callable[[DataFrame], DataFrame]:
+def _scan_join(own: Catalyst, snapshot: TableSnapshot, mark: bool) -> Callable[[Draft], Draft]:
     """Too many deletes for the driver: Spark scans the delete files, and joins as it sees fit."""
     parts = enumerate(snapshot.partitions)
     numbers = {f.path: (n,) for n, p in parts for d in p.state.delete_deltas for f in d.files}
     first = snapshot.table.columns[0]
-    events = event_frame(spark, list(numbers), ((first.name, first.type),))
     valid = snapshot.write_ids
     hidden = f"currentTransaction > {valid.high_watermark}L"
     if valid.exceptions:
         hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in valid.exceptions)})"
-    events = events.filter(f"CASE WHEN {hidden} THEN false ELSE true END").filter(_reaches_expression(snapshot))
-    keys = events.select(*[F.col(n).alias(f"d{n}") for n in _IDENTITY[1:]], F.col(PATH).alias("dpath"))
-    keys = with_file_values(spark, keys, "dpath", events.inputFiles(), numbers, {f"d{PART}": pa.int32()})
-    if mark:
-        keys = keys.select(*[f"d{n}" for n in _IDENTITY]).distinct()
-    return lambda frame: _join(frame, keys, mark)
+    visible = f"CASE WHEN {hidden} THEN false ELSE true END"
+    events, scan = events_of(own, list(numbers), ((first.name, first.type),), visible=visible)
+    events = events.filter(_reaches_expression(snapshot))
+    keys = events.select(*[f"{n} AS d{n}" for n in _IDENTITY[1:]], f"{PATH} AS dpath")
+    keys = with_file_values(keys, "dpath", scan, numbers, {f"d{PART}": pa.int32()})
+    named = keys.select(*[f"d{n}" for n in _IDENTITY])
+    keys = Draft.of(own, named.frame().distinct() if mark else named.frame())
+    return lambda rows: _join(rows, keys, mark)
 
 
-def _reaches_expression(snapshot: TableSnapshot) -> Column:
+def _reaches_expression(snapshot: TableSnapshot) -> str:
     """The rule of :func:`_reaches` without knowing the partition: older rows, and rows inside a compacted directory."""
-    deleted, deleting = F.col("originalTransaction"), F.col("currentTransaction")
-    statement = F.regexp_extract(PATH, r"delete_delta_\d+_\d+_(\d+)/", 1).try_cast("int")
-    own = (deleted == deleting) & (F.col("bucket").bitwiseAND(STATEMENT_MASK) < F.coalesce(statement, F.lit(0)))
-    rule = (deleted < deleting) | own
+    deleted, deleting = "originalTransaction", "currentTransaction"
+    statement = rf"coalesce(try_cast(regexp_extract({PATH}, 'delete_delta_\\d+_\\d+_(\\d+)/', 1) AS int), 0)"
+    rules = [f"{deleted} < {deleting}", f"({deleted} = {deleting} AND (bucket & {STATEMENT_MASK}) < {statement})"]
     for part in snapshot.partitions:
         base = part.state.base
         if base is not None and isinstance(base.name, BaseName):
-            rule = rule | (deleted <= base.name.write_id)
+            rules.append(f"{deleted} <= {base.name.write_id}L")
         for directory in part.state.insert_deltas:
             name = directory.name
             if isinstance(name, DeltaName) and name.min_write_id != name.max_write_id:
-                rule = rule | (deleted.between(name.min_write_id, name.max_write_id) & (deleting > name.min_write_id))
-    return rule
+                between = f"{deleted} BETWEEN {name.min_write_id}L AND {name.max_write_id}L"
+                rules.append(f"({between} AND {deleting} > {name.min_write_id}L)")
+    return " OR ".join(rules)

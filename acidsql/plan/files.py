@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import reader
+from acidsql.catalyst import Catalyst, Draft, reader
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.format.schema import EVENT_COLUMNS
@@ -39,39 +39,42 @@ def identity(files: Iterable[AcidFile]) -> dict[str, str]:
     return {"acidsql.files": hashlib.sha256(repr(sorted(listed)).encode()).hexdigest()}
 
 
-def event_frame(
-    spark: SparkSession,
+def events_of(
+    own: Catalyst,
     paths: Sequence[str],
     columns: Sequence[tuple[str, str]],
     present: int | None = None,
     options: Mapping[str, str] | None = None,
-) -> DataFrame:
-    """The events of some files: exactly the six event columns, all kept alive up to the scan.
+    visible: str | None = None,
+) -> tuple[Draft, DataFrame]:
+    """The events of some files: exactly the six event columns, all kept alive up to the scan; and the scan.
 
     orc-core takes a scan for an ACID one by exactly these six names, and reads wrong columns when one is missing
     (Catalyst prunes what is not used) or another is there (a partition key would be one). So the frame ends in a
     predicate that is always true, that Catalyst can neither simplify nor push down, and that names all of them.
 
     Args:
-        spark: The session.
+        own: A session of acidsql's own.
         paths: The files.
         columns: Names and Hive types to read of ``row``; names are those in the files.
         present: How many of the columns every file has; all, when left out.
         options: Options of the reader with a search of our own (:mod:`acidsql.catalyst.push_down`).
+        visible: A predicate for the events that are wanted; all, when left out.
     """
     for column, type in columns:
         if unreadable := [name for name in (column, *field_names(parse_type(type))) if "`" in name]:
             raise UnsupportedError(f"Spark's ORC reader cannot read {unreadable[0]}: the name contains a back-quote")
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
-    events = reader(spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
+    events = reader(own.spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
     frame = events.options(**(options or {})).orc(literal)
     system = " ^ ".join(EVENT_COLUMNS[:-1])
     cheap = quote(_cheapest(columns[:present]))
+    kept = f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0"
     # Spark pushes nothing below a non-deterministic filter. Without it the optimiser loses fields of structs between
     # this scan and a join above it (NestedColumnAliasing).
-    frame = frame.filter("spark_partition_id() >= 0")
-    return frame.filter(f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0")
+    draft = Draft.of(own, frame).filter("spark_partition_id() >= 0")
+    return draft.filter(kept if visible is None else f"{kept} AND {visible}"), frame
 
 
 def plain_options(
@@ -94,19 +97,25 @@ def plain_options(
     return ", ".join(f"{AT}{i} {t}" for i, t in enumerate(types)), options, literal
 
 
-def plain_frame(spark: SparkSession, files: Sequence[AcidFile], columns: Sequence[Column], width: int) -> DataFrame:
-    """The rows of files without event columns, as ``c0…``; arguments as for :func:`plain_options`."""
+def plain_rows(
+    own: Catalyst, files: Sequence[AcidFile], columns: Sequence[Column], width: int
+) -> tuple[Draft, DataFrame]:
+    """The rows of files without event columns, as ``c0…``, and their scan; arguments as :func:`plain_options`."""
     schema, options, literal = plain_options(files, columns, width)
-    frame = reader(spark, schema).options(**options).orc(literal)
-    return frame.selectExpr(*[f"{AT}{i} AS c{i}" for i in range(len(columns))], "_metadata")
+    frame = reader(own.spark, schema).options(**options).orc(literal)
+    named = [f"{AT}{i} AS c{i}" for i in range(len(columns))]
+    return Draft.of(own, frame).select(*named, "_metadata"), frame
 
 
-def parquet_frame(spark: SparkSession, files: Sequence[AcidFile], columns: Sequence[Column], width: int) -> DataFrame:
+def parquet_rows(
+    own: Catalyst, files: Sequence[AcidFile], columns: Sequence[Column], width: int
+) -> tuple[Draft, DataFrame]:
     """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
     globbing, literal = _without_patterns([fs.spark_path(f.path) for f in files])
     ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
-    frame = reader(spark, ddl).options(__globPaths__=globbing, **identity(files)).parquet(*literal)
-    return frame.selectExpr(*[f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)], "_metadata")
+    frame = reader(own.spark, ddl).options(__globPaths__=globbing, **identity(files)).parquet(*literal)
+    named = [f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)]
+    return Draft.of(own, frame).select(*named, "_metadata"), frame
 
 
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
@@ -137,20 +146,18 @@ def _cheapest(columns: Sequence[tuple[str, str]]) -> str:
 
 
 def with_file_values(
-    spark: SparkSession,
-    frame: DataFrame,
+    rows: Draft,
     path: str,
-    files: Sequence[str],
+    scan: DataFrame,
     values: Mapping[str, Sequence[int | str | None]],
     columns: Mapping[str, pa.DataType],
-) -> DataFrame:
+) -> Draft:
     """Add columns whose value is the same for all rows of a file.
 
     Args:
-        spark: The session.
-        frame: The rows.
+        rows: The rows.
         path: Its column with :data:`PATH`.
-        files: The URL-encoded paths of its files (``DataFrame.inputFiles``).
+        scan: The scan that the rows are of.
         values: The values of each file, by its path as acidsql writes it.
         columns: Names and types of the new columns.
     """
@@ -158,38 +165,37 @@ def with_file_values(
     if len(distinct) == 1:
         [only] = distinct
         literals = {n: F.lit(v).cast(_spark_name(t)) for (n, t), v in zip(columns.items(), only, strict=True)}
-        return frame.withColumns(literals)
-    rows = []
-    for url in files:
+        return rows.with_columns(literals)
+    table = []
+    for url in scan.inputFiles():
         known = values[fs.absolute(unquote(url))]
-        rows += [[spelling, *known] for spelling in spellings(url)]
-    return with_values(spark, frame, rows, {path: pa.string()}, columns, "a file")
+        table += [[spelling, *known] for spelling in spellings(url)]
+    return with_values(rows, table, {path: pa.string()}, columns, "a file")
 
 
 def with_values(
-    spark: SparkSession,
-    frame: DataFrame,
-    rows: Sequence[Sequence[int | str | None]],
+    rows: Draft,
+    table: Sequence[Sequence[int | str | None]],
     keys: Mapping[str, pa.DataType],
     columns: Mapping[str, pa.DataType],
     origin: str,
-) -> DataFrame:
+) -> Draft:
     """Add columns from a small table, by what a row has in common with one of its rows; it must have such a row.
 
     Args:
-        spark: The session.
-        frame: The rows.
-        rows: The table: values of the keys, which are never NULL, and then of the new columns.
-        keys: Names and types of the columns of ``frame`` to compare.
+        rows: The rows.
+        table: Values of the keys, which are never NULL, and then of the new columns.
+        keys: Names and types of the columns of ``rows`` to compare.
         columns: Names and types of the new columns.
-        origin: What ``frame`` has a row from, for the error of one that the table does not know.
+        origin: What ``rows`` has a row from, for the error of one that the table does not know.
     """
     types = [*keys.values(), *columns.values()]
     partner = {key: f"{key}_of" for key in keys}
-    arrays = [pa.array([r[i] for r in rows], type=t) for i, t in enumerate(types)]
-    table = spark.createDataFrame(pa.table(arrays, names=[*partner.values(), *columns]))
-    same = [frame[key] == table[other] for key, other in partner.items()]
-    joined = frame.join(F.broadcast(table), same, "left")
+    arrays = [pa.array([r[i] for r in table], type=t) for i, t in enumerate(types)]
+    own = rows.catalyst
+    small = own.spark.createDataFrame(pa.table(arrays, names=[*partner.values(), *columns]))
+    same = " AND ".join(f"{key} = {other}" for key, other in partner.items())
+    joined = rows.join(Draft.of(own, small).broadcast(), same, "left")
     [first, *_] = partner.values()
     message = f"acidsql: a row of {origin} that is not in the snapshot"
     return joined.filter(f"CASE WHEN {first} IS NULL THEN raise_error('{message}') ELSE true END")

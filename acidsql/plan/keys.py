@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from acidsql.catalyst import Catalyst, Expression
 from acidsql.plan.relation import Relation
@@ -45,24 +41,20 @@ def key_condition(
     distinct = pc.drop_null(pc.unique(values))
     if not len(distinct):
         return own.literal(False)
-    subject = own.column(attribute)
     if len(distinct) <= MOST_KEYS:
-        condition = subject.isin(_literals(distinct))
-    else:
-        bounds = pc.min_max(distinct)
-        least, most = _literals(pa.array([bounds["min"].as_py(), bounds["max"].as_py()], type=distinct.type))
-        condition = (subject >= least) & (subject <= most)
-    return _resolved(own, relation, condition)
+        return _resolved(own, relation, own.is_in(attribute, _literals(own, distinct)))
+    bounds = pc.min_max(distinct)
+    least, most = _literals(own, pa.array([bounds["min"].as_py(), bounds["max"].as_py()], type=distinct.type))
+    return _resolved(own, relation, own.between(attribute, least, most))
 
 
-def _literals(values: Any) -> list[Column]:
+def _literals(own: Catalyst, values: pa.Array) -> list[Expression]:
     """Typed literals; days are given as numbers: Python's calendar is shorter."""
     if pa.types.is_date32(values.type):
-        return [F.date_from_unix_date(F.lit(n)) for n in values.cast(pa.int32()).to_pylist()]
-    return [F.lit(v) for v in values.to_pylist()]
+        return [own.date(n) for n in values.cast(pa.int32()).to_pylist()]
+    return [own.literal(v) for v in values.to_pylist()]
 
 
-def _resolved(own: Catalyst, relation: Relation, condition: Column) -> Expression:
+def _resolved(own: Catalyst, relation: Relation, condition: Expression) -> Expression:
     """The condition as the analyser resolves it: literals have the column's type."""
-    frame = own.frame(own.filter(own.expression(condition), relation.leaf))
-    return own.analyzed(frame).condition()
+    return own.analyzed(own.frame(own.filter(condition, relation.leaf))).condition()

@@ -51,5 +51,7 @@ def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFra
     types = [StructField(n, f.dataType) for n, f in zip(names, fields, strict=True)]
     types += [StructField(n, from_arrow_type(rows.schema.field(n).type)) for n in further]
     frame = spark.createDataFrame(rows, StructType(types))
+    if not any(f.metadata for f in fields):
+        return frame.toDF(*[f.name for f in fields], *further)
     own = [F.col(n).alias(f.name, metadata=f.metadata) for n, f in zip(names, fields, strict=True)]
     return frame.select(*own, *[F.col(n) for n in further])

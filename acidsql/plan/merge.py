@@ -280,7 +280,7 @@ class MergePlan:
             return among(MatchKind.SOURCE)
         cases = []
         if join in (Join.PAIRS_AND_SOURCE, Join.ALL):
-            row_id = self.relation.attributes()[ROW_ID]
+            row_id = self.relation.attributes[ROW_ID]
             cases.append((catalyst.is_null(row_id), among(MatchKind.SOURCE)))
         if join in (Join.PAIRS_AND_TARGET, Join.ALL):
             cases.append((catalyst.is_null(self.source.mark), among(MatchKind.TARGET)))
@@ -291,7 +291,7 @@ class MergePlan:
         """Who the target's row is, and where it stands; the number of the source's row where rows are fetched."""
         if not join.has_target:
             return []
-        attributes = self.relation.attributes()
+        attributes = self.relation.attributes
         names = [ROW_ID, *self.relation.columns.raw_key_names(len(self.table.partition_keys))]
         made = [attributes[name] for name in names]
         return [*made, self.source.number] if self.source.number is not None else made
@@ -300,7 +300,7 @@ class MergePlan:
         """The target's values, wall clocks as files hold them."""
         if not join.has_target:
             return []
-        attributes, prefix = self.relation.attributes(), self.relation.columns.file_value_prefix
+        attributes, prefix = self.relation.attributes, self.relation.columns.file_value_prefix
         return [attributes.get(f"{prefix}{i}") or attributes[c.name] for i, c in enumerate(self.table.columns)]
 
     # --- values ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
-from acidsql.catalyst import active
+from acidsql.catalyst import Catalyst, Draft, active
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
 from acidsql.plan.files import AT, PATH, plain_options, spellings, with_values
@@ -29,13 +29,13 @@ _START = "_metadata.file_block_start"
 _MOST_TASKS = (1 << 31) - 1
 
 
-def original_frame(
-    spark: SparkSession, table: Table, originals: OriginalFiles, place_columns: dict[str, pa.DataType]
-) -> DataFrame:
+def original_rows(
+    own: Catalyst, table: Table, originals: OriginalFiles, place_columns: dict[str, pa.DataType]
+) -> Draft:
     """All rows of original files.
 
     Args:
-        spark: The session.
+        own: A session of acidsql's own.
         table: Their table.
         originals: The files.
         place_columns: Names and types of the columns for :data:`~acidsql.plan.layout.Place`.
@@ -44,18 +44,19 @@ def original_frame(
         Columns ``originalTransaction``, ``bucket``, ``rowId``, ``c0…`` as the ORC reader gives them, and the place.
         Filters above it do not reach the reader: the count is not deterministic for Spark.
     """
+    spark = own.spark
     part_bytes = int(spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
     scanned, urls = _one_part_a_task(spark, table, originals, part_bytes)
     values = [f"c{i}" for i in range(len(table.columns))]
     number = f"{row_number_of()} AS __acid_number"
     found = [f"{AT}{i} AS {c}" for i, c in enumerate(values)]
-    counted = scanned.selectExpr(*found, f"{PATH} AS __acid_path", f"{_START} AS __acid_start", number)
+    counted = Draft.of(own, scanned).select(*found, f"{PATH} AS __acid_path", f"{_START} AS __acid_start", number)
     types = {"originalTransaction": pa.int64(), "bucket": pa.int32(), "__acid_first": pa.int64(), **place_columns}
     rows = list(_parts(originals, urls, part_bytes))
     keys = {"__acid_path": pa.string(), "__acid_start": pa.int64()}
-    identified = with_values(spark, counted, rows, keys, types, "a file, or of a part of one,")
+    identified = with_values(counted, rows, keys, types, "a file, or of a part of one,")
     identity = ["originalTransaction", "bucket", "__acid_first + __acid_number AS rowId"]
-    return identified.selectExpr(*identity, *values, *place_columns)
+    return identified.select(*identity, *values, *place_columns)
 
 
 def _one_part_a_task(

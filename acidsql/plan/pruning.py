@@ -38,7 +38,8 @@ def remaining(sessions: InternalSessions, relation: Relation, partitions: Sequen
         if rows is None:
             rows = _rows(sessions.own, relation.table, partitions)
         try:
-            kept |= set(_positions(sessions.user, _as_leaf(sessions.user, rows, keys, occurrence), conditions))
+            as_leaf = _as_leaf(sessions.user, rows, relation.table, occurrence)
+            kept |= set(_positions(sessions.user, as_leaf, conditions))
         except PySparkException:
             return list(partitions)
     return [partition for i, partition in enumerate(partitions) if i in kept]
@@ -76,12 +77,12 @@ def _rows(own: Catalyst, table: Table, partitions: Sequence[Partition]) -> Plan:
     return own.analyzed(with_char_types(typed, table.partition_keys))
 
 
-def _as_leaf(catalyst: Catalyst, rows: Plan, keys: Sequence[str], occurrence: Occurrence) -> Plan:
+def _as_leaf(catalyst: Catalyst, rows: Plan, table: Table, occurrence: Occurrence) -> Plan:
     """The partitions' rows with the identities of a leaf's columns, so that its conditions fit them."""
-    given = {a.name(): a for a in Catalyst.output(rows)}
-    wanted = {a.name(): a for a in occurrence.output}
-    columns = [catalyst.alias(given[k], k, like=wanted[k]) for k in keys]
-    return catalyst.project([given[_POSITION], *columns], rows)
+    position, *given = Catalyst.output(rows)
+    leaf, first = occurrence.leaf.output(), len(table.columns)  # where the keys stand behind the table's columns
+    wanted = [leaf.apply(first + i) for i in range(len(given))]
+    return catalyst.project([position, *catalyst.renamed(given, wanted)], rows)
 
 
 def _positions(catalyst: Catalyst, rows: Plan, conditions: Sequence[Expression]) -> list[int]:

@@ -9,9 +9,9 @@ have the same columns, so that each expression is analysed once, and times are t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from acidsql.catalyst import Catalyst, Expression, InternalSessions, Plan, conjuncts_of, parts_of
 from acidsql.metastore.model import Column, Table
@@ -46,27 +46,31 @@ class Relation:
     is_target: bool = False
     conditions: list[Occurrence] | None = None
 
-    def attributes(self) -> dict[str, Expression]:
-        """The leaf's columns by name."""
+    @cached_property
+    def attributes(self) -> Mapping[str, Expression]:
+        """The leaf's columns by name, in their order."""
         return {a.name(): a for a in Catalyst.output(self.leaf)}
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A copy of a leaf in the optimised plan: the conditions that its rows meet, and its columns."""
+    """A copy of a leaf in the optimised plan, and the conditions that its rows meet."""
 
     conditions: tuple[Expression, ...]
-    output: tuple[Expression, ...]
+    leaf: Plan
 
     def over(self, names: Iterable[str]) -> list[Expression]:
         """The conditions over some of its columns alone, which give the same answer whenever they are asked."""
         wanted = set(names)
-        allowed = {a.exprId().id() for a in self.output if a.name() in wanted}
-        return [c for c in self.conditions if _is_plain(c) and _references(c) <= allowed]
+        return [c for c in self.conditions if _references(c) <= wanted and _is_plain(c)]
 
 
-def _references(condition: Expression) -> set[int]:
-    return {a.exprId().id() for a in Catalyst.items(condition.references().toSeq())}
+def _references(condition: Expression) -> set[str]:
+    """The names of the columns, all of them of one leaf, that a condition uses; the user spelled them."""
+    return {a.name().lower() for a in Catalyst.items(condition.references().toSeq())}
+
+
+_NOT_PLAIN = ("Exists", "InSubqueryExec", "ListQuery", "OuterReference", "ScalaUDAF", "UserDefinedPythonFunction")
 
 
 def _is_plain(condition: Expression) -> bool:
@@ -75,13 +79,7 @@ def _is_plain(condition: Expression) -> bool:
         return False
     for expression in parts_of(condition):
         name = expression.nodeName()
-        if name.endswith(("Subquery", "SubqueryExpression", "UDF")) or name in (
-            "Exists",
-            "ListQuery",
-            "InSubqueryExec",
-        ):
-            return False
-        if name in ("ScalaUDAF", "PythonUDF", "UserDefinedPythonFunction", "DynamicPruningSubquery"):
+        if name.endswith(("Subquery", "SubqueryExpression", "UDF")) or name in _NOT_PLAIN:
             return False
     return True
 
@@ -173,10 +171,9 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
         elif name == "Filter" and node.child().nodeName() == "LogicalRDD":
             number = Catalyst.leaf_number(node.child())
             if number in filtered:
-                output = tuple(Catalyst.output(node.child()))
-                filtered[number].append(Occurrence(tuple(conjuncts_of(node.condition())), output))
+                filtered[number].append(Occurrence(tuple(conjuncts_of(node.condition())), node.child()))
     for number, known in by_number.items():
-        whole = [Occurrence((), ())] * (seen[number] - len(filtered[number]))
+        whole = [Occurrence((), known.leaf)] * (seen[number] - len(filtered[number]))
         known.conditions = [*filtered[number], *whole]
 
 
@@ -197,9 +194,7 @@ def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None
         made = None if number is None else scan(number)
         if made is None:
             return node
-        wanted, given = Catalyst.output(node), Catalyst.output(made)
-        columns = [catalyst.alias(g, w.name(), like=w) for w, g in zip(wanted, given, strict=True)]
-        return catalyst.project(columns, made)
+        return catalyst.project(catalyst.renamed(Catalyst.output(made), Catalyst.output(node)), made)
 
     scanned = catalyst.transform(plan, replaced)
     scanned.setAnalyzed()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from acidsql.catalyst import Catalyst, Draft, union
 from acidsql.format.names import DeltaName
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
-from acidsql.plan.files import PATH, event_frame, identity, parquet_frame, plain_frame, with_file_values
+from acidsql.plan.files import PATH, events_of, identity, parquet_rows, plain_rows, with_file_values
 from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
-from acidsql.plan.originals import original_frame
+from acidsql.plan.originals import original_rows
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.text import literal, quote
 from acidsql.plan.values import Zones, from_key_text, from_orc, with_char_types
@@ -61,7 +61,7 @@ class ScanColumns:
 
 
 def snapshot_frame(
-    spark: SparkSession,
+    own: Catalyst,
     snapshot: TableSnapshot,
     zones: Zones,
     columns: ScanColumns | None = None,
@@ -72,7 +72,7 @@ def snapshot_frame(
     """The rows of a snapshot.
 
     Args:
-        spark: A session of acidsql's own.
+        own: A session of acidsql's own.
         snapshot: What to read.
         zones: The zones that timestamps pass.
         columns: Which columns there are besides the table's; none, when left out.
@@ -84,27 +84,25 @@ def snapshot_frame(
         A lazy frame: data columns, then partition keys, named and typed as the table declares them; then ``columns``.
     """
     table, wanted = snapshot.table, columns or ScanColumns()
-    scan = _Scan(spark, snapshot, zones, wanted.file_values)
+    scan = _Scan(own, snapshot, zones, wanted.file_values)
     mark = deleted and not table.is_insert_only
     parts = scan.plain() if table.is_insert_only else scan.events(options or {}, mark=mark)
     if not parts:
-        return _empty(spark, table, wanted)
+        return _empty(own.spark, table, wanted)
     answer = _answer(table, wanted, mark)
-    merged = reduce(DataFrame.union, [part.selectExpr(*answer) for part in parts])
-    return with_char_types(merged, table.all_columns)
+    merged = union(part.select(*answer) for part in parts)
+    return with_char_types(merged.frame(), table.all_columns)
 
 
 class _Scan:
-    """The frames of a snapshot's rows, one for each way of reading files.
+    """A snapshot's rows, for each way of reading files.
 
     All have the identity (but those of an insert-only table), the values ``c0…`` as the user sees them, and the place:
     :data:`PART` and the partition's keys as text.
     """
 
-    def __init__(
-        self, spark: SparkSession, snapshot: TableSnapshot, zones: Zones, file_values: Collection[int] = ()
-    ) -> None:
-        self._spark = spark
+    def __init__(self, own: Catalyst, snapshot: TableSnapshot, zones: Zones, file_values: Collection[int] = ()) -> None:
+        self._own = own
         self._snapshot = snapshot
         self._table = snapshot.table
         self._zones = zones
@@ -112,21 +110,20 @@ class _Scan:
         keys = {f"{RAW_KEY}{i}": pa.string() for i in range(len(snapshot.table.partition_keys))}
         self._place: dict[str, pa.DataType] = {PART: pa.int32(), **keys}
 
-    def plain(self) -> list[DataFrame]:
+    def plain(self) -> list[Draft]:
         """Rows of an insert-only table: what stands in its files."""
         found = plain_layout(self._snapshot)
-        columns, frames = self._table.columns, []
-        for files, read in ((found.orc, plain_frame), (found.parquet, parquet_frame)):
+        columns, made = self._table.columns, []
+        for files, read in ((found.orc, plain_rows), (found.parquet, parquet_rows)):
             if files.files:
-                frame = read(self._spark, files.files, columns, files.width)
-                rows = frame.selectExpr(*self._plain_values(files.retyped), f"{PATH} AS {_PATH}")
-                urls = frame.inputFiles()
-                frames.append(with_file_values(self._spark, rows, _PATH, urls, files.places, self._place))
-        return frames
+                values, scan = read(self._own, files.files, columns, files.width)
+                rows = values.select(*self._plain_values(files.retyped), f"{PATH} AS {_PATH}")
+                made.append(with_file_values(rows, _PATH, scan, files.places, self._place))
+        return made
 
-    def events(self, options: Mapping[str, str], *, mark: bool) -> list[DataFrame]:
+    def events(self, options: Mapping[str, str], *, mark: bool) -> list[Draft]:
         """Rows of a full-ACID table that no delete event hides; with ``mark`` the others too, marked."""
-        found = layout(self._spark, self._snapshot)
+        found = layout(self._own.spark, self._snapshot)
         rows = [self._inserts(group, options) for group in found.events if not group.is_merged]
         if found.originals.files:
             rows.append(self._originals(found.originals))
@@ -134,45 +131,45 @@ class _Scan:
         if versions:
             if found.merged_originals.files:
                 versions.append(self._original_versions(found.merged_originals))
-            rows.append(newest(versions, PART))
+            rows.append(Draft.of(self._own, newest(union(versions).frame(), PART)))
         if not rows:
             return []
-        hide = hide_deleted(self._spark, self._snapshot, mark=mark)
-        return [hide(frame) for frame in rows]
+        hide = hide_deleted(self._own, self._snapshot, mark=mark)
+        return [hide(part) for part in rows]
 
-    def _inserts(self, group: EventFiles, options: Mapping[str, str]) -> DataFrame:
+    def _inserts(self, group: EventFiles, options: Mapping[str, str]) -> Draft:
         """Visible insert events: each one is a row."""
         columns = group.columns(self._table)
         # only where the files have the table's names, and orc-core takes them for ACID ones, is the rule known
         searched = options if group.own_names and group.exact and not group.retyped else {}
         options = {**searched, **identity(group.files)}
-        events = event_frame(self._spark, [f.path for f in group.files], columns, group.present, options)
-        visible = events.filter(_visible_inserts(self._snapshot))
+        paths, visible = [f.path for f in group.files], _visible_inserts(self._snapshot)
+        events, scan = events_of(self._own, paths, columns, group.present, options, visible)
         flat = [*KEY_COLUMNS, *self._values(group)]
         if not self._table.partition_keys:
-            return visible.selectExpr(*flat, f"0 AS {PART}")
-        rows = visible.selectExpr(*flat, f"{PATH} AS {_PATH}")
-        return with_file_values(self._spark, rows, _PATH, events.inputFiles(), group.places, self._place)
+            return events.select(*flat, f"0 AS {PART}")
+        rows = events.select(*flat, f"{PATH} AS {_PATH}")
+        return with_file_values(rows, _PATH, scan, group.places, self._place)
 
-    def _versions(self, group: EventFiles) -> DataFrame:
+    def _versions(self, group: EventFiles) -> Draft:
         """Visible events of all kinds, still to be merged."""
         paths, columns = [f.path for f in group.files], group.columns(self._table)
-        events = event_frame(self._spark, paths, columns, group.present, identity(group.files))
-        visible = events.filter(_visible_write_ids(self._snapshot) or "true")
+        visible = _visible_write_ids(self._snapshot)
+        events, scan = events_of(self._own, paths, columns, group.present, identity(group.files), visible)
         flat = [*KEY_COLUMNS, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
         values = {path: (group.statements[path], *place) for path, place in group.places.items()}
         names = {STATEMENT: pa.int32(), **self._place}
-        rows = with_file_values(self._spark, visible.selectExpr(*flat), _PATH, events.inputFiles(), values, names)
+        rows = with_file_values(events.select(*flat), _PATH, scan, values, names)
         return rows.select(*self._version_columns())
 
-    def _originals(self, files: OriginalFiles) -> DataFrame:
-        read = original_frame(self._spark, self._table, files, self._place)
-        return read.selectExpr(*KEY_COLUMNS, *self._plain_values(), *self._place)
+    def _originals(self, files: OriginalFiles) -> Draft:
+        read = original_rows(self._own, self._table, files, self._place)
+        return read.select(*KEY_COLUMNS, *self._plain_values(), *self._place)
 
-    def _original_versions(self, files: OriginalFiles) -> DataFrame:
+    def _original_versions(self, files: OriginalFiles) -> Draft:
         """Rows of original files as the insert events that later events may replace."""
         made = ("0 AS operation", "originalTransaction AS currentTransaction", f"0 AS {STATEMENT}")
-        return self._originals(files).selectExpr("*", *made).select(*self._version_columns())
+        return self._originals(files).select("*", *made).select(*self._version_columns())
 
     def _version_columns(self) -> list[str]:
         values = [f"c{i}" for i in range(len(self._table.columns))]

@@ -40,11 +40,10 @@ def search_of(relation: Relation) -> Search:
     return Search(tuple(relation.conditions[0].over(searchable_columns(relation.table))))
 
 
-def search_options(sessions: InternalSessions, relation: Relation) -> dict[str, str]:
-    """Options of Spark's ORC reader for the search; empty where nothing of it can be pushed."""
-    found = search_of(relation).conditions
-    if not found:
+def search_options(sessions: InternalSessions, table: Table, search: Search) -> dict[str, str]:
+    """Options of Spark's ORC reader for a search; empty where nothing of it can be pushed."""
+    if not search.conditions:
         return {}
-    names = searchable_columns(relation.table)
-    columns = [c for c in relation.table.columns if c.name in names]
-    return reader_options(sessions.own, column_schema(sessions.own, columns), names, found)
+    names = searchable_columns(table)
+    columns = [c for c in table.columns if c.name in names]
+    return reader_options(sessions.own, column_schema(sessions.own, columns), names, search.conditions)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
-from acidsql.catalyst import active
+from acidsql.catalyst import can_store
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
 from acidsql.partition_names import DEFAULT_PARTITION
@@ -355,13 +355,13 @@ def store_assignment(
         given = zip(names, fields, columns, strict=True)
         values = [_with_fields_in_order(name, field.dataType, column) for name, field, column in given]
     if values != names:
-        frame, first = frame.selectExpr(*values), 0
-        fields = frame.schema.fields
+        fields = frame.selectExpr(*values).schema.fields
     made = []
     for position, (value, field, column) in enumerate(zip(values, fields, columns, strict=True)):
         type = parse_type(column.type)
         source = field.dataType.simpleString()
-        if source != to_spark(type, plain_strings=True) and not _assignable(spark, frame, first + position, type):
+        wanted = to_spark(type, plain_strings=True)
+        if source != wanted and not can_store(spark, field.dataType, wanted):
             raise NotStorable(source, column)
         stored = _stored(value, column, type, source)
         made.append(stored if position in kept else to_files(stored, type, zones))
@@ -373,12 +373,3 @@ def _with_fields_in_order(value: str, source: DataType, column: Column) -> str:
         return with_fields_by_name(value, source, parse_type(column.type))
     except FieldsDiffer as e:
         raise NotStorable(source.simpleString(), column, str(e)) from e
-
-
-def _assignable(spark: SparkSession, frame: DataFrame, position: int, type: HiveType) -> bool:
-    jvm = spark._jvm
-    assert jvm is not None
-    source = frame._jdf.schema().apply(position).dataType()
-    with active(spark):
-        target = jvm.org.apache.spark.sql.types.DataType.fromDDL(to_spark(type, plain_strings=True))
-    return bool(jvm.org.apache.spark.sql.catalyst.expressions.Cast.canANSIStoreAssign(source, target))

@@ -7,9 +7,6 @@ of its last statement, and a delete before anything else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
@@ -24,14 +21,13 @@ _RANK = "__acid_rank"
 _VERSION_1 = 1 << 29
 
 
-def newest(frames: Sequence[DataFrame], part: str) -> DataFrame:
+def newest(events: DataFrame, part: str) -> DataFrame:
     """The rows that the events of some partitions leave.
 
     Args:
-        frames: Visible events, all with the same columns: identity, :data:`MERGE_COLUMNS` and others.
+        events: Visible events: identity, :data:`MERGE_COLUMNS` and others.
         part: The column with the number of the partition: a key is one of its partition only.
     """
-    events = reduce(DataFrame.union, frames)
     # The bare bucket number of version 0 names the same row as its value of version 1: original files get the latter.
     bucket = F.expr(f"if((bucket >> 29) & 7 = 0, {_VERSION_1} | (bucket << 16), bucket)")
     last_first = [F.col(name).desc() for name in ("currentTransaction", STATEMENT, "operation")]

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from acidsql.catalyst import Catalyst
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
 from acidsql.format.schema import KEY_COLUMNS
@@ -232,5 +233,7 @@ def _refuse_twice(part: pa.Table) -> None:
 
 def _is_local(frame: DataFrame) -> bool:
     """Whether Spark has the rows already (VALUES, constants): collecting them starts no job."""
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    return bool(plan.getClass().getSimpleName() == "LocalRelation")
+    execution = frame._jdf.queryExecution()
+    if any(leaf.nodeName().startswith("LogicalRelation") for leaf in Catalyst.leaves(execution.analyzed())):
+        return False  # files are read: there is no need to optimise it
+    return bool(execution.optimizedPlan().nodeName() == "LocalRelation")

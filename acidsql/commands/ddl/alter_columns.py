@@ -318,7 +318,7 @@ def _refuse_nulls(txn: WriteTransaction, table: Table, name: Name) -> None:
     metastore = txn.env.metastore
     partitions = metastore.list_partitions(table.database, table.name) if table.partition_keys else None
     seen = StatementContext(txn.env, txn.valid_txns).snapshot(table, partitions)
-    rows = snapshot_frame(txn.env.own_spark, seen, txn.env.zones)
+    rows = snapshot_frame(txn.env.sessions.own, seen, txn.env.zones)
     column = name.text.lower()
     if rows.filter(f"{quote(column)} IS NULL").limit(1).collect():
         message = f"Column {column} of {table.full_name} cannot become NOT NULL: some rows have NULL in it"

@@ -115,7 +115,7 @@ def _update_by_star(number: int, clause: WhenClause, scope: Scope) -> Branch:
     table, catalyst = scope.table, scope.binding.catalyst
     values: dict[str, Expression] = {}
     fixed: list[tuple[str, Expression]] = []
-    attributes = scope.relation.attributes()
+    attributes = scope.relation.attributes
     for column in table.all_columns:
         found = scope.source.column(column.name)
         if found is None:

@@ -176,7 +176,7 @@ class MergeRun:
             a.exprId().id(): a.name() for a in Catalyst.output(draft.plan.relation.leaf)[: len(self._table.all_columns)]
         }
         origin = {a.exprId().id() for a in Catalyst.output(draft.source)}
-        attributes = plan.relation.attributes()
+        attributes = plan.relation.attributes
         return [
             (attributes[names[one]], other)
             for one, other in _equalities(draft.analysed)

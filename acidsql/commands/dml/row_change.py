@@ -112,7 +112,7 @@ class RowChange(ABC):
             rows = catalyst.filter(binding.expression(statement.where), rows)
         values = self.values(binding, target)
         columns = [catalyst.alias(v, f"__acid_v{binding.secret}_{i}") for i, v in enumerate(values)]
-        hidden = target.attributes()
+        hidden = target.attributes
         kept = [hidden[name] for name in (ROW_ID, *target.columns.raw_key_names(len(self.table.partition_keys)))]
         plan = binding.with_clause(statement.with_clause, catalyst.project([*columns, *kept], rows))
         analysed = binding.analysed(binding.bound(plan, statement.span))

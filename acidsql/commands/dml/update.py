@@ -52,7 +52,7 @@ class UpdateCommand(RowChange):
 
     def values(self, binding: Binding, target: Relation) -> list[Expression]:
         """New values for the columns in SET, old ones for all others, with wall-clock times as in the files."""
-        attributes, made = target.attributes(), []
+        attributes, made = target.attributes, []
         for i, column in enumerate(self.table.columns):
             assignment = self.assignments.get(column.name)
             if assignment is None:

@@ -154,13 +154,13 @@ class AnalyzeCommand:
 
     def _measured(self, seen: TableSnapshot) -> DataFrame:
         """The aggregate: ``n`` and each measure, suffixed with the column number, by partition and in total."""
-        spark, keys = self.env.own_spark, [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
+        own, keys = self.env.sessions.own, [f"{RAW_KEY}{i}" for i in range(len(self.table.partition_keys))]
         asked = ["count(*) AS n"]
         for i, column in enumerate(self.columns):
             asked += [f"{m.expression} AS {m.field}_{i}" for m in _measures(column)]
-        rows = snapshot_frame(spark, seen, self.env.zones, ScanColumns(raw_keys=RAW_KEY))
-        with Views(spark) as views:
-            return spark.sql(self._text(views.add(rows), keys, asked))
+        rows = snapshot_frame(own, seen, self.env.zones, ScanColumns(raw_keys=RAW_KEY))
+        with Views(own.spark) as views:
+            return own.spark.sql(self._text(views.add(rows), keys, asked))
 
     def _text(self, view: str, keys: Sequence[str], asked: Sequence[str]) -> str:
         text = f"SELECT {', '.join(asked)} FROM {view}"

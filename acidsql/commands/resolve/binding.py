@@ -185,10 +185,10 @@ class Binding:
     def _named(self, made: Relation, name: str, qualifier: Sequence[str]) -> Plan:
         """A relation under a name; a star does not include its hidden columns."""
         named = self.catalyst.named(name, qualifier, made.leaf)
-        columns = Catalyst.output(named)
-        if len(columns) == made.visible:
+        columns = named.output()
+        if columns.size() == made.visible:
             return named
-        return self.catalyst.project(columns[: made.visible], named, hidden=columns[made.visible :])
+        return self.catalyst.project(columns.take(made.visible), named, hidden=columns.drop(made.visible))
 
     def _aliased(self, node: Plan) -> Plan:
         """``t AS x`` of a table with hidden columns: the alias includes them."""
@@ -381,9 +381,11 @@ class Binding:
 
     def _scan(self, made: Relation, read: Read) -> Plan:
         own = self.env.sessions.own
-        options = search_options(self.env.sessions, made) if _bytes(read.snapshot) >= MIN_BYTES else {}
+        options = {}
+        if read.search is not None and _bytes(read.snapshot) >= MIN_BYTES:
+            options = search_options(self.env.sessions, made.table, read.search)
         frame = snapshot_frame(
-            own.spark,
+            own,
             read.snapshot,
             self._zones,
             made.columns,

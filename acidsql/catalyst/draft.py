@@ -1,0 +1,74 @@
+"""A plan that is put together step by step and analysed once, by :meth:`Draft.frame`.
+
+Each step of a ``DataFrame`` is a plan of its own that Spark analyses anew: a scan of eight steps cost eight analyses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+
+from acidsql.catalyst.plans import Catalyst, Plan
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Steps like those of a ``DataFrame``, with texts of acidsql's own; nothing is resolved yet.
+
+    Attributes:
+        catalyst: A session of acidsql's own, which fixes what the texts mean.
+        plan: The plan so far.
+    """
+
+    catalyst: Catalyst
+    plan: Plan
+
+    @classmethod
+    def of(cls, catalyst: Catalyst, frame: DataFrame) -> Draft:
+        """The steps over a frame."""
+        return cls(catalyst, catalyst.analyzed(frame))
+
+    def frame(self) -> DataFrame:
+        """The analysed plan.
+
+        Raises:
+            pyspark.errors.AnalysisException: As Spark.
+        """
+        return self.catalyst.frame(self.plan)
+
+    def filter(self, condition: str) -> Draft:
+        """WHERE; each call is a filter of its own."""
+        return self._with(self.catalyst.filter(self.catalyst.parse_expression(condition), self.plan))
+
+    def select(self, *columns: str) -> Draft:
+        """SELECT, of columns as they stand there."""
+        parsed = self.catalyst.parse(f"SELECT {', '.join(columns)}")
+        return self._with(parsed.withNewChildren(self.catalyst.seq([self.plan])))
+
+    def with_columns(self, columns: Mapping[str, Column]) -> Draft:
+        """All columns, and further ones."""
+        star = self.catalyst.parse("SELECT *").projectList().head()
+        made = [self.catalyst.alias(self.catalyst.expression(c), name) for name, c in columns.items()]
+        return self._with(self.catalyst.project([star, *made], self.plan))
+
+    def join(self, other: Draft, condition: str, kind: str) -> Draft:
+        """A join of a kind as :meth:`Catalyst.join` takes it."""
+        on = self.catalyst.parse_expression(condition)
+        return self._with(self.catalyst.join(self.plan, other.plan, kind, on))
+
+    def broadcast(self) -> Draft:
+        """The same with the hint that it is small."""
+        return self._with(self.catalyst.broadcast(self.plan))
+
+    def _with(self, plan: Plan) -> Draft:
+        return replace(self, plan=plan)
+
+
+def union(drafts: Iterable[Draft]) -> Draft:
+    """All rows of some drafts, at least one; columns by position."""
+    first, *others = drafts
+    if not others:
+        return first
+    return replace(first, plan=first.catalyst.union([first.plan, *(o.plan for o in others)]))

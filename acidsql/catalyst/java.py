@@ -1,0 +1,74 @@
+"""Classes of the JVM and their static members, each looked up once: py4j asks the JVM at every step of a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from acidsql.errors import UnsupportedError
+
+SPARK = "org.apache.spark"
+
+
+class Java:
+    """Looks up what acidsql calls in the JVM. Get it from :meth:`of`."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        self._classes: dict[str, Any] = {}
+        self._members: dict[tuple[str, str], Any] = {}
+
+    @staticmethod
+    def of(spark: SparkSession) -> Java:
+        """That of a session's JVM.
+
+        Raises:
+            UnsupportedError: When the session has none of its own.
+        """
+        jvm = spark._jvm
+        if jvm is None:
+            raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
+        return _of_jvm(jvm)
+
+    def type(self, name: str) -> Any:
+        """A class: its constructor, and the owner of its static members."""
+        found = self._classes.get(name)
+        if found is None:
+            found = self._classes[name] = getattr(self._jvm, name)
+        return found
+
+    def static(self, owner: str, member: str) -> Any:
+        """A static method, or the value of a static field that never changes (``MODULE$``)."""
+        found = self._members.get((owner, member))
+        if found is None:
+            found = self._members[owner, member] = getattr(self.type(owner), member)
+        return found
+
+    @cached_property
+    def nothing(self) -> Any:
+        """An empty Scala ``Seq``."""
+        return self.seq([])
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        """A Scala ``Seq``."""
+        made = self.type("java.util.ArrayList")()
+        for item in items:
+            made.add(item)
+        return self.static(f"{SPARK}.api.python.PythonUtils", "toSeq")(made)
+
+    @cached_property
+    def none(self) -> Any:
+        """An empty Scala ``Option``."""
+        return self.static("scala.Option", "empty")()
+
+    def option(self, value: Any) -> Any:
+        """A Scala ``Option``: empty for None."""
+        return self.none if value is None else self.static("scala.Option", "apply")(value)
+
+
+@lru_cache(maxsize=2)
+def _of_jvm(jvm: Any) -> Java:
+    return Java(jvm)
