@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from acidsql import fs
 from acidsql.commands.ddl.rename_journal import finish_moves
+from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.names import AcidTable, Resolved, SparkTable, View, resolve
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.metastore.model import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, Partition, Table
 from acidsql.plan.history import require_history
 from acidsql.plan.snapshot import Resolve, TableSnapshot, take_snapshot
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
-
-if TYPE_CHECKING:
-    from acidsql.commands.environment import Environment
 
 _ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
 

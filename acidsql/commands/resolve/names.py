@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
+from pyspark.sql import SparkSession
+
+from acidsql.catalyst import Catalyst
 from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.metastore.model import Table
+from acidsql.metastore.protocol import Metastore
 from acidsql.plan.text import quote
 
-if TYPE_CHECKING:
-    from acidsql.commands.environment import Environment
-
 SPARK_CATALOG = "spark_catalog"
+
+
+class Places(Protocol):
+    """Where names are looked up: the session's environment."""
+
+    @property
+    def spark(self) -> SparkSession: ...
+    @property
+    def catalyst(self) -> Catalyst: ...
+    @property
+    def metastore(self) -> Metastore: ...
+    @property
+    def database(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,7 @@ Resolved: TypeAlias = "AcidTable | View | SparkTable | TemporaryView | Missing"
 
 
 def resolve(
-    env: Environment,
+    env: Places,
     table: str,
     database: str | None = None,
     catalog: str | None = None,
@@ -78,7 +92,7 @@ def resolve(
     return SparkTable(None) if known_to_spark else Missing()
 
 
-def is_known_to_spark(env: Environment, table: str, database: str | None = None, catalog: str | None = None) -> bool:
+def is_known_to_spark(env: Places, table: str, database: str | None = None, catalog: str | None = None) -> bool:
     """Whether Spark itself has a table or view of that name."""
     parts = [p for p in (catalog, database, table) if p]
     return bool(env.spark.catalog.tableExists(".".join(quote(p) for p in parts)))
