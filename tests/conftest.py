@@ -7,6 +7,7 @@ dealt out to several workers (``make test``) is said in :mod:`tests.parallel`.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ Elsewhere it interprets them: for the few rows of a test, compiling took half of
 
 def pytest_configure(config: pytest.Config) -> None:
     use_memory(config)
+    # Spark's Python workers are those of PATH otherwise, which may be of another version than this environment's
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 @pytest.hookimpl(trylast=True)

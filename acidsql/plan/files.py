@@ -50,8 +50,9 @@ def events_of(
     """The events of some files: exactly the six event columns, all kept alive up to the scan; and the scan.
 
     orc-core takes a scan for an ACID one by exactly these six names, and reads wrong columns when one is missing
-    (Catalyst prunes what is not used) or another is there (a partition key would be one). So the frame ends in a
-    predicate that is always true, that Catalyst can neither simplify nor push down, and that names all of them.
+    (Catalyst prunes what is not used) or another is there (a partition key would be one). So the frame ends in
+    predicates that name all of them and are always true, which Catalyst does not know: in Spark files' columns may be
+    NULL. They cost next to nothing, and none reaches orc-core, as our sessions push nothing into the ORC reader.
 
     Args:
         own: A session of acidsql's own.
@@ -68,9 +69,9 @@ def events_of(
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     events = reader(own.spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
     frame = events.options(**(options or {})).orc(literal)
-    system = " ^ ".join(EVENT_COLUMNS[:-1])
-    cheap = quote(_cheapest(columns[:present]))
-    kept = f"({system} ^ if(row.{cheap} IS NULL, 0, 1)) % 1 = 0"
+    kept = " AND ".join(f"{name} IS NOT NULL" for name in EVENT_COLUMNS[:-1])
+    # a whole event is read, but of the row no more than one column that nobody asked for
+    kept += f" AND if(row.{quote(_cheapest(columns[:present]))} IS NULL, operation, bucket) IS NOT NULL"
     # Spark pushes nothing below a non-deterministic filter. Without it the optimiser loses fields of structs between
     # this scan and a join above it (NestedColumnAliasing).
     draft = Draft.of(own, frame).filter("spark_partition_id() >= 0")
