@@ -106,6 +106,23 @@ def to_orc(t: HiveType) -> str:
     return _print(t, _ORC)
 
 
+def compared_name(name: str) -> str:
+    """What the names of two columns, or fields of a struct, have in common where Spark takes them as equal.
+
+    Spark compares them by Java's ``equalsIgnoreCase``, character by character: the dotless i of Turkish equals i, and
+    the micro sign equals the Greek letter, though they differ in lower case.
+    """
+    return "".join(map(_compared, name))
+
+
+def _compared(character: str) -> str:
+    upper = character.upper() if len(character.upper()) == 1 else character
+    if upper == "\u0130":  # Java's lower case of one character is always one
+        return "i"
+    lower = upper.lower()
+    return lower if len(lower) == 1 else upper
+
+
 def field_names(t: HiveType) -> Iterator[str]:
     """The names of the fields of all structs in the type, at every depth."""
     if isinstance(t, Array):

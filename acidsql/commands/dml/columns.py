@@ -23,6 +23,7 @@ from acidsql.types import (
     Map,
     Primitive,
     Struct,
+    compared_name,
     contains,
     field_names,
     parse_type,
@@ -41,19 +42,26 @@ def check_names(definitions: Sequence[ColumnDef], taken: Collection[str] = ()) -
     Raises:
         AnalysisError: For a duplicate (Hive 10036) or reserved name.
     """
-    seen = set(taken)
+    seen = list(taken)
     for definition in definitions:
         name = definition.name.text.lower()
         try:
-            _check_name(name, seen)
+            check_name(name, seen)
         except AcidError as e:
             raise with_location(definition.name.span, e) from e
-        seen.add(name)
+        seen.append(name)
 
 
-def _check_name(name: str, taken: Collection[str]) -> None:
-    if name in taken:
-        raise AnalysisError(f"Duplicate column name: {name}", code=10036, sqlstate="42000")
+def check_name(name: str, taken: Collection[str]) -> None:
+    """Check that a column's name is not reserved, and that Spark tells it from others.
+
+    Raises:
+        AnalysisError: For a duplicate (Hive 10036) or reserved name.
+    """
+    same = next((other for other in taken if compared_name(other) == compared_name(name)), None)
+    if same is not None:
+        hint = None if same == name else f"Spark does not tell it from {same}."
+        raise AnalysisError(f"Duplicate column name: {name}", code=10036, sqlstate="42000", hint=hint)
     if name.upper() in VIRTUAL_COLUMNS or name.startswith(RAW_KEY):
         raise AnalysisError(f"{name} is a reserved column name")
     _refuse_back_quote(name)
@@ -109,7 +117,7 @@ def columns_of(schema: spark_types.StructType) -> tuple[Column, ...]:
     made: list[Column] = []
     for field in schema.fields:
         name = field.name.lower()
-        _check_name(name, {c.name for c in made})
+        check_name(name, {c.name for c in made})
         kept = field.metadata.get(CHAR_TYPE)
         type = parse_type(kept) if kept else _hive_type(field.name, field.dataType)
         made.append(Column(name, to_hive(type), field.metadata.get("comment")))

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.catalyst import Catalyst, Plan
-from acidsql.commands.dml.columns import columns_of
+from acidsql.commands.dml.columns import check_name, columns_of
 from acidsql.commands.dml.merge_clauses import Scope, is_delete, is_star, resolve_clauses
 from acidsql.commands.dml.merge_run import MergeDraft, MergeRows, MergeRun
 from acidsql.commands.environment import Environment
@@ -137,9 +137,12 @@ class MergeCommand:
         known = {c.name for c in self.table.all_columns}
         try:
             columns = columns_of(binding.catalyst.frame(source).schema)
+            new = tuple(c for c in columns if c.name not in known)
+            for column in new:
+                check_name(column.name, known)
         except AcidError as e:
             raise with_location(self.statement.source.span, e) from e
-        return tuple(c for c in columns if c.name not in known)
+        return new
 
     def plan(
         self, binding: Binding, table: Table, source: Plan, number: str | None, like: Plan | None = None
