@@ -237,10 +237,13 @@ class Histories(RuleBasedStateMachine):
         assert self.world.rows(self.world.snapshot()) == self.live
 
     def finish(self) -> None:
-        """When all have ended, a last round leaves one base; and the store has forgotten what was aborted."""
+        """When all have ended, a last write and a last round leave one base; and the store has forgotten what was
+        aborted. Without that write a single delta could be left, which is never compacted alone (Hive's rule): aborted
+        write ids in its range are remembered, as it may be a delta of a streaming writer that holds their rows."""
         world = self.world
         for writer in self.writers:
             self.commit(writer)
+        self.commit(self.begin_writer(1, []))
         for reader, _ in self.readers:
             world.end(reader.txn_id)
         self.readers.clear()
@@ -251,13 +254,31 @@ class Histories(RuleBasedStateMachine):
             for _ in world.entries():  # a round takes the lowest one of a table
                 self.clean()
         self.everybody_reads_what_he_ought_to()
-        assert len(world.names()) <= 1, world.names()
+        assert [name.partition("_")[0] for name in world.names()] == ["base"], world.names()
         assert world.remembered() == set()
         assert {one.state for one in world.entries()} <= {State.SUCCEEDED, State.REFUSED}
 
 
 class HistoriesInHive3(Histories):
     layout = "hive3"
+
+
+@pytest.mark.parametrize("machine", [Histories, HistoriesInHive3], ids=["hive4", "hive3"])
+def test_an_aborted_overwrite_inside_a_compacted_delta_is_forgotten(machine: type[Histories]) -> None:
+    """A history that was found at random: one delta is left, over the aborted write id, and is not compacted alone."""
+    history = machine()
+    history.first(rows=1)
+    history.overwrite(ends=False, rows=0)
+    history.end_writer(commits=False, which=0)
+    history.compact_while_a_reader_begins_and_a_writer_ends(type=MAJOR)
+    history.compact(type=MINOR)
+    history.end_reader(0)
+    for _ in range(2):
+        history.clean()
+    history.compact(MAJOR)
+    assert [str(n).partition("_")[0] for n in history.world.names()] == ["delta"]
+    assert history.world.remembered() == {2}
+    history.teardown()
 
 
 @pytest.mark.parametrize("machine", [Histories, HistoriesInHive3], ids=["hive4", "hive3"])
