@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import SparkSession
 
+from acidsql.catalyst.java import Java
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -57,15 +56,13 @@ def check(spark: SparkSession) -> None:
     Raises:
         UnsupportedError: Naming what is missing, when it has not.
     """
-    jvm: Any = spark._jvm
-    if jvm is None:
-        raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
+    java = Java.of(spark)
     if spark.sparkContext.applicationId in _checked:
         return
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = java.static("java.lang.Thread", "currentThread")().getContextClassLoader()
     for name, methods in _NEEDED.items():
         try:
-            found = str(jvm.scala.runtime.ScalaRunTime.stringOf(loader.loadClass(name).getMethods()))
+            found = str(java.static("scala.runtime.ScalaRunTime", "stringOf")(loader.loadClass(name).getMethods()))
         except Exception as e:  # whatever a class loader throws
             raise _missing(spark, name) from e
         for method in methods:

@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 
 from acidsql.catalyst.active import active, in_its_session
 from acidsql.catalyst.java import SPARK, Java
-from acidsql.errors import UnsupportedError
 
 _ANALYSIS = "sql.catalyst.analysis"
 _EXPRESSIONS = "sql.catalyst.expressions"
@@ -71,12 +70,10 @@ class Catalyst:
     """Spark's parser, analyser and optimiser in one session."""
 
     def __init__(self, spark: SparkSession) -> None:
-        java, gateway = Java.of(spark), spark.sparkContext._gateway
-        if gateway is None:
-            raise UnsupportedError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
+        self.java = Java.of(spark)
+        gateway: Any = spark.sparkContext._gateway
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         self.spark = spark
-        self.java = java
         self._session: Any = spark._jsparkSession
 
     def active(self) -> AbstractContextManager[None]:
@@ -284,7 +281,7 @@ class Catalyst:
     def project(self, columns: Expressions, plan: Plan, *, hidden: Expressions = ()) -> Plan:
         """SELECT; ``hidden`` columns of ``plan`` can be named, but a star does not include them."""
         made = self._logical("Project")(self._seq(columns), plan)
-        if not isinstance(hidden, tuple | list) or hidden:
+        if hidden:
             made.setTagValue(self._hidden_output(), self._seq(hidden))
         return made
 
@@ -315,20 +312,18 @@ class Catalyst:
         """UNION ALL, columns by position."""
         return self._logical("Union")(self.seq(plans), False, False)
 
-    def alias(self, expression: Expression, name: str, like: Expression | None = None) -> Expression:
-        """``expression AS name``; with the identity of the attribute ``like`` where one is given."""
-        if like is None:
-            identity, metadata = self._static(f"{_EXPRESSIONS}.NamedExpression", "newExprId")(), None
-        else:
-            identity, metadata = like.exprId(), like.metadata()
-        nothing = self.java.nothing
-        return self._expression("Alias")(expression, name, identity, nothing, self.java.option(metadata), nothing)
+    def alias(self, expression: Expression, name: str) -> Expression:
+        """``expression AS name``."""
+        return self._alias(expression, name, self._static(f"{_EXPRESSIONS}.NamedExpression", "newExprId")())
 
     def renamed(self, columns: Sequence[Expression], others: Sequence[Expression]) -> list[Expression]:
         """Columns with the names and identities of others, in the same order; they have the same types and marks."""
-        alias, nothing, unmarked = self._expression("Alias"), self.java.nothing, self.java.none
         pairs = zip(columns, others, strict=True)
-        return [alias(given, wanted.name(), wanted.exprId(), nothing, unmarked, nothing) for given, wanted in pairs]
+        return [self._alias(given, wanted.name(), wanted.exprId()) for given, wanted in pairs]
+
+    def _alias(self, expression: Expression, name: str, identity: Any) -> Expression:
+        java = self.java
+        return self._expression("Alias")(expression, name, identity, java.nothing, java.none, java.nothing)
 
     def one_row(self) -> Plan:
         """A relation of one row, of which no text can use anything; no job runs for it."""

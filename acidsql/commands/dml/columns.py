@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pyspark.sql import types as spark_types
 
@@ -42,23 +42,28 @@ def check_names(definitions: Sequence[ColumnDef], taken: Collection[str] = ()) -
     Raises:
         AnalysisError: For a duplicate (Hive 10036) or reserved name.
     """
-    seen = list(taken)
+    seen = names_by_comparison(taken)
     for definition in definitions:
         name = definition.name.text.lower()
         try:
             check_name(name, seen)
         except AcidError as e:
             raise with_location(definition.name.span, e) from e
-        seen.append(name)
+        seen[compared_name(name)] = name
 
 
-def check_name(name: str, taken: Collection[str]) -> None:
-    """Check that a column's name is not reserved, and that Spark tells it from others.
+def names_by_comparison(names: Iterable[str]) -> dict[str, str]:
+    """Names by what Spark compares of them."""
+    return {compared_name(name): name for name in names}
+
+
+def check_name(name: str, taken: Mapping[str, str]) -> None:
+    """Check that a column's name is not reserved, and that Spark tells it from others (:func:`names_by_comparison`).
 
     Raises:
         AnalysisError: For a duplicate (Hive 10036) or reserved name.
     """
-    same = next((other for other in taken if compared_name(other) == compared_name(name)), None)
+    same = taken.get(compared_name(name))
     if same is not None:
         hint = None if same == name else f"Spark does not tell it from {same}."
         raise AnalysisError(f"Duplicate column name: {name}", code=10036, sqlstate="42000", hint=hint)
@@ -115,9 +120,11 @@ def columns_of(schema: spark_types.StructType) -> tuple[Column, ...]:
         UnsupportedError: When a type is one that Hive does not have.
     """
     made: list[Column] = []
+    seen: dict[str, str] = {}
     for field in schema.fields:
         name = field.name.lower()
-        check_name(name, {c.name for c in made})
+        check_name(name, seen)
+        seen[compared_name(name)] = name
         kept = field.metadata.get(CHAR_TYPE)
         type = parse_type(kept) if kept else _hive_type(field.name, field.dataType)
         made.append(Column(name, to_hive(type), field.metadata.get("comment")))

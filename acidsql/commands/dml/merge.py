@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.catalyst import Catalyst, Plan
-from acidsql.commands.dml.columns import check_name, columns_of
+from acidsql.commands.dml.columns import check_name, columns_of, names_by_comparison
 from acidsql.commands.dml.merge_clauses import Scope, is_delete, is_star, resolve_clauses
 from acidsql.commands.dml.merge_run import MergeDraft, MergeRows, MergeRun
 from acidsql.commands.environment import Environment
@@ -138,8 +138,9 @@ class MergeCommand:
         try:
             columns = columns_of(binding.catalyst.frame(source).schema)
             new = tuple(c for c in columns if c.name not in known)
+            taken = names_by_comparison(known)
             for column in new:
-                check_name(column.name, known)
+                check_name(column.name, taken)
         except AcidError as e:
             raise with_location(self.statement.source.span, e) from e
         return new
