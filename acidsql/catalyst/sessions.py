@@ -27,6 +27,7 @@ _FOLLOWED = (
     "spark.sql.adaptive.",
     "spark.sql.autoBroadcastJoinThreshold",
     "spark.sql.broadcastTimeout",
+    "spark.sql.codegen.",
     "spark.sql.files.maxPartitionBytes",
     "spark.sql.files.maxPartitionNum",
     "spark.sql.files.minPartitionNum",
@@ -34,8 +35,9 @@ _FOLLOWED = (
     "spark.sql.inMemoryColumnarStorage.",
     "spark.sql.shuffle.partitions",
     "spark.sql.sources.ignoreDataLocality",
+    "spark.sql.ui.explainMode",
 )
-"""Names of settings, or beginnings of names, that change how fast a plan runs, but not what it gives."""
+"""Names of settings, or beginnings of names, that change how fast a plan runs and how it is shown, not what it gives."""
 
 PINNED = {
     "spark.sql.ansi.enabled": "true",
