@@ -92,10 +92,11 @@ class AcidSession:
         Raises:
             AcidError: For an error that acidsql detects, with the position in the statement; the statement then has no
                 effect.
+            InvalidValue: When ``text`` is no string.
             pyspark.errors.PySparkException: For an error that Spark detects in an expression or a query.
         """
         self._require_open()
-        return self._execute(parse_statement(text), parameters)
+        return self._execute(parse_statement(_string(text, "the statement")), parameters)
 
     def table(self, name: str, *, version: int | None = None) -> DataFrame:
         """All rows of a table as a lazy DataFrame over the current snapshot.
@@ -106,12 +107,12 @@ class AcidSession:
 
         Raises:
             TableNotFound: When neither the metastore nor Spark has the table.
-            InvalidValue: When the table has no such version.
+            InvalidValue: When the table has no such version, or ``name`` is no string.
             SnapshotTooOld: When files of that version no longer exist (Hive 10327).
         """
         self._require_open()
         with self._env.catalyst.active():
-            return table_frame(self._env, parse_table_name(name), version)
+            return table_frame(self._env, parse_table_name(_string(name, "the table's name")), version)
 
     # --- DML without SQL text ----------------------------------------------------------------------------------------
 
@@ -230,6 +231,13 @@ class AcidSession:
 
     def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> DataFrame:
         return execute(self._env, statement, parameters)
+
+
+def _string(value: Any, what: str) -> str:
+    """What must be a string, if it is one."""
+    if not isinstance(value, str):
+        raise InvalidValue(f"{type(value).__name__} is not {what}: a string is expected")
+    return value
 
 
 def _script_text(script: str | os.PathLike[str]) -> str:

@@ -10,6 +10,7 @@ from acidsql.catalyst.check import check
 from acidsql.catalyst.draft import Draft, union
 from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
+from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.sessions import ZONE, InternalSessions
@@ -21,6 +22,7 @@ __all__ = [
     "Expression",
     "HeldFiles",
     "InternalSessions",
+    "Java",
     "JavaExpressions",
     "Plan",
     "active",

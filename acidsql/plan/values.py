@@ -15,7 +15,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
-from acidsql.catalyst import can_store
+from acidsql.catalyst import Java, can_store
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import Column
 from acidsql.partition_names import DEFAULT_PARTITION
@@ -70,6 +70,7 @@ class Zones:
         return self.jvm in ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z")
 
 
+_ZONE = "java.util.TimeZone"
 _EARLY_MILLIS = -5_000_000_000_000
 """A moment before 1900 (of 1811), in milliseconds since 1970."""
 
@@ -81,11 +82,8 @@ def zones_of(spark: SparkSession, files: str | None) -> Zones:
         spark: The session.
         files: The default zone of the executors; None for that of the driver, which is the same in local mode.
     """
-    jvm = spark._jvm
-    if jvm is None:
-        raise AnalysisError("acidsql needs a classic Spark session with its own JVM, not Spark Connect")
-    zones = jvm.java.util.TimeZone
-    zone = zones.getDefault() if files is None else zones.getTimeZone(files)
+    java = Java.of(spark)
+    zone = java.static(_ZONE, "getDefault")() if files is None else java.static(_ZONE, "getTimeZone")(files)
     session = spark.conf.get("spark.sql.session.timeZone") or "UTC"
     return Zones(zone.getID(), session, zone.getOffset(_EARLY_MILLIS) * 1000)
 

@@ -12,6 +12,7 @@ import acidsql
 from acidsql.errors import (
     AcidError,
     CorruptFile,
+    InvalidValue,
     LockTimeout,
     MetastoreError,
     NotTransactional,
@@ -188,3 +189,11 @@ def test_a_corrupt_file_is_named(shop: AcidSession, warehouse: Path, content: by
 def test_statements_of_later_versions_say_so(shop: AcidSession) -> None:
     with pytest.raises(UnsupportedError):
         shop.sql("ALTER TABLE emp ADD COLUMN x int CHECK (x > 0)")
+
+
+@pytest.mark.parametrize("given", [None, 1, b"SELECT 1", ["SELECT 1"]])
+def test_a_statement_that_is_no_string_is_refused(shop: AcidSession, given: object) -> None:
+    with pytest.raises(InvalidValue, match="is not the statement: a string is expected"):
+        shop.sql(given)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="is not the table's name"):
+        shop.table(given)  # type: ignore[arg-type]
