@@ -26,7 +26,7 @@ if [ "${1:-}" = --smoke ]; then
     shift
     suites=(tests/smoke)
     extras='.'
-    options=()
+    options=(-m '')
 fi
 [ $# -gt 0 ] && all=("$@")
 

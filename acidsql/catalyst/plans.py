@@ -214,9 +214,17 @@ class Catalyst:
         return frame._jdf.queryExecution().optimizedPlan()
 
     @in_its_session
-    def with_time_fixed(self, plan: Plan) -> Plan:
-        """An analysed plan with today's date and the current time as literals: each is asked for once a statement."""
-        return self._static("sql.catalyst.optimizer.ComputeCurrentTime", "apply")(plan)
+    def with_time_fixed(self, plans: Sequence[Plan]) -> list[Plan]:
+        """Analysed plans with today's date and the current time as literals: the same in all plans of a statement."""
+        fixed = self._static("sql.catalyst.optimizer.ComputeCurrentTime", "apply")
+        if len(plans) == 1:
+            return [fixed(plans[0])]
+        return list(self.items(fixed(self.union(plans)).children()))
+
+    def may_differ(self, plan: Plan) -> bool:
+        """Whether an analysed plan may give other rows, or other values, each time it is run over the same files."""
+        chosen = ("GlobalLimit", "LocalLimit", "Offset", "Sample", "Tail")
+        return not plan.deterministic() or any(node.nodeName() in chosen for node in self.nodes(plan))
 
     # --- looking into plans ------------------------------------------------------------------------------------------
 

@@ -7,20 +7,12 @@ import signal
 import sys
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 import acidsql
+from tests.oracle.small_spark import small_spark
 
 
 def main(warehouse: str, statement: str) -> None:
-    spark = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.driver.memory", "1g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.log.level", "OFF")
-        .getOrCreate()
-    )
+    spark = small_spark()
     acid = acidsql.connect(spark, warehouse=warehouse, settings={"hive.txn.timeout": "1s"})
 
     def die(*_: Any) -> None:

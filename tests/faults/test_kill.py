@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
+from tests.spark.processes import ROOT, run
 from tests.spark.tree import tree
 
 STATEMENTS = [
@@ -30,8 +30,8 @@ def test_a_process_killed_before_its_commit_leaves_nothing_visible(
     before = tree(warehouse / "t")
 
     child = [sys.executable, "-m", "tests.faults.killed", str(warehouse), statement]
-    done = subprocess.run(child, cwd=Path(__file__).parents[2], capture_output=True, timeout=180, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
+    done = run(child, ROOT)
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
 
     with acidsql.connect(spark, warehouse=warehouse) as acid:
         assert len(tree(warehouse / "t")) > len(before)  # it had published its files

@@ -12,6 +12,8 @@ import pyspark
 
 ROOT = Path(__file__).parents[2]
 SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+_BRISK = Path(__file__).parent / "brisk"
+"""Spark's configuration for such a process, where Spark interprets queries."""
 SMALL = (
     "--conf",
     "spark.driver.memory=1g",
@@ -25,7 +27,10 @@ SMALL = (
 def environment() -> dict[str, str]:
     """This process's environment, with the project on Python's path and the same Python for Spark."""
     path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
-    return {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    made = {**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    if os.environ.get("ACIDSQL_TEST_CODEGEN") != "true":  # see tests/conftest.py
+        made["SPARK_CONF_DIR"] = str(_BRISK)
+    return made
 
 
 def run(command: Sequence[str | os.PathLike[str]], cwd: Path, *, typed: str = "") -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -60,6 +60,12 @@ class InsertPlan:
 
     def reads(self) -> list[Read]:
         return self.binding.reads(self.analysed)
+
+
+def with_time_fixed(plans: Sequence[InsertPlan]) -> list[InsertPlan]:
+    """The plans of a statement, at one current time."""
+    fixed = plans[0].binding.catalyst.with_time_fixed([p.analysed for p in plans])
+    return [replace(p, analysed=f) for p, f in zip(plans, fixed, strict=True)]
 
 
 class InsertCommand:
@@ -180,13 +186,18 @@ class InsertCommand:
 
     def plan(self, context: StatementContext) -> InsertPlan:
         """The query, resolved."""
+        [plan] = with_time_fixed([self.resolved(context)])
+        return plan
+
+    def resolved(self, context: StatementContext) -> InsertPlan:
+        """As :meth:`plan`, but the current time is still to be fixed."""
         context.add(self.table)
         binding = Binding(context, self.parameters, self.body.text)
         rows = self.statement.rows
         if rows is not None and any(isinstance(v, Default) for row in rows for v in row):
             text = self._values_with_defaults(rows)
-            return InsertPlan(binding, binding.analysed(binding.query(Span(text, 0, len(text)))))
-        return InsertPlan(binding, binding.analysed(binding.query(self.body)))
+            return InsertPlan(binding, binding.resolved(binding.query(Span(text, 0, len(text)))))
+        return InsertPlan(binding, binding.resolved(binding.query(self.body)))
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
         """An INSERT OVERWRITE that reads its own target must have seen all of its rows."""

@@ -9,17 +9,19 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.dml.insert import InsertCommand
+from acidsql.commands.dml.insert import InsertCommand, with_time_fixed
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AnalysisError
+from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import RowCounts
-from acidsql.sql.statements import MultiInsert
+from acidsql.sql.statements import MultiInsert, Span
+from acidsql.sql.with_clause import whole_query
 
 _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
 
@@ -27,7 +29,8 @@ _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, L
 class MultiInsertCommand:
     """FROM source INSERT … INSERT ….
 
-    1. Open a transaction; resolve each INSERT on its own.
+    1. Open a transaction; resolve each INSERT on its own, at one current time. Each reads the source on its own, so a
+       source that may give other rows each time is refused: a row could get into none of them, or into two.
     2. Take the locks of all of them; look everything up again, and restart if something has changed.
     3. Take one snapshot for all tables that are read.
     4. Write the INSERTs in order, with statement ids from 0 on: each has its own delta. Two that write to the same
@@ -57,7 +60,8 @@ class MultiInsertCommand:
         if not legs:
             return RowCounts()
         context = StatementContext(env)
-        plans = [leg.plan(context) for leg in legs]
+        plans = with_time_fixed([leg.resolved(context) for leg in legs])
+        self._require_repeatable(context)
         txn.lock([*self._locks(legs), *dict.fromkeys(lock for plan in plans for lock in plan.read_locks)])
         context.revalidate(txn.valid_txns)
         written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]
@@ -72,7 +76,21 @@ class MultiInsertCommand:
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do, INSERT by INSERT."""
+        self._require_repeatable(context)
         return [part for leg in self.legs for part in leg.explain(context)]
+
+    def _require_repeatable(self, context: StatementContext) -> None:
+        if len(self.legs) == 1:
+            return
+        source = self.statement.source
+        text = f"{whole_query(self.statement.with_clause, source).text} SELECT 1"
+        binding = Binding(context, self.parameters, text)
+        if self.env.catalyst.may_differ(binding.resolved(binding.query(Span(text, 0, len(text))))):
+            problem = UnsupportedError(
+                "Each INSERT reads this source on its own, and it may give other rows each time",
+                hint="It has rand(), LIMIT, TABLESAMPLE or the like. Write it into a table first: CREATE TABLE … AS …",
+            )
+            raise with_location(source, problem)
 
     @staticmethod
     def _locks(legs: list[InsertCommand]) -> Iterator[LockComponent]:

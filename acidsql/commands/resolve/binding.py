@@ -310,8 +310,12 @@ class Binding:
 
     def analysed(self, plan: Plan) -> Plan:
         """The plan as resolved by Spark's analyser, over leaves; current_timestamp() and the like are fixed."""
+        return self.catalyst.with_time_fixed([self.resolved(plan)])[0]
+
+    def resolved(self, plan: Plan) -> Plan:
+        """As :meth:`analysed`, but the current time is still to be fixed."""
         try:
-            return self.catalyst.with_time_fixed(self.catalyst.analyzed(self.catalyst.frame(plan)))
+            return self.catalyst.analyzed(self.catalyst.frame(plan))
         except SparkAnalysisException as e:
             self._explain_missing_row_id(e)
             raise
