@@ -30,8 +30,8 @@ JAVA_OPTIONS = (
     "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     " -Xms1200m -Xmn500m -XX:MetaspaceSize=300m"
 )
-"""Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs. With room from the start the heap is
-collected half as often."""
+"""Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs.
+With room from the start the heap is collected half as often."""
 
 COMPILES = os.environ.get("ACIDSQL_TEST_CODEGEN") == "true"
 """Whether Spark compiles its queries, as for users: in the smoke run, in ``make test-matrix`` and in all long runs.

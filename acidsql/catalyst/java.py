@@ -81,7 +81,8 @@ def _of_jvm(jvm: Any) -> Java:
 def _keep_found(jvm: Any) -> None:
     """Keep the classes that PySpark asks for by their short names with every call.
 
-    The JVM looks for such a name in each imported package, and so in all its jars, every time: a tenth of a small INSERT.
+    The JVM looks for such a name in each imported package, and so in all its jars, every time: a tenth of the time of
+    a small INSERT.
     """
     for name in _ASKED_BY_PYSPARK:
         found = getattr(jvm, name)

@@ -37,7 +37,7 @@ _FOLLOWED = (
     "spark.sql.sources.ignoreDataLocality",
     "spark.sql.ui.explainMode",
 )
-"""Names of settings, or beginnings of names, that change how fast a plan runs and how it is shown, not what it gives."""
+"""Names of settings, or beginnings of names, that change the speed of a plan or how it is shown, not what it gives."""
 
 PINNED = {
     "spark.sql.ansi.enabled": "true",
