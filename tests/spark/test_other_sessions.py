@@ -1,12 +1,14 @@
-"""DataFrames of other Spark sessions as sources: those of ``newSession()``, and those that ``foreachBatch`` gets."""
+"""Other Spark sessions: DataFrames of ``newSession()`` and ``foreachBatch`` as sources, and acidsql's own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.session import AcidSession
+from tests.oracle.spark_conf import setting
 
 
 def rows(acid: AcidSession) -> list[tuple[int, ...]]:
@@ -20,6 +22,26 @@ def test_a_frame_of_another_session_is_inserted_and_merged(acid: AcidSession, sp
     merge = acid.merge("t", frame.selectExpr("id + 1 AS id", "v")).on("t.id = source.id")
     merge.when_matched_update({"v": "t.v + source.v"}).when_not_matched_insert_all().execute()
     assert rows(acid) == [(0, 1), (1, 2), (2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "followed"),
+    [
+        ("spark.sql.codegen.wholeStage", "{not}", True),
+        ("spark.sql.adaptive.enabled", "{not}", True),
+        ("spark.sql.shuffle.partitions", "3", True),
+        ("spark.sql.caseSensitive", "true", False),
+        ("spark.sql.ansi.enabled", "false", False),
+    ],
+)
+def test_sessions_of_our_own_follow_settings_of_speed_and_no_others(
+    acid: AcidSession, spark: SparkSession, name: str, value: str, followed: bool
+) -> None:
+    before = str(spark.conf.get(name))
+    wanted = value.replace("{not}", "false" if before == "true" else "true")
+    with setting(spark, name, wanted):
+        assert (acid._env.sessions.own.spark.conf.get(name) == wanted) is followed
+    assert acid._env.sessions.own.spark.conf.get(name) == before
 
 
 def test_foreach_batch_merges(acid: AcidSession, spark: SparkSession, tmp_path: Path) -> None:
