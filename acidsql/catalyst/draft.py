@@ -44,8 +44,7 @@ class Draft:
 
     def select(self, *columns: str) -> Draft:
         """SELECT, of columns as they stand there."""
-        parsed = self.catalyst.parse(f"SELECT {', '.join(columns)}")
-        return self._with(parsed.withNewChildren(self.catalyst.seq([self.plan])))
+        return self._above(f"SELECT {', '.join(columns)}")
 
     def with_columns(self, columns: Mapping[str, Column]) -> Draft:
         """All columns, and further ones."""
@@ -58,9 +57,21 @@ class Draft:
         on = self.catalyst.parse_expression(condition)
         return self._with(self.catalyst.join(self.plan, other.plan, kind, on))
 
+    def distributed(self, by: Iterable[str]) -> Draft:
+        """All rows with equal values in one task."""
+        return self._above(f"SELECT 1 DISTRIBUTE BY {', '.join(by)}")
+
+    def sorted_within(self, by: Iterable[str]) -> Draft:
+        """The rows of each task in an order."""
+        return self._above(f"SELECT 1 SORT BY {', '.join(by)}")
+
     def broadcast(self) -> Draft:
         """The same with the hint that it is small."""
         return self._with(self.catalyst.broadcast(self.plan))
+
+    def _above(self, text: str) -> Draft:
+        """The outermost step of a query, with the plan in the place of what is below it there."""
+        return self._with(self.catalyst.parse(text).withNewChildren(self.catalyst.seq([self.plan])))
 
     def _with(self, plan: Plan) -> Draft:
         return replace(self, plan=plan)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from acidsql.metastore.model import Table
+from acidsql.plan.changes import KIND, ChangeSet, key_column, value_column
 from acidsql.plan.failures import failing
 from acidsql.plan.target import Change
 from acidsql.plan.text import quote
@@ -16,28 +16,29 @@ _ROW = "__acid_row"
 _PREFIX = "__acid_"
 
 
-def checked(spark: SparkSession, table: Table, changes: DataFrame, change: Change | None) -> DataFrame:
+def checked(spark: SparkSession, changes: ChangeSet) -> ChangeSet:
     """The changes, failing at a new row for which a CHECK condition is false. NULL passes, as in the SQL standard.
 
     Args:
-        spark: The session.
-        table: The table.
-        changes: The changes, as :mod:`acidsql.plan.write` describes them.
-        change: The change of all rows; None if the column ``kind`` has it.
+        spark: The session of the changes.
+        changes: The changes.
     """
+    table, change = changes.table, changes.change
     if not table.checks or change is Change.DELETE:
         return changes
-    columns = [f"{_ROW}.{_PREFIX}c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
+    columns = [f"{_ROW}.{_PREFIX}{value_column(i)} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
     for i, key in enumerate(table.partition_keys):
-        columns.append(f"{from_key_text(f'{_ROW}.{_PREFIX}k{i}', parse_type(key.type))} AS {quote(key.name)}")
-    is_new = "true" if change is not None else f"{_ROW}.{_PREFIX}kind IN ({int(Change.INSERT)}, {int(Change.UPDATE)})"
+        value = from_key_text(f"{_ROW}.{_PREFIX}{key_column(i)}", parse_type(key.type))
+        columns.append(f"{value} AS {quote(key.name)}")
+    is_new = "true" if change is not None else f"{_ROW}.{_PREFIX}{KIND} IN ({int(Change.INSERT)}, {int(Change.UPDATE)})"
     cases = [
         f"WHEN NOT ({check}\n) THEN {failing(f'CHECK constraint violated: a row does not meet {check}')}"
         for check in table.checks
     ]
     with Views(spark) as views:
-        renamed = views.add(changes.toDF(*[f"{_PREFIX}{name}" for name in changes.columns]))
+        named = changes.columns
+        renamed = views.add(changes.frame.selectExpr(*[f"{name} AS {_PREFIX}{name}" for name in named]))
         values = f"LATERAL (SELECT {', '.join(columns)}) AS {quote(table.name)}"
         fits = f"CASE WHEN NOT ({is_new}) THEN true {' '.join(cases)} ELSE true END"
         frame = spark.sql(f"SELECT {_ROW}.* FROM {renamed} AS {_ROW}, {values} WHERE {fits}")
-    return frame.toDF(*changes.columns)
+    return changes.over(frame.toDF(*named))

@@ -1,7 +1,7 @@
 """Writing events with one Spark job, for results that are too large for the driver.
 
 The job writes part files below the staging directory; they are then moved into the staged directories under their
-bucket names. The frames of changes are described in :mod:`acidsql.plan.write`.
+bucket names.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
+from acidsql.catalyst import Catalyst, Draft
 from acidsql.errors import CardinalityViolation
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.names import BaseName, DeltaName
@@ -21,6 +21,7 @@ from acidsql.format.orc import read_footer
 from acidsql.format.schema import EVENT_COLUMNS, KEY_COLUMNS
 from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
+from acidsql.plan.changes import BUCKET, KIND, ChangeSet, value_column
 from acidsql.plan.failures import failing_with, failure_of
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
@@ -38,24 +39,21 @@ _DELETES, _VERSIONS, _INSERTS = 0, 1, 2
 _TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
 
 
-def write_by_job(
-    spark: SparkSession, target: Target, staging: Staging, changes: DataFrame, change: Change | None
-) -> RowCounts:
+def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: ChangeSet) -> RowCounts:
     """Write all changes with one job.
 
     Raises:
         AcidError: When more than 4096 tasks would each write a bucket file (``BucketCodec`` numbers no more).
         CardinalityViolation: When a row is named twice in changes of several kinds.
     """
-    keys = [f"{_KEY}{i}" for i in range(len(target.table.partition_keys))]
-    changes = changes.withColumnsRenamed({f"k{i}": name for i, name in enumerate(keys)})
-    shuffled = change is not Change.INSERT or "b" in changes.columns
+    change, keys = changes.change, [f"{_KEY}{i}" for i in range(len(changes.keys))]
+    shuffled = change is not Change.INSERT or changes.is_bucketed
     if shuffled:
-        events, by = _placed_events(spark, target, changes, keys, change), [*keys, _SINK, _NUMBER]
+        events, by = _placed_events(catalyst, target, changes, keys), [*keys, _SINK, _NUMBER]
     else:
-        events, by = _task_events(target, changes, keys), keys
+        events, by = _task_events(catalyst, target, changes, keys), keys
     output = fs.join(staging.path, "job")
-    write = events.write.option("compression", target.compression).option("maxRecordsPerFile", "0")
+    write = events.frame().write.option("compression", target.compression).option("maxRecordsPerFile", "0")
     try:
         (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
     except Py4JJavaError as e:  # neither an error of Spark's own nor of a task: the driver could not write
@@ -83,21 +81,22 @@ def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolati
 
 def _columns(target: Target) -> list[tuple[str, str]]:
     """Name and value of each column. The session uses the zone of the files, so values are stored unchanged."""
-    return [(name, f"c{i}") for i, (name, _) in enumerate(row_type_of(target.table).fields)]
+    return [(name, value_column(i)) for i, (name, _) in enumerate(row_type_of(target.table).fields)]
 
 
 def _row(target: Target) -> str:
     return f"named_struct({', '.join(f'{literal(n)}, {value}' for n, value in _columns(target))})"
 
 
-def _task_events(target: Target, changes: DataFrame, keys: list[str]) -> DataFrame:
+def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str]) -> Draft:
     """One file per task and partition, the task's number is the writer's: no shuffle is needed."""
-    numbered = changes.selectExpr("*", "monotonically_increasing_id() AS id")
-    above = _directory_keys(keys, "id")
+    rows = Draft.of(catalyst, changes.frame)
+    numbered = rows.select(*changes.values, *changes.keys, "monotonically_increasing_id() AS id")
+    above = _directory_keys(changes.keys, "id", keys)
     if not target.table.is_full_acid:
-        rows = [f"{value} AS {quote(n)}" for n, value in _columns(target)]
-        return numbered.selectExpr(*rows, *above).sortWithinPartitions(*keys) if keys else numbered.selectExpr(*rows)
-    events = numbered.selectExpr(
+        plain = numbered.select(*(f"{value} AS {quote(n)}" for n, value in _columns(target)), *above)
+        return plain.sorted_within(keys) if keys else plain
+    events = numbered.select(
         "0 AS operation",
         f"{target.write_id}L AS originalTransaction",
         f"{encode(0, target.statement_id)} | (CAST(id >> {TASK_SHIFT} AS int) << {WRITER_SHIFT}) AS bucket",
@@ -106,59 +105,61 @@ def _task_events(target: Target, changes: DataFrame, keys: list[str]) -> DataFra
         f"{_row(target)} AS row",
         *above,
     )
-    return events.sortWithinPartitions(*keys, "rowId") if keys else events
+    return events.sorted_within([*keys, "rowId"]) if keys else events
 
 
-def _directory_keys(keys: Sequence[str], number: str) -> list[str]:
-    """The keys as texts that Spark neither takes for constants nor for NULL.
+def _directory_keys(keys: Sequence[str], number: str, names: Sequence[str]) -> list[str]:
+    """The keys, under the names of their directories, as texts that Spark neither takes for constants nor for NULL.
 
     Of a constant, and of a string that can be NULL, Spark's writer sorts by its directories anew (``V1Writes``), and
     its optimiser then drops the sort below, which is ours: events would stand in the order in which they were read.
     ``number`` is a column that is never negative.
     """
-    return [f"CASE WHEN {number} < 0 THEN '' ELSE coalesce({k}, {literal(DEFAULT_PARTITION)}) END AS {k}" for k in keys]
+    default = literal(DEFAULT_PARTITION)
+    given = zip(keys, names, strict=True)
+    return [f"CASE WHEN {number} < 0 THEN '' ELSE coalesce({key}, {default}) END AS {name}" for key, name in given]
 
 
-def _placed_events(
-    spark: SparkSession, target: Target, changes: DataFrame, keys: list[str], change: Change | None
-) -> DataFrame:
+def _placed_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str]) -> Draft:
     """All directories of a statement in one job: of each change its delete event, its insert event, or both.
 
     All rows of a bucket meet in one task (one file a bucket), sorted as readers need them.
     """
-    placed = _numbered(_placed(spark, changes, keys, change), keys, change)
+    change = changes.change
+    placed = _numbered(_placed(catalyst, changes, keys), keys, change)
     if not target.table.is_full_acid:
         rows = [f"{value} AS {quote(n)}" for n, value in _columns(target)]
         above = [*keys, f"CAST(if(number < 0, 0, {_INSERTS}) AS int) AS {_SINK}", _NUMBER]
-        return placed.selectExpr(*rows, *above).sortWithinPartitions(*keys, _SINK, _NUMBER)
-    events = placed.selectExpr(*keys, _NUMBER, f"explode({_events(target, change)}) AS e")
-    flat = events.selectExpr(*keys, f"e.sink AS {_SINK}", _NUMBER, *[f"e.{n} AS {n}" for n in EVENT_COLUMNS])
-    return flat.sortWithinPartitions(*keys, _SINK, _NUMBER, *KEY_COLUMNS)
+        return placed.select(*rows, *above).sorted_within([*keys, _SINK, _NUMBER])
+    events = placed.select(*keys, _NUMBER, f"explode({_events(target, change)}) AS e")
+    flat = events.select(*keys, f"e.sink AS {_SINK}", _NUMBER, *[f"e.{n} AS {n}" for n in EVENT_COLUMNS])
+    return flat.sorted_within([*keys, _SINK, _NUMBER, *KEY_COLUMNS])
 
 
-def _placed(spark: SparkSession, changes: DataFrame, keys: list[str], change: Change | None) -> DataFrame:
+def _placed(catalyst: Catalyst, changes: ChangeSet, keys: list[str]) -> Draft:
     """The changes with the number of the bucket file that each one's events go to, all of one number in one task."""
-    new = "b" if "b" in changes.columns else f"spark_partition_id() % {max(1, spark.sparkContext.defaultParallelism)}"
+    tasks, change = max(1, catalyst.spark.sparkContext.defaultParallelism), changes.change
+    new = BUCKET if changes.is_bucketed else f"spark_partition_id() % {tasks}"
     if change is None:
         number = f"CASE WHEN rowId IS NULL THEN {new} ELSE {_WRITER} END"
     else:
         number = new if change is Change.INSERT else _WRITER
     positive = "0" if change is Change.INSERT else "coalesce(rowId, 0L)"
-    kept = [quote(c) for c in changes.columns if c not in keys and c != "b"]
-    made = [*kept, *_directory_keys(keys, positive), f"CAST({number} AS int) AS {_NUMBER}"]
-    return changes.selectExpr(*made).repartition(*keys, _NUMBER)
+    kept = [*changes.values, *changes.identity, *([KIND] if change is None else [])]
+    made = [*kept, *_directory_keys(changes.keys, positive, keys), f"CAST({number} AS int) AS {_NUMBER}"]
+    return Draft.of(catalyst, changes.frame).select(*made).distributed([*keys, _NUMBER])
 
 
-def _numbered(placed: DataFrame, keys: list[str], change: Change | None) -> DataFrame:
+def _numbered(placed: Draft, keys: list[str], change: Change | None) -> Draft:
     """The changes with a number that is unique in their task; where they are of several kinds, each row only once."""
-    numbered = placed.selectExpr("*", f"{row_number_of()} AS number")
+    numbered = placed.select("*", f"{row_number_of()} AS number")
     if change is not None:
         return numbered
     # rows that are inserted have no identity: each one is a group of its own
     group = ", ".join([*keys, _NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
-    checked = numbered.selectExpr("*", f"count(*) OVER (PARTITION BY {group}) AS times")
+    checked = numbered.select("*", f"count(*) OVER (PARTITION BY {group}) AS times")
     twice = failing_with(f"concat('matched twice: ', concat_ws(', ', {', '.join(IDENTITY)}))")
-    once = f"CASE WHEN times > 1 THEN {twice} ELSE kind <> {int(Change.NOTHING)} END"
+    once = f"CASE WHEN times > 1 THEN {twice} ELSE {KIND} <> {int(Change.NOTHING)} END"
     return checked.filter(once)
 
 
@@ -168,7 +169,7 @@ def _events(target: Target, change: Change | None) -> str:
         return _events_of(target, change, target)
     kinds = (Change.INSERT, Change.UPDATE, Change.DELETE)
     cases = [f"WHEN {int(k)} THEN {_events_of(target, k, target.next)}" for k in kinds]
-    return f"CASE kind {' '.join(cases)} END"
+    return f"CASE {KIND} {' '.join(cases)} END"
 
 
 def _events_of(target: Target, change: Change, inserts: Target) -> str:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from acidsql.catalyst import Catalyst, Expression, Plan
 from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, Table
+from acidsql.plan.changes import KIND, NUMBER, ChangeSet
 from acidsql.plan.relation import Relation
 from acidsql.plan.scan import ROW_ID
 from acidsql.plan.target import IDENTITY, Change
@@ -181,7 +182,7 @@ class MergePlan:
         made = [_CLAUSE]
         if join.has_target:
             made += ["row_id", *(f"r{i}" for i in range(len(self.table.partition_keys)))]
-            made += ["n"] if self.source.number is not None else []
+            made += [NUMBER] if self.source.number is not None else []
             made += [f"o{i}" for i in range(len(self.table.columns))]
         made += [f"v{b.number}_{i}" for b in self._asked(join) for i in range(len(b.values))]
         return made
@@ -194,8 +195,8 @@ class MergePlan:
 
     def changes(
         self, raw: DataFrame, join: Join, zones: Zones, failed: Callable[[Branch, NotStorable], AcidError]
-    ) -> DataFrame:
-        """The answer of :meth:`query` as changes; those of rows of the source alone are all inserts, without a kind.
+    ) -> ChangeSet:
+        """The answer of :meth:`query` as changes; those of rows of the source alone are all inserts.
 
         Args:
             raw: The answer, in a session of acidsql's own, its columns called as :meth:`names` says.
@@ -204,6 +205,7 @@ class MergePlan:
             failed: The error to raise where a value of a clause cannot be stored.
         """
         spark, branches = raw.sparkSession, self._asked(join)
+        is_numbered = join.has_target and self.source.number is not None
         data, keys = self.table.columns, self.table.partition_keys
         kept: list[str] = []
         if join.has_target:
@@ -223,9 +225,10 @@ class MergePlan:
         made += [self._key(branches, stored, key, join, i) for i, key in enumerate(keys)]
         if join.has_target:
             made += [f"row_id.{name} AS {name}" for name in IDENTITY]
-            made += ["n"] if "n" in raw.columns else []
-            made.append(f"{self._kind(branches)} AS kind")
-        return raw.selectExpr(*made)
+            made += [NUMBER] if is_numbered else []
+            made.append(f"{self._kind(branches)} AS {KIND}")
+        change = None if join.has_target else Change.INSERT
+        return ChangeSet(raw.selectExpr(*made), self.table, change, is_numbered=is_numbered)
 
     # --- the join ----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
@@ -21,6 +21,7 @@ from acidsql.format.orc import read_footer, read_keys
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.cache import FileCache
+from acidsql.plan.changes import KIND, ChangeSet, key_column
 from acidsql.plan.failures import failing
 from acidsql.plan.layout import Place, layout
 from acidsql.plan.snapshot import TableSnapshot
@@ -47,31 +48,30 @@ def kept_timestamps(table: Table, assigned: Collection[str]) -> tuple[int, ...]:
 
 
 def reject_sub_microsecond(
-    spark: SparkSession, snapshot: TableSnapshot, columns: Sequence[int], changes: DataFrame, change: Change | None
-) -> DataFrame:
+    spark: SparkSession, snapshot: TableSnapshot, columns: Sequence[int], changes: ChangeSet
+) -> ChangeSet:
     """The changes, failing at a row that would lose nanoseconds.
 
     Args:
         spark: The session.
         snapshot: What the changed rows come from.
         columns: Positions of the columns that keep their values (:func:`kept_timestamps`).
-        changes: The changes, as :mod:`acidsql.plan.write` describes them.
-        change: The change of all rows; None if the column ``kind`` has it.
+        changes: The changes, which are of rows that exist.
     """
     parts = list(_finer_keys(spark, snapshot, tuple(columns))) if columns else []
     if not parts:
         return changes
-    keys = [f"k{i}" for i in range(len(snapshot.table.partition_keys))]
-    finer = spark.createDataFrame(pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in (*keys, *IDENTITY)])
+    row = (*changes.keys, *IDENTITY)
+    finer = spark.createDataFrame(pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in row])
     marked = F.broadcast(finer.withColumn(_FOUND, F.lit(True)))
     same = F.lit(True)
-    for name in (*keys, *IDENTITY):
-        same = same & changes[name].eqNullSafe(marked[f"{_PREFIX}{name}"])
-    joined = changes.join(marked, same, "left")
-    rewritten = "true" if change is not None else f"kind = {int(Change.UPDATE)}"
+    for name in row:
+        same = same & changes.frame[name].eqNullSafe(marked[f"{_PREFIX}{name}"])
+    joined = changes.frame.join(marked, same, "left")
+    rewritten = "true" if changes.change is not None else f"{KIND} = {int(Change.UPDATE)}"
     failure = failing("A row has a timestamp with nanoseconds, which Spark would truncate to microseconds")
     checked = joined.filter(f"CASE WHEN {_FOUND} AND {rewritten} THEN {failure} ELSE true END")
-    return checked.select(*changes.columns)
+    return changes.over(checked.select(*changes.columns))
 
 
 def _finer_keys(spark: SparkSession, snapshot: TableSnapshot, columns: tuple[int, ...]) -> Iterator[pa.Table]:
@@ -95,7 +95,7 @@ def _finer_keys(spark: SparkSession, snapshot: TableSnapshot, columns: tuple[int
 def _placed(place: Place, *identity: pa.Array) -> pa.Table:
     _, *values = place
     count = len(identity[0])
-    keys = {f"k{i}": pa.array([value] * count, type=pa.string()) for i, value in enumerate(values)}
+    keys = {key_column(i): pa.array([value] * count, type=pa.string()) for i, value in enumerate(values)}
     types = (pa.int64(), pa.int32(), pa.int64())
     named = zip(IDENTITY, identity, types, strict=True)
     return pa.table({**keys, **{n: _whole(a).cast(t) for n, a, t in named}})

@@ -1,50 +1,35 @@
-"""Writing events: small results by the driver, large ones by one Spark job; both into the same staged directories.
-
-What is to be written arrives as a frame of *changes*: for each row the values to store (already of the table's types),
-the partition it belongs to as path values, and, for rows that replace or delete another, that row's identity. Names:
-
-* ``c0…``: the values, in the order of the table's data columns (absent where all rows are deleted);
-* ``k0…``: the partition's values as path text, NULL for the default partition;
-* ``writeId``, ``bucketId``, ``rowId``: identity of the row that is replaced or deleted (absent where all are inserted,
-  NULL in rows that are inserted);
-* ``kind``: what happens to the row, a :class:`~acidsql.plan.target.Change`; absent where it is the same for all.
-
-A frame with kinds must not name a row twice: that is an error, before anything is published (MERGE).
-"""
+"""Writing events: small results by the driver, large ones by one Spark job; both into the same staged directories."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Catalyst
+from acidsql.catalyst import Catalyst, Draft
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.partition_names import partition_name
-from acidsql.plan.arrow import arrow_type, fetched, rows_to_table
+from acidsql.plan.arrow import fetched, rows_to_table
 from acidsql.plan.bucketing import bucket_number
+from acidsql.plan.changes import BUCKET, KIND, ChangeSet, key_column, value_column
 from acidsql.plan.checks import checked
 from acidsql.plan.job import matched_twice, write_by_job
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
-from acidsql.plan.text import quote
 from acidsql.plan.values import only_driver_writes, to_orc_driver
-
-_INTS, _LONGS = ("bucketId", "kind", "b"), ("writeId", "rowId", "n")
-_FIXED = {**dict.fromkeys(_INTS, pa.int32()), **dict.fromkeys(_LONGS, pa.int64())}
 
 
 class Writer:
     """Writes changes of one statement into a staging area."""
 
-    def __init__(self, spark: SparkSession, target: Target, staging: Staging, driver_rows: int) -> None:
-        self._spark = spark
+    def __init__(self, catalyst: Catalyst, target: Target, staging: Staging, driver_rows: int) -> None:
+        """``catalyst`` is the session of the changes; with at most ``driver_rows`` rows the driver writes them."""
+        self._catalyst = catalyst
         self._target = target
         self._staging = staging
         self._driver_rows = driver_rows
@@ -52,12 +37,11 @@ class Writer:
         self._only_driver = only_driver_writes(self._row_type)
         self._key_count = len(target.table.partition_keys)
 
-    def write(self, changes: DataFrame, change: Change | None, *, small: bool | None = None) -> RowCounts:
+    def write(self, changes: ChangeSet, *, small: bool | None = None) -> RowCounts:
         """Write all changes.
 
         Args:
-            changes: The changes, as the module's text describes them.
-            change: The change of all rows; None if the column ``kind`` has it.
+            changes: The changes.
             small: True or False where the caller knows that the result is, or is not, for the driver to write; None to
                 find out: at most ``driver_rows`` rows are fetched, and only when there are more is a job started.
 
@@ -65,25 +49,23 @@ class Writer:
             CardinalityViolation: When a row is named twice.
         """
         for_job = small is False and not self._only_driver
-        found = None if for_job else self.fetch(changes, change, all_rows=bool(small))
+        found = None if for_job else self.fetch(changes, all_rows=bool(small))
         if found is not None:
-            return self.write_fetched(found, change)
-        changes = self._completed(changes, change)
-        return write_by_job(self._spark, self._target, self._staging, changes, change)
+            return self.write_fetched(found, changes.change)
+        return write_by_job(self._catalyst, self._target, self._staging, self._completed(changes))
 
-    def fetch(self, changes: DataFrame, change: Change | None, *, all_rows: bool = False) -> pa.Table | None:
+    def fetch(self, changes: ChangeSet, *, all_rows: bool = False) -> pa.Table | None:
         """The changes as the driver writes them; None when there are more than it should.
 
         Args:
-            changes: The changes; columns beside those that the module's text lists are kept.
-            change: As for :meth:`write`.
+            changes: The changes.
             all_rows: Fetch them all, however many there are.
         """
-        finished = self._for_driver(self._completed(changes, change))
+        completed = self._completed(changes)
+        finished = self._for_driver(completed)
         if _is_local(finished):
-            names = list(finished.columns)
             try:
-                return rows_to_table(finished.collect(), names, self._arrow_types(names))
+                return rows_to_table(finished.collect(), completed.columns, completed.arrow_types())
             except (ValueError, OverflowError):  # a date or time that Python cannot represent
                 return fetched(finished)
         if all_rows or self._only_driver:
@@ -91,13 +73,13 @@ class Writer:
         found = fetched(finished.limit(self._driver_rows + 1))
         return found if found.num_rows <= self._driver_rows else None
 
-    def _completed(self, changes: DataFrame, change: Change | None) -> DataFrame:
+    def _completed(self, changes: ChangeSet) -> ChangeSet:
         """The changes held against the table's constraints, with the bucket of each new row."""
-        table = self._target.table
-        changes = checked(self._spark, table, changes, change)
-        if not table.bucket_columns or change in (Change.UPDATE, Change.DELETE):
+        table, spark = self._target.table, self._catalyst.spark
+        changes = checked(spark, changes)
+        if not table.bucket_columns or changes.change in (Change.UPDATE, Change.DELETE):
             return changes
-        return changes.withColumn("b", bucket_number(self._spark, table, changes))
+        return changes.with_bucket(changes.frame.withColumn(BUCKET, bucket_number(spark, table, changes.frame)))
 
     def write_nothing(self, partition: str) -> None:
         """A base without rows: one empty ORC file, because a base that holds no file hides nothing from Trino."""
@@ -117,26 +99,16 @@ class Writer:
             written += self._replace(partition, part, change)
             if new.num_rows:
                 target = self._target.next if change is None else self._target
-                for number, rows in _by_number(new, new["b"] if "b" in new.column_names else None):
+                for number, rows in _by_number(new, new[BUCKET] if BUCKET in new.column_names else None):
                     self._write_values(target, partition, rows, number)
                 written += RowCounts(inserted=new.num_rows)
         return written
 
-    def _for_driver(self, changes: DataFrame) -> DataFrame:
-        made = []
-        for name in changes.columns:
-            value = re.fullmatch(r"c(\d+)", name)
-            made.append(
-                f"{to_orc_driver(name, self._row_type.fields[int(value[1])][1])} AS {name}" if value else quote(name)
-            )
-        return changes.selectExpr(*made)
-
-    def _arrow_types(self, names: Sequence[str]) -> list[pa.DataType]:
-        fields = self._row_type.fields
-        return [
-            _FIXED[n] if n in _FIXED else pa.string() if n.startswith("k") else arrow_type(fields[int(n[1:])][1])
-            for n in names
-        ]
+    def _for_driver(self, changes: ChangeSet) -> DataFrame:
+        """The columns of the changes, with values as the driver's ORC writer takes them."""
+        types = dict(zip(changes.values, (t for _, t in self._row_type.fields), strict=False))
+        made = [f"{to_orc_driver(n, types[n])} AS {n}" if n in types else n for n in changes.columns]
+        return Draft.of(self._catalyst, changes.frame).select(*made).frame()
 
     def _replace(self, partition: str, part: pa.Table, change: Change | None) -> RowCounts:
         """Delete events, and new versions, in the file of the writer that each old row came from."""
@@ -166,7 +138,7 @@ class Writer:
 
     def _write_values(self, target: Target, partition: str, rows: pa.Table, number: int) -> None:
         """One bucket file of insert events, or of bare rows for an insert-only table."""
-        values = rows.select([f"c{i}" for i in range(len(self._row_type.fields))])
+        values = rows.select([value_column(i) for i in range(len(self._row_type.fields))])
         directory = self._staging.directory(partition, target.inserts)
         path, compression = directory.bucket(number), target.compression
         if target.table.is_full_acid:
@@ -187,7 +159,7 @@ class Writer:
         if not self._key_count or not changes.num_rows:
             yield from [("", changes)] if changes.num_rows else []
             return
-        keys = [f"k{i}" for i in range(self._key_count)]
+        keys = [key_column(i) for i in range(self._key_count)]
         numbered = changes.append_column("__n", pa.array(range(changes.num_rows), type=pa.int64()))
         groups = numbered.group_by(keys, use_threads=False).aggregate([("__n", "list")])
         for group in groups.to_pylist():
@@ -201,7 +173,7 @@ def _of_kind(changes: pa.Table, change: Change | None, *wanted: Change) -> pa.Ta
     """The rows to which one of these things happens."""
     if change is not None:
         return changes if change in wanted else changes.slice(0, 0)
-    return changes.filter(pc.is_in(changes["kind"], pa.array([int(w) for w in wanted], pa.int32())))
+    return changes.filter(pc.is_in(changes[KIND], pa.array([int(w) for w in wanted], pa.int32())))
 
 
 def _writers(old: pa.Table) -> pa.ChunkedArray:

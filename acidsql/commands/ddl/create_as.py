@@ -91,7 +91,7 @@ class CreateTableAsCommand:
         insert = self._insert(table)
         changes = insert.stored(_ordered(frame, table))
         writes = [f"{insert.directory}, in the new directory {table.location}"]
-        return [Explained(table, self._locks(binding), binding.reads(analysed), changes, writes=writes)]
+        return [Explained(table, self._locks(binding), binding.reads(analysed), changes.frame, writes=writes)]
 
     def _locks(self, binding: Binding) -> list[LockComponent]:
         return [
@@ -149,7 +149,7 @@ class CreateTableAsCommand:
         command = self._insert(table)
         staging = txn.stage(table)
         new.make_directory()
-        written = command.write(self.env.writing.moved(command.stored(_ordered(frame, table))), txn, staging)
+        written = command.write(command.stored(_ordered(frame, table)).moved(self.env.writing), txn, staging)
         new.register()
         command.publish(txn, staging)
         return written

@@ -14,6 +14,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
 from acidsql.commands.resolve.binding import Binding
 from acidsql.metastore.model import Operation
+from acidsql.plan.changes import ChangeSet
 from acidsql.plan.relation import Relation
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.sql.statements import Delete
@@ -44,9 +45,9 @@ class DeleteCommand(RowChange):
         """Empty: no new row is written."""
         return []
 
-    def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> DataFrame:
+    def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> ChangeSet:
         """The row identities."""
-        return rows.selectExpr(*self.identity(rows.columns))
+        return self.change_set(rows.selectExpr(*self.identity(rows.columns)))
 
 
 def delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> DataFrame:

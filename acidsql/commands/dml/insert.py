@@ -22,6 +22,7 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction, in_
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
 from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
+from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
 from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
@@ -204,16 +205,16 @@ class InsertCommand:
         if self.statement.overwrite and any(t.full_name == self.table.full_name for t in plan.binding.tables):
             txn.require_all_seen(self.table)
 
-    def changes(self, plan: InsertPlan) -> DataFrame:
-        """The rows to insert in the form of :mod:`acidsql.plan.write`, in the session that writes files."""
+    def changes(self, plan: InsertPlan) -> ChangeSet:
+        """The rows to insert, in the session that writes files."""
         rows = self.env.sessions.own.frame(plan.binding.scanned(plan.analysed))
-        return self.env.writing.moved(self.stored(rows))
+        return self.stored(rows).moved(self.env.writing)
 
-    def write(self, changes: DataFrame, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:
+    def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""
         target = Target(self.table, txn.allocate_write_id(self.table), statement_id, self.statement.overwrite)
-        writer = Writer(changes.sparkSession, target, staging, self.env.settings.value(DRIVER_WRITE_ROWS))
-        written = writer.write(changes, Change.INSERT, small=self._small(changes))
+        writer = Writer(self.env.writing, target, staging, self.env.settings.value(DRIVER_WRITE_ROWS))
+        written = writer.write(changes, small=_small(changes))
         self._hide_without_rows(writer, staging)
         return written
 
@@ -227,7 +228,7 @@ class InsertCommand:
             return [Explained(self.table, (), (), None, no_plan="the partition already exists")]
         plan = self.plan(context)
         locks = [*self.locks(), *plan.read_locks]
-        return [Explained(self.table, locks, plan.reads(), self.changes(plan), writes=[self.directory])]
+        return [Explained(self.table, locks, plan.reads(), self.changes(plan).frame, writes=[self.directory])]
 
     @property
     def directory(self) -> str:
@@ -287,8 +288,8 @@ class InsertCommand:
             found.append(by_name[name.lower()])
         return found
 
-    def stored(self, raw: DataFrame) -> DataFrame:
-        """The rows in the form of :mod:`acidsql.plan.write`."""
+    def stored(self, raw: DataFrame) -> ChangeSet:
+        """The rows as changes."""
         table = self.table
         columns = self._by_name(raw) if self.statement.by_name else self.columns
         self._check_count(len(raw.columns), columns)
@@ -306,15 +307,16 @@ class InsertCommand:
         except NotStorable as e:
             raise with_location(self._place_of(e.target, columns), e) from e
         given = {c.name: e for c, e in zip(columns, stored, strict=True)}
-        made = [f"{given.get(c.name) or self._stored_default(c)} AS c{i}" for i, c in enumerate(table.columns)]
+        values = (given.get(c.name) or self._stored_default(c) for c in table.columns)
+        made = [f"{value} AS {value_column(i)}" for i, value in enumerate(values)]
         for i, key in enumerate(table.partition_keys):
             if key.name in self.partitioning.static:
                 value = self.partitioning.static[key.name]
                 text = "CAST(NULL AS string)" if value is None else literal(value)
             else:
                 text = key_text(given[key.name], parse_type(key.type))
-            made.append(f"{text} AS k{i}")
-        return named.selectExpr(*made)
+            made.append(f"{text} AS {key_column(i)}")
+        return ChangeSet(named.selectExpr(*made), table, Change.INSERT)
 
     def _place_of(self, column: str, columns: Sequence[Column]) -> Span:
         """The span of a column's value, in a VALUES list of one row; else of the query."""
@@ -338,9 +340,6 @@ class InsertCommand:
             )
         return default_value(column)
 
-    def _small(self, changes: DataFrame) -> bool | None:
-        return None if estimated_bytes(changes) <= SMALL_BYTES else False
-
     def _hide_without_rows(self, writer: Writer, staging: Staging) -> None:
         """OVERWRITE without rows writes an empty base, which hides the old rows."""
         if not self.statement.overwrite or self.partitioning.dynamic:
@@ -351,6 +350,10 @@ class InsertCommand:
 
     def _at_table(self, error: AcidError) -> AcidError:
         return with_location(self.statement.table.span, error)
+
+
+def _small(changes: ChangeSet) -> bool | None:
+    return None if estimated_bytes(changes.frame) <= SMALL_BYTES else False
 
 
 def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:

@@ -20,6 +20,7 @@ from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Table
+from acidsql.plan.changes import ChangeSet
 from acidsql.plan.text import quote
 from acidsql.settings import DYNAMIC_PARTITION_MODE, Settings
 from acidsql.sql.statements import Insert, LoadData
@@ -82,8 +83,8 @@ class LoadRowsCommand:
             self.insert.write(self._changes(frame), txn, staging)
             self.insert.publish(txn, staging)
 
-    def _changes(self, frame: DataFrame) -> DataFrame:
-        return self.env.writing.moved(self.insert.stored(frame))
+    def _changes(self, frame: DataFrame) -> ChangeSet:
+        return self.insert.stored(frame).moved(self.env.writing)
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
@@ -91,7 +92,7 @@ class LoadRowsCommand:
         changes = self._changes(self._frame(found))
         files = [f"the rows of {status.path}" for status in found[1]]
         writes = [self.insert.directory]
-        return [Explained(self.table, self.insert.locks(), (), changes, writes=writes, files=files)]
+        return [Explained(self.table, self.insert.locks(), (), changes.frame, writes=writes, files=files)]
 
     # --- files -------------------------------------------------------------------------------------------------------
 

@@ -212,7 +212,7 @@ class MergeCommand:
         draft = self.draft(context)
         changes = MergeRun(self.env, draft, MergeRows(None)).one_join()
         reads = draft.binding.reads(draft.analysed)
-        return [Explained(self.table, draft.locks, reads, changes, writes=self._directories())]
+        return [Explained(self.table, draft.locks, reads, changes.frame, writes=self._directories())]
 
     def _directories(self) -> list[str]:
         """The kinds of directories that it may write."""

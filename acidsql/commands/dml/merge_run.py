@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql.catalyst import Catalyst, Expression, Plan, conjuncts_of
@@ -17,6 +16,7 @@ from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, LockComponent, Partition, Table
+from acidsql.plan.changes import KIND, NUMBER, ChangeSet
 from acidsql.plan.keys import key_condition
 from acidsql.plan.local import fetch_small, local_frame
 from acidsql.plan.merge import Branch, Join, MatchKind, MergePlan
@@ -91,22 +91,21 @@ class MergeRun:
         write_id = txn.allocate_write_id(self._table)
         staging = txn.stage(self._table)
         limit, to = self._env.settings.value(DRIVER_WRITE_ROWS), Target(self._table, write_id)
-        spark = self._env.writing.spark
-        self._changer = Writer(spark, to, staging, limit)
-        self._inserter = Writer(spark, to.next if self._changes_rows else to, staging, limit)
+        session = self._env.writing
+        self._changer = Writer(session, to, staging, limit)
+        self._inserter = Writer(session, to.next if self._changes_rows else to, staging, limit)
         written = self._by_fetched_source() if self._rows is not None else self._by_one_join(self.one_join())
         txn.publish(self._table, staging, dynamic=MatchKind.SOURCE in self._kinds)
         return written
 
-    def one_join(self) -> DataFrame:
+    def one_join(self) -> ChangeSet:
         """All pairs in one plan, for a source that is not on the driver."""
         draft = self._draft
         return self._changes(draft.binding, draft.plan, self._draft.join, draft.analysed)
 
-    def _by_one_join(self, changes: DataFrame) -> RowCounts:
-        if self._draft.join is Join.SOURCE_ALONE:
-            return self._inserter.write(changes, Change.INSERT)
-        return self._changer.write(changes, None)
+    def _by_one_join(self, changes: ChangeSet) -> RowCounts:
+        writer = self._inserter if self._draft.join is Join.SOURCE_ALONE else self._changer
+        return writer.write(changes)
 
     # --- a fetched source --------------------------------------------------------------------------------------------
 
@@ -123,13 +122,13 @@ class MergeRun:
         else:
             join = Join.PAIRS_AND_TARGET if MatchKind.TARGET in self._kinds else Join.PAIRS
             changes = self._joined(binding, plan, join)
-            fetched = self._changer.fetch(changes, None)
+            fetched = self._changer.fetch(changes)
             if fetched is None:
                 whole = self._joined(*self._over(numbered, broadcast=True), self._draft.join)
-                return self._by_one_join(whole.drop("n"))
-            numbers = fetched["n"]
+                return self._by_one_join(whole.without_number())
+            numbers = fetched[NUMBER]
             if not self._draft.plan.all_pairs:
-                fetched = fetched.filter(pc.not_equal(fetched["kind"], int(Change.NOTHING)))
+                fetched = fetched.filter(pc.not_equal(fetched[KIND], int(Change.NOTHING)))
             written = self._changer.write_fetched(fetched, None)
         if not inserts:
             return written
@@ -141,7 +140,7 @@ class MergeRun:
         if not rows.num_rows:
             return RowCounts()
         changes = self._joined(*self._over(rows, broadcast=False), Join.NO_TARGET)
-        return self._inserter.write(changes, Change.INSERT, small=True)
+        return self._inserter.write(changes, small=True)
 
     def _over(self, rows: pa.Table, *, broadcast: bool) -> tuple[Binding, MergePlan]:
         """The plan over rows that were fetched from the source."""
@@ -189,10 +188,10 @@ class MergeRun:
         statement = self._draft.statement
         return binding.analysed(binding.bound(binding.with_clause(statement.with_clause, plan), statement.span))
 
-    def _joined(self, binding: Binding, plan: MergePlan, join: Join) -> DataFrame:
+    def _joined(self, binding: Binding, plan: MergePlan, join: Join) -> ChangeSet:
         return self._changes(binding, plan, join, self._analysed(binding, plan.query(join)))
 
-    def _changes(self, binding: Binding, plan: MergePlan, join: Join, analysed: Plan) -> DataFrame:
+    def _changes(self, binding: Binding, plan: MergePlan, join: Join, analysed: Plan) -> ChangeSet:
         """The changes, in the session that writes files."""
         env = self._env
         raw = env.sessions.own.frame(binding.scanned(analysed)).toDF(*plan.names(join))
@@ -201,8 +200,8 @@ class MergeRun:
             updates = [b.values.keys() for b in plan.branches if b.change is Change.UPDATE]
             kept = {i for assigned in updates for i in kept_timestamps(self._table, assigned)}
             seen = binding.read(analysed, plan.relation).snapshot
-            changes = reject_sub_microsecond(env.own_spark, seen, sorted(kept), changes, None)
-        return env.writing.moved(changes)
+            changes = reject_sub_microsecond(env.own_spark, seen, sorted(kept), changes)
+        return changes.moved(env.writing)
 
     def _not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
         """The error of a value that does not fit its column, located at the value."""

@@ -19,6 +19,7 @@ from acidsql.commands.transaction.locking import change_locks
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import LockComponent, Operation, Partition, Table
+from acidsql.plan.changes import ChangeSet, key_column
 from acidsql.plan.local import estimated_bytes
 from acidsql.plan.relation import Relation
 from acidsql.plan.scan import ROW_ID
@@ -77,8 +78,8 @@ class RowChange(ABC):
         """Expressions for the new values of all data columns; none for DELETE."""
 
     @abstractmethod
-    def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> DataFrame:
-        """The rows of the analysed plan in the form of :mod:`acidsql.plan.write`."""
+    def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> ChangeSet:
+        """The rows of the analysed plan as changes."""
 
     # --- run ---------------------------------------------------------------------------------------------------------
 
@@ -138,7 +139,12 @@ class RowChange(ABC):
                 raise with_location(where, problem)
             node = node.children().head()
 
-    def changes(self, plan: RowChangePlan) -> DataFrame | None:
+    def change_set(self, frame: DataFrame) -> ChangeSet:
+        """The changes of a frame with their columns."""
+        change = Change.UPDATE if self.operation is Operation.UPDATE else Change.DELETE
+        return ChangeSet(frame, self.table, change)
+
+    def changes(self, plan: RowChangePlan) -> ChangeSet | None:
         """The changes over the snapshot, in the session that writes files; None if the table has no rows."""
         binding = plan.binding
         seen = binding.read(plan.analysed, plan.target).snapshot
@@ -146,14 +152,14 @@ class RowChange(ABC):
             return None
         own = self.env.sessions.own
         rows = own.frame(binding.scanned(plan.analysed))
-        return self.env.writing.moved(self.stored(rows, binding, seen))
+        return self.stored(rows, binding, seen).moved(self.env.writing)
 
     def identity(self, columns: Sequence[str]) -> list[str]:
         """Expressions for a row's identity and partition, over the last columns of the analysed plan."""
         count = len(self.table.partition_keys)
         row_id, *keys = columns[len(columns) - count - 1 :]
         made = [f"{quote(row_id)}.{part} AS {part}" for part in IDENTITY]
-        return [*made, *(f"{quote(key)} AS k{i}" for i, key in enumerate(keys))]
+        return [*made, *(f"{quote(key)} AS {key_column(i)}" for i, key in enumerate(keys))]
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
@@ -161,17 +167,17 @@ class RowChange(ABC):
         changes = None if plan.partitions == () else self.changes(plan)
         reads = plan.binding.reads(plan.analysed)
         writes = [] if changes is None else self.directories
-        return [Explained(self.table, plan.locks, reads, changes, writes=writes)]
+        frame = None if changes is None else changes.frame
+        return [Explained(self.table, plan.locks, reads, frame, writes=writes)]
 
-    def _write(self, txn: WriteTransaction, changes: DataFrame) -> RowCounts:
+    def _write(self, txn: WriteTransaction, changes: ChangeSet) -> RowCounts:
         env, table = self.env, self.table
         target = Target(table, txn.allocate_write_id(table))
         staging = txn.stage(table)
-        writer = Writer(changes.sparkSession, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+        writer = Writer(env.writing, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
         small = None
-        if self.statement.where is None and estimated_bytes(changes) > JOB_BYTES:
+        if self.statement.where is None and estimated_bytes(changes.frame) > JOB_BYTES:
             small = False
-        change = Change.UPDATE if self.operation is Operation.UPDATE else Change.DELETE
-        written = writer.write(changes, change, small=small)
+        written = writer.write(changes, small=small)
         txn.publish(table, staging)
         return written

@@ -157,7 +157,7 @@ class TruncateCommand:
         target = Target(table, txn.allocate_write_id(table), overwrite=True)
         wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
         staging = txn.stage(table)
-        writer = Writer(env.own_spark, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+        writer = Writer(env.sessions.own, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
         for place in _places(table, self._known(names)):
             writer.write_nothing(place)
         txn.publish(table, staging, dynamic=self._is_whole(names))

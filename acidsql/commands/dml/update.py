@@ -14,10 +14,10 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
 from acidsql.metastore.model import Operation
+from acidsql.plan.changes import ChangeSet, value_column
 from acidsql.plan.nanoseconds import kept_timestamps, reject_sub_microsecond
 from acidsql.plan.relation import Relation
 from acidsql.plan.snapshot import TableSnapshot
-from acidsql.plan.target import Change
 from acidsql.plan.values import NotStorable, store_assignment, typed_default
 from acidsql.settings import NANOSECONDS
 from acidsql.sql.statements import Assignment, Default, Update
@@ -64,7 +64,7 @@ class UpdateCommand(RowChange):
                 made.append(binding.expression(assignment.value))
         return made
 
-    def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> DataFrame:
+    def stored(self, rows: DataFrame, binding: Binding, seen: TableSnapshot) -> ChangeSet:
         """The new values in their stored form."""
         env, columns = self.env, self.table.columns
         try:
@@ -72,12 +72,12 @@ class UpdateCommand(RowChange):
         except NotStorable as e:
             value = self.assignments[e.target].value
             raise with_location(value.span if isinstance(value, Default) else value, e) from e
-        values = [f"{e} AS c{i}" for i, e in enumerate(stored)]
-        changes = rows.selectExpr(*values, *self.identity(rows.columns))
+        values = [f"{e} AS {value_column(i)}" for i, e in enumerate(stored)]
+        changes = self.change_set(rows.selectExpr(*values, *self.identity(rows.columns)))
         if env.settings.value(NANOSECONDS) == "truncate":
             return changes
         kept = kept_timestamps(self.table, self.assignments.keys())
-        return reject_sub_microsecond(env.own_spark, seen, kept, changes, Change.UPDATE)
+        return reject_sub_microsecond(env.own_spark, seen, kept, changes)
 
     def _kept(self) -> frozenset[int]:
         """Positions of the columns that keep their values."""

@@ -67,7 +67,7 @@ class Session:
             columns = {"c0": pa.array(values, pa.int32())}
             if part is not None:
                 columns["k0"] = pa.array([str(part)] * len(values))
-            Writer(self.env.spark, target, staging, len(values)).write_fetched(pa.table(columns), Change.INSERT)
+            Writer(self.env.sessions.own, target, staging, len(values)).write_fetched(pa.table(columns), Change.INSERT)
             if before_publish is not None:
                 before_publish()
             txn.publish(table, staging)
