@@ -8,7 +8,7 @@ for ``scala.PartialFunction`` (py4j's callback server, as ``foreachBatch`` uses 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -23,6 +23,11 @@ from acidsql.catalyst.java import SPARK, Java
 _ANALYSIS = "sql.catalyst.analysis"
 _EXPRESSIONS = "sql.catalyst.expressions"
 _LOGICAL = "sql.catalyst.plans.logical"
+_REPEATABLE = {
+    *("Filter", "Generate", "Join", "LocalRelation", "OneRowRelation", "Project", "Range", "SubqueryAlias"),
+    *("Union", "View", "WithCTE", "CTERelationDef", "CTERelationRef"),
+}
+"""Nodes that give the same rows whenever the nodes below them do."""
 
 Plan: TypeAlias = Any
 """A ``LogicalPlan`` in the JVM."""
@@ -221,10 +226,19 @@ class Catalyst:
             return [fixed(plans[0])]
         return list(self.items(fixed(self.union(plans)).children()))
 
-    def may_differ(self, plan: Plan) -> bool:
-        """Whether an analysed plan may give other rows, or other values, each time it is run over the same files."""
-        chosen = ("GlobalLimit", "LocalLimit", "Offset", "Sample", "Tail")
-        return not plan.deterministic() or any(node.nodeName() in chosen for node in self.nodes(plan))
+    def is_repeatable(self, plan: Plan, numbers: Collection[int]) -> bool:
+        """Whether an analysed plan surely gives the same rows each time it is run.
+
+        Not so if the rows come from elsewhere, are chosen or numbered in the order in which they happen to be read
+        (LIMIT, windows, some aggregate functions), or are random.
+
+        Args:
+            plan: The plan.
+            numbers: Those of the leaves (:meth:`leaf`) that stand for files which do not change.
+        """
+        return plan.deterministic() and all(
+            node.nodeName() in _REPEATABLE or self.leaf_number(node) in numbers for node in self.nodes(plan)
+        )
 
     # --- looking into plans ------------------------------------------------------------------------------------------
 
@@ -303,6 +317,21 @@ class Catalyst:
     def _hidden_output(self) -> Any:
         return self._static(f"{_LOGICAL}.Project", "hiddenOutputTag")()
 
+    def hidden_below(self, query: Plan, text: str) -> list[Expression]:
+        """The columns that the star of an analysed ``SELECT *`` leaves out, of those whose names are in a text."""
+        below = _without_definitions(query).child().metadataOutput()
+        return [a for a in self.items(below) if a.name().upper() in text.upper()]
+
+    def with_further(self, query: Plan, columns: Sequence[Expression]) -> Plan:
+        """An analysed ``SELECT *`` with further columns of what it selects from."""
+        if not columns:
+            return query
+        inner = _without_definitions(query)
+        made = self.project([*self.output(inner), *columns], inner.child())
+        if inner is query:
+            return made
+        return query.withNewChildren(self.seq([*list(self.items(query.children()))[:-1], made]))
+
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._logical("Filter")(condition, plan)
 
@@ -325,13 +354,16 @@ class Catalyst:
         return self._alias(expression, name, self._static(f"{_EXPRESSIONS}.NamedExpression", "newExprId")())
 
     def renamed(self, columns: Sequence[Expression], others: Sequence[Expression]) -> list[Expression]:
-        """Columns with the names and identities of others, in the same order; they have the same types and marks."""
-        pairs = zip(columns, others, strict=True)
-        return [self._alias(given, wanted.name(), wanted.exprId()) for given, wanted in pairs]
+        """Columns with the names, qualifiers and identities of others, in the same order.
 
-    def _alias(self, expression: Expression, name: str, identity: Any) -> Expression:
-        java = self.java
-        return self._expression("Alias")(expression, name, identity, java.nothing, java.none, java.nothing)
+        They have the same types and marks.
+        """
+        pairs = zip(columns, others, strict=True)
+        return [self._alias(given, wanted.name(), wanted.exprId(), wanted.qualifier()) for given, wanted in pairs]
+
+    def _alias(self, expression: Expression, name: str, identity: Any, qualifier: Any = None) -> Expression:
+        java, names = self.java, self.java.nothing if qualifier is None else qualifier
+        return self._expression("Alias")(expression, name, identity, names, java.none, java.nothing)
 
     def one_row(self) -> Plan:
         """A relation of one row, of which no text can use anything; no job runs for it."""
@@ -453,3 +485,8 @@ def conjuncts_of(condition: Expression) -> Iterator[Expression]:
         yield from conjuncts_of(condition.right())
     else:
         yield condition
+
+
+def _without_definitions(plan: Plan) -> Plan:
+    """The query below the definitions of its WITH clause."""
+    return plan.children().last() if plan.nodeName() == "WithCTE" else plan

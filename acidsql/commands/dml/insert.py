@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from acidsql.catalyst import Plan
 from acidsql.commands.ddl.partitions import values_of
 from acidsql.commands.dml.assignments import named_columns
+from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
@@ -50,23 +51,34 @@ class _Partitioning:
 
 @dataclass(frozen=True)
 class InsertPlan:
-    """The query of an INSERT, resolved by Spark over the tables that it reads."""
+    """The query of an INSERT, resolved by Spark over the tables that it reads.
+
+    Attributes:
+        binding: The texts and the tables in them.
+        analysed: The resolved plan.
+        source: The rows that several INSERTs read, if they are evaluated for all of them at once.
+    """
 
     binding: Binding
     analysed: Plan
+    source: SharedSource | None = None
+
+    @property
+    def tables(self) -> list[Table]:
+        """The ACID tables that are read."""
+        return [*self.binding.tables, *(self.source.tables if self.source is not None else ())]
 
     @property
     def read_locks(self) -> list[LockComponent]:
-        return read_locks(self.binding.tables)
+        return read_locks(self.tables)
+
+    def scanned(self) -> Plan:
+        """The plan over scans of the snapshot."""
+        plan = self.binding.scanned(self.analysed)
+        return plan if self.source is None else self.source.over(plan)
 
     def reads(self) -> list[Read]:
         return self.binding.reads(self.analysed)
-
-
-def with_time_fixed(plans: Sequence[InsertPlan]) -> list[InsertPlan]:
-    """The plans of a statement, at one current time."""
-    fixed = plans[0].binding.catalyst.with_time_fixed([p.analysed for p in plans])
-    return [replace(p, analysed=f) for p, f in zip(plans, fixed, strict=True)]
 
 
 class InsertCommand:
@@ -187,12 +199,16 @@ class InsertCommand:
 
     def plan(self, context: StatementContext) -> InsertPlan:
         """The query, resolved."""
-        [plan] = with_time_fixed([self.resolved(context)])
-        return plan
+        plan = self.resolved(context)
+        return replace(plan, analysed=self.env.catalyst.with_time_fixed([plan.analysed])[0])
 
-    def resolved(self, context: StatementContext) -> InsertPlan:
-        """As :meth:`plan`, but the current time is still to be fixed."""
+    def resolved(self, context: StatementContext, source: SharedSource | None = None) -> InsertPlan:
+        """As :meth:`plan`, but the current time is still to be fixed; over ``source`` if there is one."""
         context.add(self.table)
+        if source is not None:
+            body = whole_query(self.statement.with_clause, source.clause, self.statement.query)
+            binding = Binding(context, self.parameters, body.text, given={source.name: source.stand_in})
+            return InsertPlan(binding, binding.resolved(binding.query(body)), source)
         binding = Binding(context, self.parameters, self.body.text)
         rows = self.statement.rows
         if rows is not None and any(isinstance(v, Default) for row in rows for v in row):
@@ -202,12 +218,12 @@ class InsertCommand:
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
         """An INSERT OVERWRITE that reads its own target must have seen all of its rows."""
-        if self.statement.overwrite and any(t.full_name == self.table.full_name for t in plan.binding.tables):
+        if self.statement.overwrite and any(t.full_name == self.table.full_name for t in plan.tables):
             txn.require_all_seen(self.table)
 
     def changes(self, plan: InsertPlan) -> ChangeSet:
         """The rows to insert, in the session that writes files."""
-        rows = self.env.sessions.own.frame(plan.binding.scanned(plan.analysed))
+        rows = self.env.sessions.own.frame(plan.scanned())
         return self.stored(rows).moved(self.env.writing)
 
     def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:

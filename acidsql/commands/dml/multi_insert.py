@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.dml.insert import InsertCommand, with_time_fixed
+from acidsql.commands.dml.insert import InsertCommand, InsertPlan
+from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AnalysisError, UnsupportedError
+from acidsql.errors import AnalysisError
 from acidsql.metastore.model import LockComponent, LockType
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import RowCounts
-from acidsql.sql.statements import MultiInsert, Span
+from acidsql.sql.statements import MultiInsert
 from acidsql.sql.with_clause import whole_query
 
 _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
@@ -29,10 +30,10 @@ _STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, L
 class MultiInsertCommand:
     """FROM source INSERT … INSERT ….
 
-    1. Open a transaction; resolve each INSERT on its own, at one current time. Each reads the source on its own, so a
-       source that may give other rows each time is refused: a row could get into none of them, or into two.
+    1. Open a transaction; resolve each INSERT, all at one current time.
     2. Take the locks of all of them; look everything up again, and restart if something has changed.
-    3. Take one snapshot for all tables that are read.
+    3. Take one snapshot for all tables that are read. Evaluate the source once and keep its rows, unless it surely
+       gives the same rows each time: else a row could get into none of the tables, or into two.
     4. Write the INSERTs in order, with statement ids from 0 on: each has its own delta. Two that write to the same
        partition, one of them with OVERWRITE, are an error: one would hide the rows of the other.
     5. Publish all, commit, return the total counts.
@@ -60,15 +61,15 @@ class MultiInsertCommand:
         if not legs:
             return RowCounts()
         context = StatementContext(env)
-        plans = with_time_fixed([leg.resolved(context) for leg in legs])
-        self._require_repeatable(context)
+        plans = self._plans(context, legs)
         txn.lock([*self._locks(legs), *dict.fromkeys(lock for plan in plans for lock in plan.read_locks)])
         context.revalidate(txn.valid_txns)
         written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]
         for leg, plan in zip(legs, plans, strict=True):
             leg.require_all_seen(txn, plan)
-        for number, (leg, plan, staging) in enumerate(zip(legs, plans, stagings, strict=True)):
-            written += leg.write(leg.changes(plan), txn, staging, number)
+        with _evaluated(plans[0].source):
+            for number, (leg, plan, staging) in enumerate(zip(legs, plans, stagings, strict=True)):
+                written += leg.write(leg.changes(plan), txn, staging, number)
         self._refuse_hidden(legs, stagings)
         for leg, staging in zip(legs, stagings, strict=True):
             leg.publish(txn, staging)
@@ -76,21 +77,25 @@ class MultiInsertCommand:
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do, INSERT by INSERT."""
-        self._require_repeatable(context)
         return [part for leg in self.legs for part in leg.explain(context)]
 
-    def _require_repeatable(self, context: StatementContext) -> None:
-        if len(self.legs) == 1:
-            return
-        source = self.statement.source
-        text = f"{whole_query(self.statement.with_clause, source).text} SELECT 1"
-        binding = Binding(context, self.parameters, text)
-        if self.env.catalyst.may_differ(binding.resolved(binding.query(Span(text, 0, len(text))))):
-            problem = UnsupportedError(
-                "Each INSERT reads this source on its own, and it may give other rows each time",
-                hint="It has rand(), LIMIT, TABLESAMPLE or the like. Write it into a table first: CREATE TABLE … AS …",
-            )
-            raise with_location(source, problem)
+    def _plans(self, context: StatementContext, legs: Sequence[InsertCommand]) -> list[InsertPlan]:
+        """The resolved queries, at one current time."""
+        catalyst, plans = self.env.catalyst, [leg.resolved(context) for leg in legs]
+        source = self._shared(context) if len(legs) > 1 else None
+        if source is None:
+            fixed = catalyst.with_time_fixed([p.analysed for p in plans])
+        else:
+            plans = [leg.resolved(context, source) for leg in legs]
+            source.analysed, *fixed = catalyst.with_time_fixed([source.analysed, *(p.analysed for p in plans)])
+        return [replace(p, analysed=f) for p, f in zip(plans, fixed, strict=True)]
+
+    def _shared(self, context: StatementContext) -> SharedSource | None:
+        """The source, if it has to be evaluated once for all INSERTs."""
+        statement = self.statement
+        clause = whole_query(statement.with_clause, statement.source)
+        source = SharedSource(context, self.parameters, clause, statement.span.text)
+        return None if source.is_repeatable else source
 
     @staticmethod
     def _locks(legs: list[InsertCommand]) -> Iterator[LockComponent]:
@@ -120,6 +125,18 @@ class MultiInsertCommand:
                 )
                 problem = AnalysisError(f"{place} is overwritten and written to by the same statement")
                 raise with_location(other.statement.table.span, problem)
+
+
+@contextmanager
+def _evaluated(source: SharedSource | None) -> Iterator[None]:
+    if source is None:
+        yield
+        return
+    try:
+        source.read()
+        yield
+    finally:
+        source.forget()
 
 
 def multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> DataFrame:

@@ -53,8 +53,19 @@ class Binding:
        conditions that Spark's optimiser pushes down to each leaf.
     """
 
-    def __init__(self, context: StatementContext, parameters: Mapping[str, Any], text: str = "") -> None:
-        """``text`` is the whole statement: ROW__ID exists only for a statement that mentions it."""
+    def __init__(
+        self,
+        context: StatementContext,
+        parameters: Mapping[str, Any],
+        text: str = "",
+        *,
+        given: Mapping[str, Plan] | None = None,
+    ) -> None:
+        """``text`` is the whole statement: ROW__ID exists only for a statement that mentions it.
+
+        ``given`` are plans under names that no text of a user has.
+        """
+        self._given = dict(given or {})
         self.context = context
         self.env = context.env
         self.parameters = parameters
@@ -153,6 +164,8 @@ class Binding:
         if parts is None:
             return unchanged
         table, given, catalog = parts
+        if table in self._given:
+            return self._given[table]
         found = self.context.resolve(table, given or database, catalog)
         place = place_of(node, span)
         name = TableName(table, given, place, catalog)
