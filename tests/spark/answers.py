@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 
 import pytest
@@ -12,6 +11,8 @@ from acidsql.metastore.model import LockRequest
 from acidsql.session import AcidSession
 
 Rows = list[tuple[object, ...]]
+_MOMENTS = 10.0
+"""Seconds."""
 
 
 def emp_and_part(acid: AcidSession, *more: str) -> AcidSession:
@@ -36,7 +37,14 @@ def row_ids_are_unique(acid: AcidSession, table: str, key: str = "0") -> None:
 
 
 def nothing_is_open(acid: AcidSession) -> None:
-    """No transaction and no lock is left in the metastore."""
+    """No transaction and no lock is left in the metastore.
+
+    A reader's transaction ends with the last object in Spark that refers to its scan: threads that serve a result, and
+    events of queries, do so for moments after the query. What is left over stays longer than this waits.
+    """
+    end = time.monotonic() + _MOMENTS
+    while acid.sql("SHOW TRANSACTIONS").collect() and time.monotonic() < end:
+        time.sleep(0.1)
     assert acid.sql("SHOW TRANSACTIONS").collect() == []
     assert acid.sql("SHOW LOCKS").collect() == []
 
@@ -67,6 +75,5 @@ def overtake_next_lock(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, text:
 def end_released(acid: AcidSession) -> None:
     """End the transactions of readers whose frames are garbage, in Python and in Spark's JVM."""
     for _ in range(3):
-        gc.collect()
         time.sleep(0.1)
         acid._env.heartbeats.end_released(collect=True)
