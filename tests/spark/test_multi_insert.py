@@ -73,6 +73,15 @@ def test_each_row_of_a_source_goes_to_one_of_two_inserts(elsewhere: AcidSession,
     assert kept() == before
 
 
+def test_explain_tells_that_a_source_is_evaluated_once(shop: AcidSession) -> None:
+    def told(source: str) -> bool:
+        plan = shop.sql(f"EXPLAIN FROM {source} INSERT INTO low SELECT id, ts INSERT INTO high SELECT id, ts").collect()
+        return "evaluated once for all INSERTs" in "\n".join(r[0] for r in plan)
+
+    assert told("(SELECT * FROM src LIMIT 3) s")
+    assert not told("(SELECT * FROM src WHERE id > 3) s")
+
+
 def test_rows_that_are_numbered_in_the_order_of_reading_are_numbered_once(
     shop: AcidSession, spark: SparkSession
 ) -> None:

@@ -77,7 +77,11 @@ class MultiInsertCommand:
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do, INSERT by INSERT."""
-        return [part for leg in self.legs for part in leg.explain(context)]
+        parts = [part for leg in self.legs for part in leg.explain(context)]
+        if len(self.legs) == 1 or self._shared(context) is None:
+            return parts
+        told = ("Source", ("evaluated once for all INSERTs; its rows are kept until the statement ends",))
+        return [replace(part, more=(*part.more, told)) for part in parts]
 
     def _plans(self, context: StatementContext, legs: Sequence[InsertCommand]) -> list[InsertPlan]:
         """The resolved queries, at one current time."""
