@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from acidsql.errors import InvalidValue
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
+from acidsql.sql.tokens import tokenize
 
 Value: TypeAlias = "str | int | float | bool | decimal.Decimal | datetime.date | datetime.datetime | bytes | None"
 Run = Callable[..., DataFrame]
@@ -62,6 +64,19 @@ class Expressions:
         if not values:
             raise InvalidValue("No column to set")
         return ", ".join(f"{quote(name)} = {self.text(value)}\n" for name, value in values.items())
+
+
+def require_used(text: str, parameters: Iterable[str]) -> None:
+    """Make sure that a statement uses its parameters.
+
+    Raises:
+        InvalidValue: Naming one that it does not use, such as ``where``.
+    """
+    tokens = tokenize(text)
+    used = {name.name for mark, name in pairwise(tokens) if mark.word == ":"}
+    for name in parameters:
+        if name not in used:
+            raise InvalidValue(f"No text uses the parameter :{name}", hint="The condition is the argument condition.")
 
 
 def insert_text(

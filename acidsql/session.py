@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
-from acidsql.builders import Expressions, MergeBuilder, Value, insert_text
+from acidsql.builders import Expressions, MergeBuilder, Value, insert_text, require_used
 from acidsql.catalyst import check, collect_garbage
 from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
@@ -152,16 +152,23 @@ class AcidSession:
     def update(
         self, table: str, set: Mapping[str, Value], condition: str | None = None, **parameters: Any
     ) -> DataFrame:
-        """``UPDATE table SET … WHERE condition``; for the values of ``set`` see :mod:`acidsql.builders`."""
+        """``UPDATE table SET … WHERE condition``; for the values of ``set`` see :mod:`acidsql.builders`.
+
+        Raises:
+            InvalidValue: Also for a parameter that no text uses: without a condition all rows are changed.
+        """
         expressions = Expressions()
         where = f" WHERE {condition}" if condition is not None else ""
         text = f"UPDATE {table} SET {expressions.assignments(set)}{where}"
+        require_used(text, parameters)
         return self.sql(text, **expressions.parameters, **parameters)
 
     def delete(self, table: str, condition: str | None = None, **parameters: Any) -> DataFrame:
-        """``DELETE FROM table WHERE condition``."""
+        """``DELETE FROM table WHERE condition``. Raises: as :meth:`update`."""
         where = f" WHERE {condition}" if condition is not None else ""
-        return self.sql(f"DELETE FROM {table}{where}", **parameters)
+        text = f"DELETE FROM {table}{where}"
+        require_used(text, parameters)
+        return self.sql(text, **parameters)
 
     def merge(
         self,

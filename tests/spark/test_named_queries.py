@@ -1,9 +1,12 @@
-"""WITH before UPDATE and DELETE, as Spark's grammar has it: its queries serve all subqueries of the statement."""
+"""WITH before UPDATE and DELETE, as Spark's grammar has it, and in their subqueries."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from pyspark.errors import AnalysisException as SparkAnalysisException
+from pyspark.sql import SparkSession
 
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
@@ -45,4 +48,57 @@ def test_what_the_queries_read_is_locked_and_told(acid: AcidSession) -> None:
 def test_a_query_that_does_not_work_leaves_nothing(acid: AcidSession) -> None:
     with pytest.raises(SparkAnalysisException):
         acid.sql("WITH g AS (SELECT nope FROM gone) UPDATE emp SET salary = 0 WHERE id IN (SELECT nope FROM g)")
+    nothing_is_open(acid)
+
+
+@pytest.fixture
+def namesake(spark: SparkSession) -> Iterator[None]:
+    """A table of Spark's that is called as an ACID table, with other rows."""
+    spark.sql("CREATE TABLE default.gone (id int) USING parquet")
+    spark.sql("INSERT INTO default.gone VALUES (2), (99)")
+    yield
+    spark.sql("DROP TABLE default.gone")
+
+
+SUBQUERIES = [
+    "(WITH q AS (SELECT id FROM gone) SELECT id FROM q)",
+    "(WITH a AS (SELECT id FROM gone), b AS (SELECT * FROM a) SELECT id FROM b)",
+    "(SELECT id FROM (WITH q AS (SELECT id FROM gone) SELECT * FROM q) x)",
+    "(SELECT id FROM gone WHERE id IN (WITH q AS (SELECT id FROM gone) SELECT id FROM q))",
+    "(SELECT id FROM emp WHERE EXISTS (WITH q AS (SELECT id FROM gone) SELECT 1 FROM q WHERE q.id = emp.id))",
+    "(WITH gone AS (SELECT id FROM gone) SELECT id FROM gone)",
+]
+
+
+@pytest.mark.parametrize("subquery", SUBQUERIES)
+def test_a_subquery_has_a_with_clause_of_its_own(acid: AcidSession, namesake: None, subquery: str) -> None:
+    """The tables in it are those of the metastore, wherever the subquery stands."""
+    assert rows(acid, f"SELECT id FROM emp WHERE id IN {subquery}") == [(1,), (3,)]
+    acid.sql(f"UPDATE emp SET salary = 0 WHERE id IN {subquery}")
+    assert rows(acid, "SELECT id FROM emp WHERE salary = 0") == [(1,), (3,)]
+    acid.sql(f"UPDATE emp SET salary = (SELECT sum(id) FROM {subquery} s) WHERE id = 2")
+    assert rows(acid, "SELECT salary FROM emp WHERE id = 2") == [(4,)]
+    acid.update("emp", {"salary": f"id + (SELECT max(id) FROM {subquery} s)"}, f"id NOT IN {subquery}")
+    assert rows(acid, "SELECT id, salary FROM emp WHERE salary > 0") == [(2, 5), (4, 7)]
+    acid.sql(
+        f"MERGE INTO emp e USING (SELECT id AS i, id IN {subquery} AS known FROM range(1, 7)) s"
+        f" ON e.id = s.i"
+        f" WHEN MATCHED AND e.id IN {subquery} AND s.known THEN UPDATE SET salary = (SELECT min(id) FROM {subquery} z)"
+        f" WHEN NOT MATCHED AND s.i NOT IN {subquery} THEN INSERT VALUES (s.i, (SELECT count(*) FROM {subquery} v), 9)"
+    )
+    assert rows(acid, "SELECT * FROM emp") == [(1, 1, 1), (2, 5, 1), (3, 1, 2), (4, 7, 2), (5, 2, 9), (6, 2, 9)]
+    acid.sql(f"DELETE FROM emp WHERE id NOT IN {subquery}")
+    assert rows(acid, "SELECT id FROM emp") == [(1,), (3,)]
+    nothing_is_open(acid)
+
+
+def test_a_with_clause_in_a_lateral_subquery_is_refused_by_spark(acid: AcidSession, namesake: None) -> None:
+    """In a query it works; below other plans Spark looks at it again, and takes scans for non-deterministic."""
+    lateral = (
+        "(SELECT x.id FROM gone g, LATERAL (WITH q AS (SELECT id FROM gone) SELECT id FROM q WHERE q.id = g.id) x)"
+    )
+    assert rows(acid, f"SELECT id FROM emp WHERE id IN {lateral}") == [(1,), (3,)]
+    with pytest.raises(SparkAnalysisException, match="NON_DETERMINISTIC_LATERAL_SUBQUERIES"):
+        acid.sql(f"DELETE FROM emp WHERE id NOT IN {lateral}")
+    assert len(rows(acid, "SELECT id FROM emp")) == 4
     nothing_is_open(acid)

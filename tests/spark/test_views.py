@@ -216,3 +216,14 @@ class TestDropView:
             acid.sql("DROP DATABASE hr")
         acid.sql("DROP DATABASE hr CASCADE")
         assert rows(acid, "SELECT id FROM emp") == [(1,), (2,)]
+
+
+def test_a_view_may_have_row_ids(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE numbered (id int)")
+    acid.sql("INSERT INTO numbered VALUES (1), (2)")
+    acid.sql("CREATE VIEW ids AS SELECT id, ROW__ID AS r FROM numbered")
+    acid.sql("CREATE VIEW over_ids AS SELECT r.rowId AS n, id FROM ids")
+    assert rows(acid, "SELECT * FROM over_ids") == [(0, 1), (1, 2)]
+    assert rows(acid, "SELECT i.* FROM ids i JOIN numbered n ON i.id = n.id WHERE n.id = 2")[0][0] == 2
+    acid.sql("DELETE FROM numbered WHERE ROW__ID IN (SELECT r FROM ids WHERE id = 1)")
+    assert rows(acid, "SELECT id FROM ids") == [(2,)]

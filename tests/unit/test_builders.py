@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from acidsql.builders import Expressions, MergeBuilder, insert_text
+from acidsql.builders import Expressions, MergeBuilder, insert_text, require_used
 from acidsql.errors import InvalidValue
 from acidsql.sql.parser import parse_statement
 from acidsql.sql.statements import Insert, Match, Merge, MergeDelete, MergeInsert, MergeUpdate
@@ -104,3 +104,12 @@ def test_an_insert_by_name() -> None:
     statement = parse_statement(text)
     assert isinstance(statement, Insert)
     assert statement.by_name
+
+
+def test_a_parameter_that_no_text_uses_is_refused() -> None:
+    """``acid.update("t", {…}, where="id = 1")`` would change all rows."""
+    require_used("UPDATE t SET a = :new WHERE id IN (:`old id`, : gap)", ["new", "old id", "gap"])
+    require_used("DELETE FROM t", [])
+    for text in ("DELETE FROM t", "DELETE FROM t WHERE a = ':where'", "DELETE FROM t -- :where"):
+        with pytest.raises(InvalidValue, match="No text uses the parameter :where"):
+            require_used(text, ["where"])

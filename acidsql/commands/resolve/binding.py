@@ -74,12 +74,18 @@ class Binding:
         self._places: dict[int, Span] = {}
         self.held = HeldFiles(self.env.catalyst)
         self.secret = uuid.uuid4().hex[:12]
-        upper = text.upper()
+        self._row_id = self._is_deleted = False
+        self._mention(text)
         self._looked_into: Plan = None
         self._read_for: Plan = None
         self._reads: dict[int, Read] = {}
-        self._row_id, self._is_deleted = ROW_ID in upper, ROW_IS_DELETED in upper
         self._zones = self.env.zones
+
+    def _mention(self, text: str) -> None:
+        """From now on tables have the hidden columns that are named in a text."""
+        upper = text.upper()
+        self._row_id = self._row_id or ROW_ID in upper
+        self._is_deleted = self._is_deleted or ROW_IS_DELETED in upper
 
     def anew(self) -> Binding:
         """Another binding of the same statement in the same context, without shared relations."""
@@ -131,10 +137,14 @@ class Binding:
             database: The database of unqualified names; by default the current one.
         """
         catalyst = self.catalyst
+        # an expression may have subqueries with a WITH clause of their own, whose queries are no children of the plan
+        plan = catalyst.substitute_with(plan)
         plan = catalyst.with_parameters(plan, self.parameters) if not inside else plan
 
         def replaced(node: Plan) -> Plan:
             name = node.nodeName()
+            if name == "UnresolvedWith":
+                raise with_location(span, UnsupportedError("A WITH clause at this place is not supported"))
             if name == "PlanWithUnresolvedIdentifier":
                 node = catalyst.identified(node)
                 name = node.nodeName()
@@ -280,7 +290,11 @@ class Binding:
             if view.full_name in inside:
                 cycle = " -> ".join([*inside[inside.index(view.full_name) :], view.full_name])
                 raise AnalysisError(f"Recursive view {view.full_name} detected (cycle: {cycle})")
-            span = Span(text, 0, len(text))
+            span, upper = Span(text, 0, len(text)), text.upper()
+            self._row_id, self._is_deleted = (
+                self._row_id or ROW_ID in upper,
+                self._is_deleted or ROW_IS_DELETED in upper,
+            )
             query = self.bound(self._parsed_view(view, text), span, (*inside, view.full_name), view.database)
         except TableNotFound:  # of a nested view, which the message names
             raise
