@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import SparkSession
 
 from acidsql.session import AcidSession
+from tests.oracle.choice import first_quick
 from tests.spark.answers import nothing_is_open, rows
 
 
@@ -70,7 +71,7 @@ SUBQUERIES = [
 ]
 
 
-@pytest.mark.parametrize("subquery", SUBQUERIES)
+@pytest.mark.parametrize("subquery", first_quick(SUBQUERIES, 2))
 def test_a_subquery_has_a_with_clause_of_its_own(acid: AcidSession, namesake: None, subquery: str) -> None:
     """The tables in it are those of the metastore, wherever the subquery stands."""
     assert rows(acid, f"SELECT id FROM emp WHERE id IN {subquery}") == [(1,), (3,)]
