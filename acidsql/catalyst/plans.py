@@ -318,9 +318,13 @@ class Catalyst:
         return self._static(f"{_LOGICAL}.Project", "hiddenOutputTag")()
 
     def hidden_below(self, query: Plan, text: str) -> list[Expression]:
-        """The columns that the star of an analysed ``SELECT *`` leaves out, of those whose names are in a text."""
-        below = _without_definitions(query).child().metadataOutput()
-        return [a for a in self.items(below) if a.name().upper() in text.upper()]
+        """The columns that the star of an analysed ``SELECT *`` leaves out.
+
+        Such as the keys of the sides of a NATURAL JOIN, which ``t.*`` has. Spark's column about files (``_metadata``)
+        is one of them only if its name is in ``text``.
+        """
+        below = self.items(_without_definitions(query).child().metadataOutput())
+        return [a for a in below if a.name() != "_metadata" or "_METADATA" in text.upper()]
 
     def with_further(self, query: Plan, columns: Sequence[Expression]) -> Plan:
         """An analysed ``SELECT *`` with further columns of what it selects from."""

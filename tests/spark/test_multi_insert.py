@@ -160,3 +160,23 @@ def test_each_row_goes_to_the_inserts_whose_condition_it_meets(shop: AcidSession
     shop.sql("WITH s AS (SELECT * FROM src) FROM s" + INTO_TWO.format(low="id < 7", high="id >= 7"))
     assert rows(shop, "SELECT id FROM low") == [(i,) for i in range(7)]
     assert len(rows(shop, "SELECT id FROM high")) == 13
+
+
+def test_a_natural_join_has_its_key_in_the_columns_of_both_sides(elsewhere: AcidSession) -> None:
+    """Nothing in the text names the key."""
+    elsewhere.sql(
+        "FROM noise a NATURAL FULL JOIN (SELECT id, ts AS v FROM src WHERE id < 3) b"
+        " INSERT INTO low BY NAME SELECT b.* WHERE v IS NOT NULL"
+        " INSERT INTO high SELECT int(get_json_object(to_json(struct(a.*)), '$.id')), v"
+    )
+    assert rows(elsewhere, "SELECT id FROM low") == [(0,), (1,), (2,)]
+    assert sorted(r[0] for r in rows(elsewhere, "SELECT id FROM high")) == list(range(20))
+
+
+def test_a_source_that_fails_is_not_kept(elsewhere: AcidSession) -> None:
+    before = elsewhere.spark.sparkContext._jsc.getPersistentRDDs().size()  # type: ignore[union-attr]
+    failing = "FROM (SELECT id, ts, 1 / (id - 17) AS r FROM noise) s"
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        elsewhere.sql(failing + INTO_TWO.format(low="r < 0", high="r >= 0"))
+    assert elsewhere.spark.sparkContext._jsc.getPersistentRDDs().size() == before  # type: ignore[union-attr]
+    nothing_is_open(elsewhere)

@@ -55,7 +55,9 @@ class SharedSource:
     def read(self) -> None:
         """Evaluate the rows."""
         own = self._env.sessions.own
-        self._rows = own.analyzed(own.frame(self._binding.scanned(self.analysed)).localCheckpoint())
+        kept = own.frame(self._binding.scanned(self.analysed)).localCheckpoint(eager=False)
+        self._rows = own.analyzed(kept)
+        kept.count()
 
     def over(self, plan: Plan) -> Plan:
         """A resolved plan with the rows in the place of the leaf."""
