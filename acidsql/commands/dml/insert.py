@@ -205,16 +205,15 @@ class InsertCommand:
     def resolved(self, context: StatementContext, source: SharedSource | None = None) -> InsertPlan:
         """As :meth:`plan`, but the current time is still to be fixed; over ``source`` if there is one."""
         context.add(self.table)
+        body, given, rows = self.body, {}, self.statement.rows
         if source is not None:
             body = whole_query(self.statement.with_clause, source.clause, self.statement.query)
-            binding = Binding(context, self.parameters, body.text, given={source.name: source.stand_in})
-            return InsertPlan(binding, binding.resolved(binding.query(body)), source)
-        binding = Binding(context, self.parameters, self.body.text)
-        rows = self.statement.rows
-        if rows is not None and any(isinstance(v, Default) for row in rows for v in row):
+            given = {source.name: source.stand_in}
+        elif rows is not None and any(isinstance(v, Default) for row in rows for v in row):
             text = self._values_with_defaults(rows)
-            return InsertPlan(binding, binding.resolved(binding.query(Span(text, 0, len(text)))))
-        return InsertPlan(binding, binding.resolved(binding.query(self.body)))
+            body = Span(text, 0, len(text))
+        binding = Binding(context, self.parameters, body.text, given=given)
+        return InsertPlan(binding, binding.resolved(binding.query(body)), source)
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
         """An INSERT OVERWRITE that reads its own target must have seen all of its rows."""

@@ -90,6 +90,7 @@ class MultiInsertCommand:
         if source is None:
             fixed = catalyst.with_time_fixed([p.analysed for p in plans])
         else:
+            # again, over the leaf: the errors of the user's own text, and their places, have come before
             plans = [leg.resolved(context, source) for leg in legs]
             source.analysed, *fixed = catalyst.with_time_fixed([source.analysed, *(p.analysed for p in plans)])
         return [replace(p, analysed=f) for p, f in zip(plans, fixed, strict=True)]

@@ -290,11 +290,8 @@ class Binding:
             if view.full_name in inside:
                 cycle = " -> ".join([*inside[inside.index(view.full_name) :], view.full_name])
                 raise AnalysisError(f"Recursive view {view.full_name} detected (cycle: {cycle})")
-            span, upper = Span(text, 0, len(text)), text.upper()
-            self._row_id, self._is_deleted = (
-                self._row_id or ROW_ID in upper,
-                self._is_deleted or ROW_IS_DELETED in upper,
-            )
+            self._mention(text)
+            span = Span(text, 0, len(text))
             query = self.bound(self._parsed_view(view, text), span, (*inside, view.full_name), view.database)
         except TableNotFound:  # of a nested view, which the message names
             raise
