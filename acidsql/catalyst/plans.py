@@ -323,18 +323,34 @@ class Catalyst:
         Such as the keys of the sides of a NATURAL JOIN, which ``t.*`` has. Spark's column about files (``_metadata``)
         is one of them only if its name is in ``text``.
         """
-        below = self.items(_without_definitions(query).child().metadataOutput())
+        below = self.items(self.without_definitions(query).child().metadataOutput())
         return [a for a in below if a.name() != "_metadata" or "_METADATA" in text.upper()]
 
     def with_further(self, query: Plan, columns: Sequence[Expression]) -> Plan:
         """An analysed ``SELECT *`` with further columns of what it selects from."""
         if not columns:
             return query
-        inner = _without_definitions(query)
+        inner = self.without_definitions(query)
         made = self.project([*self.output(inner), *columns], inner.child())
-        if inner is query:
-            return made
-        return query.withNewChildren(self.seq([*list(self.items(query.children()))[:-1], made]))
+        return made if inner is query else self._with_last(query, made)
+
+    def with_values(self, query: Plan, values: Mapping[tuple[int, int], Expression]) -> Plan:
+        """A parsed VALUES, perhaps below a WITH clause, with some values replaced, by the numbers of row and column."""
+        inner = self.without_definitions(query)
+        rows = [list(self.items(row)) for row in self.items(inner.rows())]
+        for (row, column), value in values.items():
+            rows[row][column] = value
+        made = self._class(f"{_ANALYSIS}.UnresolvedInlineTable")(inner.names(), self.seq(map(self.seq, rows)))
+        return made if inner is query else self._with_last(query, made)
+
+    def _with_last(self, plan: Plan, child: Plan) -> Plan:
+        """A plan with its last child replaced."""
+        return plan.withNewChildren(self.seq([*list(self.items(plan.children()))[:-1], child]))
+
+    @staticmethod
+    def without_definitions(plan: Plan) -> Plan:
+        """The query below the definitions of its WITH clause."""
+        return plan.children().last() if plan.nodeName() == "WithCTE" else plan
 
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._logical("Filter")(condition, plan)
@@ -489,8 +505,3 @@ def conjuncts_of(condition: Expression) -> Iterator[Expression]:
         yield from conjuncts_of(condition.right())
     else:
         yield condition
-
-
-def _without_definitions(plan: Plan) -> Plan:
-    """The query below the definitions of its WITH clause."""
-    return plan.children().last() if plan.nodeName() == "WithCTE" else plan

@@ -18,9 +18,11 @@ from pyspark.sql import SparkSession
 from acidsql.catalyst.active import active
 from acidsql.catalyst.plans import Catalyst
 from acidsql.catalyst.zones import ExecutorZones
+from acidsql.errors import UnsupportedError
 
 ZONE = "spark.sql.session.timeZone"
 _SQL = "spark.sql."
+_PATH_FILTER = "mapreduce.input.pathFilter.class"
 _BETWEEN = "\x02\x03"
 _FOLLOWED = (
     ZONE,
@@ -39,7 +41,21 @@ _FOLLOWED = (
 )
 """Names of settings, or beginnings of names, that change the speed of a plan or how it is shown, not what it gives."""
 
+_OF_FORMATS = ("hive.", "mapred", "orc.", "parquet.")
+"""Beginnings of Hadoop's settings that change what is read of a file, or how it is written and called."""
+
 PINNED = {
+    "mapreduce.output.basename": "part",
+    "orc.filter.plugin": "false",
+    "orc.filter.use.selected": "false",
+    "orc.force.positional.evolution": "false",
+    "orc.max.file.length": str((1 << 63) - 1),
+    "orc.proleptic.gregorian": "false",
+    "orc.proleptic.gregorian.default": "false",
+    "orc.sarg.to.filter": "false",
+    "orc.skip.corrupt.data": "false",
+    "orc.tolerate.missing.schema": "true",
+    "orc.write.format": "0.12",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -56,7 +72,8 @@ PINNED = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.variable.substitute": "false",
 }
-"""What plans of ours count on, whatever a version of Spark or its environment takes for the default. The threshold
+"""What plans of ours count on, whatever a version of Spark or its environment takes for the default; Hadoop's settings,
+too, which may come from the application's start (``spark.hadoop.…``), and would be true of all sessions. The threshold
 keeps Spark from starting a job that looks at files which acidsql has just listed. Predicates that Spark pushes
 into the ORC reader are useless for ACID files, would overwrite acidsql's own search argument
 (:mod:`acidsql.catalyst.push_down`), and fail if a subquery returns NULL."""
@@ -138,6 +155,7 @@ class InternalSessions:
     def _known(self, zone: str | None) -> Catalyst:
         known = self._own.get(zone)
         if known is None:
+            _refuse_filter(self.user.spark)
             session = _beside(self.user.spark)
             _forget(session)
             for name, value in PINNED.items():
@@ -163,6 +181,13 @@ class _OwnSession(SparkSession):
             SparkSession._activeSession = before
 
 
+def _refuse_filter(spark: SparkSession) -> None:
+    """Raises: UnsupportedError where Spark would leave out files that it is told to read."""
+    settings: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    if settings.get(_PATH_FILTER) is not None:
+        raise UnsupportedError(f"Spark was started with spark.hadoop.{_PATH_FILTER}, which hides files of tables")
+
+
 def _beside(spark: SparkSession) -> SparkSession:
     """A new session of the same Spark."""
     return _OwnSession(spark.sparkContext, spark._jsparkSession.newSession())
@@ -175,7 +200,9 @@ def _state(spark: SparkSession) -> int:
 
 
 def _is_followed(name: str) -> bool:
-    return not name.startswith("spark.") or name.startswith(_FOLLOWED) or name.startswith("spark.hadoop.")
+    if not name.startswith("spark."):  # Hadoop's: file systems, and who may see them
+        return not name.startswith(_OF_FORMATS)
+    return name.startswith((*_FOLLOWED, "spark.hadoop."))
 
 
 def _forget(session: SparkSession) -> None:
@@ -189,7 +216,7 @@ def _follow(user: SparkSession, session: SparkSession, zone: str | None) -> None
     theirs = {name: value for name, value in _settings(user).items() if _is_followed(name)}
     ours = {name: value for name, value in _settings(session).items() if _is_followed(name)}
     for name in ours.keys() - theirs.keys():
-        if session.conf.isModifiable(name):
+        if not name.startswith("spark.") or session.conf.isModifiable(name):
             session.conf.unset(name)
     for name, value in theirs.items():
         if ours.get(name) != value:

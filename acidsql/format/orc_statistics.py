@@ -10,10 +10,26 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, localcontext
 
+from acidsql.format.tail import Tail
 from acidsql.protobuf import Message, bytes_of, number_of, numbers_of, read_message, unzigzag, write_message, zigzag
 
 COUNT, HAS_NULL, BYTES_ON_DISK = 1, 10, 11
 _MAX_LONG = (1 << 63) - 1
+
+
+def integer_range(tail: Tail, column: int) -> tuple[int, int] | None:
+    """The least and the greatest value of an integer column in a file; None where the file does not tell.
+
+    Args:
+        tail: The file's tail.
+        column: The number of the column in ORC's order, that of the whole row being 0.
+    """
+    columns = tail.footer.get(7, [])
+    found = read_message(bytes_of(columns[column])).get(2) if column < len(columns) else None
+    bounds = read_message(bytes_of(found[-1])) if found else {}
+    if not bounds.keys() >= {1, 2}:
+        return None
+    return unzigzag(number_of(bounds, 1)), unzigzag(number_of(bounds, 2))
 
 
 def merged(parts: Sequence[bytes]) -> bytes:

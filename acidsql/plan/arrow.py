@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, Row
 
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Struct, Varchar
 
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+
 _PRIMITIVES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "tinyint": pa.int8(),
@@ -56,8 +58,21 @@ def fetched(frame: DataFrame) -> pa.Table:
     return rows
 
 
+def is_utf8(rows: pa.Table) -> bool:
+    """Whether all texts are valid UTF-8: Spark makes others, of ``CAST(X'ff' AS string)`` or from a file of Latin 1."""
+    try:
+        rows.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def rows_to_table(rows: Sequence[Row], names: Sequence[str], types: Sequence[pa.DataType]) -> pa.Table:
-    """Collected rows as an Arrow table."""
+    """Collected rows as an Arrow table.
+
+    Raises:
+        ValueError: When a text may have been one that is not UTF-8: PySpark has put another character into it.
+    """
     columns = [pa.array([_plain(row[i], type) for row in rows], type=type) for i, type in enumerate(types)]
     return pa.table(columns, names=list(names))
 
@@ -72,4 +87,6 @@ def _plain(value: Any, type: pa.DataType) -> Any:
         return {type.field(i).name: _plain(value[i], type.field(i).type) for i in range(type.num_fields)}
     if pa.types.is_list(type):
         return [_plain(v, type.value_type) for v in value]
+    if isinstance(value, str) and _REPLACED in value:
+        raise ValueError("a text that may have been altered")
     return bytes(value) if isinstance(value, bytearray) else value

@@ -72,10 +72,12 @@ def events_of(
     kept = " AND ".join(f"{name} IS NOT NULL" for name in EVENT_COLUMNS[:-1])
     # a whole event is read, but of the row no more than one column that nobody asked for
     kept += f" AND if(row.{quote(_cheapest(columns[:present]))} IS NULL, operation, bucket) IS NOT NULL"
-    # Spark pushes nothing below a non-deterministic filter. Without it the optimiser loses fields of structs between
-    # this scan and a join above it (NestedColumnAliasing).
-    draft = Draft.of(own, frame).filter("spark_partition_id() >= 0")
-    return draft.filter(kept if visible is None else f"{kept} AND {visible}"), frame
+    # A non-deterministic filter stays as it is and where it is: Spark pushes nothing below it, and takes no part of it
+    # elsewhere. Of a deterministic one, which it combines with the user's conditions, it makes a second scan without a
+    # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this
+    # scan and a join above it (NestedColumnAliasing).
+    fixed = f"spark_partition_id() >= 0 AND {kept}"
+    return Draft.of(own, frame).filter(fixed if visible is None else f"{fixed} AND {visible}"), frame
 
 
 def plain_options(

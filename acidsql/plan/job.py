@@ -11,14 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.catalyst import Catalyst, Draft
-from acidsql.errors import CardinalityViolation
-from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
+from acidsql.errors import CardinalityViolation, CorruptFile
+from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, decode, encode
 from acidsql.format.names import BaseName, DeltaName
-from acidsql.format.orc import read_footer
+from acidsql.format.orc_statistics import integer_range
 from acidsql.format.schema import EVENT_COLUMNS, KEY_COLUMNS
+from acidsql.format.tail import footer_of, read_tail
 from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, value_column
@@ -36,6 +38,10 @@ _WRITER = (
 _KEY, _SINK, _NUMBER = "__acid_k", "__acid_sink", "__acid_writer"
 """Directories of the job's output: the partition keys, which directory of events, and which bucket file in it."""
 _DELETES, _VERSIONS, _INSERTS = 0, 1, 2
+_OF_TASKS = ("HiveTableRelation", "InMemoryRelation", "LogicalRDD", "LogicalRelation", "Range")
+"""Leaves of plans whose rows are read by tasks."""
+_MANY = 1 << 20
+"""More tasks than any job has: ``coalesce`` then joins none."""
 _TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
 
 
@@ -90,7 +96,7 @@ def _row(target: Target) -> str:
 
 def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str]) -> Draft:
     """One file per task and partition, the task's number is the writer's: no shuffle is needed."""
-    rows = Draft.of(catalyst, changes.frame)
+    rows = Draft.of(catalyst, _in_tasks(changes.frame))
     numbered = rows.select(*changes.values, *changes.keys, "monotonically_increasing_id() AS id")
     above = _directory_keys(changes.keys, "id", keys)
     if not target.table.is_full_acid:
@@ -106,6 +112,17 @@ def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: l
         *above,
     )
     return events.sorted_within([*keys, "rowId"]) if keys else events
+
+
+def _in_tasks(frame: DataFrame) -> DataFrame:
+    """The rows such that what depends on the task is evaluated by tasks.
+
+    Over rows that Spark has already (``LocalRelation``) its optimiser evaluates it on the driver, as if all were one
+    task's, and then gives them to several (``ConvertToLocalRelation``). Not so through a step in between.
+    """
+    if all(leaf.nodeName() in _OF_TASKS for leaf in Catalyst.leaves(Catalyst.analyzed(frame))):
+        return frame
+    return frame.coalesce(_MANY)
 
 
 def _directory_keys(keys: Sequence[str], number: str, names: Sequence[str]) -> list[str]:
@@ -199,7 +216,7 @@ def _collect(target: Target, staging: Staging, output: str, change: Change | Non
     """Move the job's part files into the staged directories, under their bucket names."""
     sinks: dict[int, BaseName | DeltaName] = {_DELETES: target.deletes, _VERSIONS: target.inserts}
     sinks[_INSERTS] = target.inserts if change is not None else target.next.inserts
-    rows_of = dict.fromkeys(sinks, 0)
+    written = dict.fromkeys(sinks, 0)
     for path, above in _part_files(output, staging.fs):
         values = dict(name.partition("=")[::2] for name in above)
         # Spark escapes the values of partition directories as Hive does (it took the code over from there)
@@ -208,20 +225,45 @@ def _collect(target: Target, staging: Staging, output: str, change: Change | Non
         sink = int(values[_SINK]) if shuffled else _INSERTS
         number = int(values[_NUMBER]) if shuffled else _task_number(path)
         encode(number, target.statement_id)  # refuses a number that the bucket property cannot hold
-        rows = read_footer(staging.fs, path).row_count
+        rows = rows_of(staging.fs, path, number if target.table.is_full_acid else None)
         if not rows:
             continue
         directory = staging.directory(partition, sinks[sink])
         staging.fs.rename(path, directory.bucket(number))
         staging.wrote(directory, rows)
-        rows_of[sink] += rows
+        written[sink] += rows
     staging.fs.delete(output)
-    updated = rows_of[_VERSIONS]
-    return RowCounts(rows_of[_INSERTS], updated, rows_of[_DELETES] - updated)
+    updated = written[_VERSIONS]
+    return RowCounts(written[_INSERTS], updated, written[_DELETES] - updated)
+
+
+def rows_of(filesystem: fs.FileSystem, path: str, number: int | None) -> int:
+    """The number of rows in a file.
+
+    Args:
+        filesystem: The file system of ``path``.
+        path: The file.
+        number: That of the bucket file that it becomes; None if it has no events.
+
+    Raises:
+        CorruptFile: When its events belong to another bucket file: readers look for delete events by its number.
+    """
+    with filesystem.open_read(path) as file:
+        tail = read_tail(file, path)
+    rows = footer_of(tail, path).row_count
+    if rows and number is not None:
+        found = integer_range(tail, EVENT_COLUMNS.index("bucket") + 1)
+        if found is None or {decode(prop).writer_id for prop in found} != {number}:
+            raise CorruptFile(f"Events of {path}, written as bucket {number}, have bucket properties {found}")
+    return rows
 
 
 def _part_files(output: str, filesystem: fs.FileSystem) -> Iterator[tuple[str, list[str]]]:
-    """Part files of a Spark write with the ``name=value`` directories above them."""
+    """Part files of a Spark write with the ``name=value`` directories above them.
+
+    Raises:
+        CorruptFile: When there is anything else: what the job wrote must not be left behind.
+    """
 
     def walk(path: str, above: list[str]) -> Iterator[tuple[str, list[str]]]:
         for entry in filesystem.list(path):
@@ -229,6 +271,8 @@ def _part_files(output: str, filesystem: fs.FileSystem) -> Iterator[tuple[str, l
                 yield from walk(entry.path, [*above, entry.name])
             elif entry.name.startswith("part-"):
                 yield entry.path, above
+            elif not entry.name.startswith(("_", ".")):
+                raise CorruptFile(f"A Spark job has written {entry.path}: its files are called part-…")
 
     yield from walk(output, [])
 

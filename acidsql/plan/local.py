@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.errors import PySparkTypeError
+from pyspark.errors import PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from acidsql.plan.arrow import fetched
+from acidsql.plan.arrow import fetched, is_utf8
 
 SMALL_BYTES = 4 << 20
 """A result that Spark estimates below this size is fetched, unless it has too many rows."""
@@ -32,9 +32,11 @@ def fetch_small(frame: DataFrame, limit: int) -> pa.Table | None:
     named = frame.toDF(*[f"s{i}" for i in range(len(frame.columns))])
     try:
         rows = fetched(named.limit(limit + 1))
-    except PySparkTypeError:  # raised before anything is evaluated: a type that Arrow does not have
-        return None
-    return rows if rows.num_rows <= limit else None
+    except (PySparkTypeError, UnsupportedOperationException, ValueError) as e:
+        if isinstance(e, pa.ArrowException):
+            raise
+        return None  # raised before anything is evaluated: a type that Arrow does not have
+    return rows if rows.num_rows <= limit and is_utf8(rows) else None
 
 
 def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFrame:

@@ -186,8 +186,20 @@ def to_files(expression: str, type: HiveType, zones: Zones) -> str:
 
 
 def only_driver_writes(type: HiveType) -> bool:
-    """Whether the driver has to write all values of a type: Spark's ORC writer has no instants."""
-    return contains(type, LOCAL_TIMESTAMP)
+    """Whether the driver has to write all values of a type.
+
+    Spark's ORC writer has no instants, and of a map with dates in its keys it writes the last entry only: it puts the
+    entries into an ``OrcMap``, whose order takes all ``DaysWritable`` for equal.
+    """
+    return contains(type, LOCAL_TIMESTAMP) or _has_keys_with_dates(type)
+
+
+def _has_keys_with_dates(type: HiveType) -> bool:
+    if isinstance(type, Map):
+        return type.key == Primitive("date") or _has_keys_with_dates(type.value)
+    if isinstance(type, Array):
+        return _has_keys_with_dates(type.element)
+    return isinstance(type, Struct) and any(_has_keys_with_dates(field) for _, field in type.fields)
 
 
 def to_orc_driver(expression: str, type: HiveType) -> str:

@@ -9,11 +9,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from acidsql.catalyst import Catalyst, Draft
+from acidsql.errors import InvalidValue
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.partition_names import partition_name
-from acidsql.plan.arrow import fetched, rows_to_table
+from acidsql.plan.arrow import fetched, is_utf8, rows_to_table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, key_column, value_column
 from acidsql.plan.checks import checked
@@ -55,18 +56,32 @@ class Writer:
         return write_by_job(self._catalyst, self._target, self._staging, self._completed(changes))
 
     def fetch(self, changes: ChangeSet, *, all_rows: bool = False) -> pa.Table | None:
-        """The changes as the driver writes them; None when there are more than it should.
+        """The changes as the driver writes them; None when there are more than it should, or some that it cannot.
 
         Args:
             changes: The changes.
             all_rows: Fetch them all, however many there are.
+
+        Raises:
+            InvalidValue: When nobody can write them.
         """
+        found = self._fetched(changes, all_rows)
+        if found is None or is_utf8(found):
+            return found
+        if self._only_driver:
+            raise InvalidValue(
+                f"A text for {self._target.table.full_name} is not valid UTF-8",
+                hint="Tables with instants, or with dates in the keys of maps, take valid texts only.",
+            )
+        return None
+
+    def _fetched(self, changes: ChangeSet, all_rows: bool) -> pa.Table | None:
         completed = self._completed(changes)
         finished = self._for_driver(completed)
         if _is_local(finished):
             try:
                 return rows_to_table(finished.collect(), completed.columns, completed.arrow_types())
-            except (ValueError, OverflowError):  # a date or time that Python cannot represent
+            except (ValueError, OverflowError):  # a date, time or text that Python cannot represent
                 return fetched(finished)
         if all_rows or self._only_driver:
             return fetched(finished)

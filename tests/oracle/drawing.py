@@ -154,6 +154,9 @@ class Drawing:
             column = self.column(scope, kind)
             return f"{column} + 1" if kind == INT else f"upper({column})"
         if form == "scalar" and depth > 0:
+            if self.maybe(1, 4):
+                function = self.one(("max", "min", "count"))
+                return f"(SELECT {function}(k) FROM (SELECT {self.column(scope, kind)} AS k))"
             inside = scope.inside()
             text, inside = self.from_(inside, 0)
             found = f"SELECT max({self.column(inside, kind)}) FROM {text}"
@@ -175,6 +178,9 @@ class Drawing:
             return f"NOT ({self.condition(scope, depth - 1)})"
         if form == "both":
             return f"({self.condition(scope, 0)} {self.one(('AND', 'OR'))} {self.condition(scope, depth - 1)})"
+        if form == "exists" and self.maybe(1, 5):
+            column = self.column(scope, INT)
+            return f"{self.one(('', 'NOT '))}EXISTS (SELECT k FROM (SELECT {column} AS k) GROUP BY k HAVING k > 1)"
         if form == "exists":
             text, inside = self.from_(scope.inside(), 0)
             where = self.condition(inside, depth - 1)

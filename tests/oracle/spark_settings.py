@@ -8,6 +8,30 @@ from __future__ import annotations
 
 import re
 
+OF_HADOOP = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+    "mapreduce.output.basename": "rows",
+    "mapreduce.output.fileoutputformat.compress": "true",
+    "orc.bloom.filter.columns": "*",
+    "orc.create.index": "false",
+    "orc.filter.plugin": "true",
+    "orc.filter.use.selected": "true",
+    "orc.force.positional.evolution": "true",
+    "orc.max.file.length": "3",
+    "orc.proleptic.gregorian": "true",
+    "orc.proleptic.gregorian.default": "true",
+    "orc.row.batch.size": "3",
+    "orc.sarg.to.filter": "true",
+    "orc.schema.evolution.case.sensitive": "true",
+    "orc.skip.corrupt.data": "true",
+    "orc.stripe.row.count": "2",
+    "orc.tolerate.missing.schema": "false",
+    "orc.write.format": "0.11",
+    "orc.write.variable.length.blocks": "true",
+}
+"""Settings of Hadoop and its formats, as a session or ``spark.hadoop.`` sets them."""
+
 CHECKED: dict[str, tuple[str, ...]] = {
     # parsing
     "ansi.doubleQuotedIdentifiers": ("true",),

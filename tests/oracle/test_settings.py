@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 
 import acidsql
 from acidsql.errors import AcidError
+from acidsql.session import AcidSession
 from tests.oracle import statements
 from tests.oracle.answers import Answer, Refusal, Run, ask
 from tests.oracle.choice import first_quick
 from tests.oracle.spark_conf import settings
-from tests.oracle.spark_settings import CHECKED, IRRELEVANT, reason
+from tests.oracle.spark_settings import CHECKED, IRRELEVANT, OF_HADOOP, reason
 from tests.spark.answers import rows
 
 pytestmark = pytest.mark.spark
@@ -90,6 +91,23 @@ def test_driver_and_job_store_the_same(defaults: Defaults) -> None:
 
 def test_hostile_settings_at_once_change_nothing(spark: SparkSession, warehouse: Path, defaults: Defaults) -> None:
     check(spark, warehouse, defaults, HOSTILE, "driver")
+
+
+@pytest.mark.parametrize("written_by", ["driver", "job"])
+def test_settings_of_hadoop_change_nothing(
+    spark: SparkSession, warehouse: Path, defaults: Defaults, written_by: str
+) -> None:
+    check(spark, warehouse, defaults, OF_HADOOP, written_by)
+
+
+def test_what_is_no_longer_set_for_hadoop_is_no_longer_followed(spark: SparkSession, acid: AcidSession) -> None:
+    own = acid._env.sessions.own.spark
+    for value in ("a", None):
+        with settings(spark, {} if value is None else {"fs.acidsql.of.the.test": value}):
+            acid.sql("SELECT 1").collect()
+            acid.sql("SHOW TABLES").collect()
+            assert acid._env.sessions.own.spark is own
+            assert own.conf.get("fs.acidsql.of.the.test", None) == value
 
 
 @pytest.mark.long

@@ -3,9 +3,12 @@ event out of order is one that it misses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.session import AcidSession
 from tests.spark.hive_rules import check_table
@@ -26,3 +29,44 @@ def test_a_job_sorts_what_it_writes(acid: AcidSession, warehouse: Path, keys: st
     acid.sql("DELETE FROM t WHERE id % 5 = 0")
     assert check_table(warehouse / "t") > 4000
     assert acid.sql("SELECT count(*) FROM t").collect()[0][0] == 2488
+
+
+@pytest.fixture
+def many(spark: SparkSession) -> Iterator[DataFrame]:
+    """Rows that Spark has already: too many for the driver to write, and some tasks' for Spark."""
+    numbers = list(range(30_000))
+    columns = {"id": pa.array(numbers, pa.int64()), "v": [f"{n:0200}" for n in numbers]}
+    frame = spark.createDataFrame(pa.table({**columns, "p": pa.array([n % 2 for n in numbers], pa.int32())}))
+    frame.createOrReplaceTempView("many")
+    yield frame
+    spark.catalog.dropTempView("many")
+
+
+MANY = {
+    "insert": lambda acid, frame: acid.insert(frame, "t"),
+    "query": lambda acid, frame: acid.sql("INSERT INTO t SELECT id + 0, v, p FROM many"),
+    "condition": lambda acid, frame: acid.sql("INSERT INTO t SELECT * FROM many WHERE id >= 0 ORDER BY id"),
+    "overwrite": lambda acid, frame: acid.sql("INSERT OVERWRITE TABLE t SELECT * FROM many"),
+    "union": lambda acid, frame: acid.sql("INSERT INTO t SELECT * FROM many UNION ALL SELECT 5, 'x', 0 FROM range(0)"),
+    "merge": lambda acid, frame: acid.sql(
+        "MERGE INTO t USING many s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (id, v, p)"
+    ),
+}
+
+
+@pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("way", MANY)
+def test_rows_that_spark_has_already_are_numbered_by_the_tasks_that_write_them(
+    acid: AcidSession, warehouse: Path, many: DataFrame, way: str, partitioned: bool
+) -> None:
+    """Spark's optimiser would number them all as the first task's: deletes of the other files' rows went to the first
+    file, and a compaction brought those rows back."""
+    keys = " PARTITIONED BY (p int)" if partitioned else ""
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id bigint, v string{'' if partitioned else ', p int'}){keys}")
+    acid.sql("SET acidsql.write.driver.rows = 1000")
+    MANY[way](acid, many)
+    assert check_table(warehouse / "t") == 30_000
+    acid.sql("DELETE FROM t WHERE id % 3 = 0")
+    for part in [f" PARTITION (p = {n})" for n in (0, 1)] if partitioned else [""]:
+        acid.sql(f"ALTER TABLE t{part} COMPACT 'major' AND WAIT")
+    assert acid.sql("SELECT count(*), count(DISTINCT id), min(id) FROM t").collect()[0][:] == (20_000, 20_000, 1)

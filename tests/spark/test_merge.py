@@ -18,7 +18,7 @@ from acidsql.errors import (
     NotTransactional,
 )
 from acidsql.session import AcidSession
-from tests.spark.answers import nothing_is_open
+from tests.spark.answers import nothing_is_open, rows
 from tests.spark.hive_rules import check_table
 
 Rows = list[tuple[object, ...]]
@@ -547,3 +547,24 @@ def test_a_builder_that_is_not_whole(shop: AcidSession, spark: SparkSession) -> 
         shop.update("emp", {"salary": F.lit(1)})  # type: ignore[dict-item]
     with pytest.raises(InvalidValue, match="No column"):
         shop.update("emp", {})
+
+
+@pytest.mark.parametrize(
+    "source", ["(SELECT * FROM (a {} ) AS x)", "(SELECT x.* FROM (a {}) AS x JOIN a y ON y.k = x.k)", "v"]
+)
+@pytest.mark.parametrize("join", ["NATURAL JOIN b", "JOIN b USING (k)", "FULL JOIN b USING (k)"])
+def test_a_source_joins_by_common_names(acid: AcidSession, join: str, source: str) -> None:
+    """Spark hides the keys of the sides of such a join, as acidsql hides ROW__ID."""
+    acid.sql("CREATE TRANSACTIONAL TABLE a (k int, x int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE b (k int, y int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k int, z int)")
+    acid.sql("INSERT INTO a VALUES (1, 10), (2, 20)")
+    acid.sql("INSERT INTO b VALUES (2, 200), (1, 100)")
+    acid.sql("INSERT INTO t VALUES (1, 0), (3, 0)")
+    acid.sql(f"CREATE VIEW v AS SELECT * FROM (a {join}) AS x")
+    for row_id in ("", " AND t.ROW__ID.rowId >= 0"):
+        acid.sql(
+            f"MERGE INTO t USING {source.format(join)} s ON t.k = s.k{row_id}"
+            " WHEN MATCHED THEN UPDATE SET z = s.x + s.y WHEN NOT MATCHED THEN INSERT VALUES (s.k, s.y)"
+        )
+    assert rows(acid, "SELECT * FROM t") == [(1, 110), (2, 220), (3, 0)]

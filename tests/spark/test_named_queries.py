@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import SparkSession
 
+from acidsql.errors import AnalysisError
 from acidsql.session import AcidSession
 from tests.oracle.choice import first_quick
 from tests.spark.answers import nothing_is_open, rows
@@ -50,6 +51,22 @@ def test_a_query_that_does_not_work_leaves_nothing(acid: AcidSession) -> None:
     with pytest.raises(SparkAnalysisException):
         acid.sql("WITH g AS (SELECT nope FROM gone) UPDATE emp SET salary = 0 WHERE id IN (SELECT nope FROM g)")
     nothing_is_open(acid)
+
+
+def test_set_makes_one_row_of_each_row_below_a_with_clause_too(acid: AcidSession) -> None:
+    for limit in (0, 20_000):
+        acid.sql(f"SET acidsql.write.driver.rows = {limit}")
+        for generator in ("explode(array(1, 2))", "explode(array(9))", "stack(2, 1, 2)"):
+            with pytest.raises(AnalysisError, match="Generators"):
+                acid.sql(f"WITH g AS (SELECT 1 AS id) UPDATE emp SET salary = {generator} WHERE id IN (TABLE g)")
+    nothing_is_open(acid)
+    assert rows(acid, "SELECT id, salary FROM emp") == [(1, 10), (2, 20), (3, 30), (4, 40)]
+
+
+def test_a_query_of_a_with_clause_may_make_several_rows(acid: AcidSession) -> None:
+    acid.sql("WITH g AS (SELECT explode(array(1, 2)) AS id) UPDATE emp SET salary = 0 WHERE id IN (SELECT id FROM g)")
+    acid.sql("WITH g AS (SELECT explode(array(1, 3)) AS id) DELETE FROM emp WHERE id IN (SELECT id FROM g)")
+    assert rows(acid, "SELECT id, salary FROM emp") == [(2, 0), (4, 40)]
 
 
 @pytest.fixture

@@ -37,6 +37,11 @@ SAME_AS_SPARK = [
     "SELECT timestamp '2024-02-29 12:00:00', date '1970-01-01' FROM emp",
     "SELECT /* emp */ id -- FROM emp\nFROM emp",
     "SELECT '$$', \"$${x}\", `id` AS `a b` FROM emp",
+    # a correlated aggregate over no table: Spark reads the table once more, for the values that it depends on
+    "SELECT * FROM emp WHERE id = (SELECT max(k) - 9 FROM (SELECT emp.dept AS k))",
+    "SELECT id, (SELECT min(k) FROM (SELECT salary + dept AS k)) FROM emp WHERE name > 'A'",
+    "SELECT id FROM emp WHERE EXISTS (SELECT k FROM (SELECT emp.dept AS k) GROUP BY k HAVING k > 10)",
+    "SELECT e.id, l.n FROM emp e, LATERAL (SELECT count(k) AS n FROM (SELECT e.salary AS k)) l WHERE e.dept < 20",
     "SELECT * FROM emp",
     "SELECT emp.* FROM emp",
     "SELECT e.name, emp2.name FROM emp e JOIN emp emp2 ON e.dept = emp2.dept",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,30 @@ def test_a_default_is_stored_as_any_other_value(acid: AcidSession) -> None:
     assert sorted(rows(acid, "SELECT * FROM t")) == [(1, "ab  ", "ab", "l", 1), (2, "ab  ", "ab", "l", 1)]
     with pytest.raises((AcidError, PySparkException), match="exceeds the length of its type"):
         acid.sql("INSERT INTO t (id) VALUES (3)")
+
+
+def test_a_default_in_values_is_never_the_users_text(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql(
+        r"CREATE TRANSACTIONAL TABLE t (id int, s string DEFAULT '$' '{spark.app.name}', b string DEFAULT 'a\\b',"
+        " q string DEFAULT \"q\", d date DEFAULT '2020-01-01', n decimal(5,1) DEFAULT 1)"
+    )
+    default = ("${spark.app.name}", "a\\b", "q", date(2020, 1, 1), Decimal("1.0"))
+    acid.sql("INSERT INTO t (id) VALUES (1)")
+    settings = {"spark.sql.parser.escapedStringLiterals": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true"}
+    for setting in (None, *settings):
+        if setting is not None:
+            spark.conf.set(setting, settings[setting])
+        try:
+            acid.sql("INSERT INTO t VALUES (2, DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT)")
+            acid.sql(
+                "WITH c AS (SELECT 3 AS id) INSERT INTO t VALUES (3, default, DEFAULT, DEFAULT,"
+                " DEFAULT, DEFAULT), (4, DEFAULT, :b, DEFAULT, date '2020-01-01', 1)",
+                b="a\\b",
+            )
+        finally:
+            if setting is not None:
+                spark.conf.unset(setting)
+    assert sorted(rows(acid, "SELECT * FROM t")) == sorted([(1, *default), *[(i, *default) for i in (2, 3, 4)] * 3])
 
 
 def test_lengths_are_written_to_the_files_schema(acid: AcidSession, warehouse: Path) -> None:
@@ -271,3 +297,78 @@ def test_a_text_of_ten_megabytes_comes_back(acid: AcidSession, warehouse: Path, 
         )
     )
     check_table(warehouse / "t")
+
+
+MAPS = {
+    "map<date,int>": "map(date '2020-01-01', 1, date '2020-01-02', 2)",
+    "array<map<date,int>>": "array(map(date '2020-01-01', 1, date '2020-01-02', 2))",
+    "map<int,map<date,date>>": "map(1, map(date '2020-01-01', date '2021-01-01', date '2020-01-02', NULL))",
+    "struct<m:map<date,date>>": "named_struct('m', map(date '2020-01-01', date '2021-01-01', date '2020-01-02', NULL))",
+    "map<timestamp,date>": "map(timestamp '2020-01-01', date '2020-01-01', timestamp '2020-01-02', NULL)",
+    "map<decimal(4,1),int>": "map(1.5, 1, 2.5, 2)",
+    "map<string,date>": "map('a', date '2020-01-01', 'b', date '2020-01-02')",
+    "map<char(2),date>": "map('a', date '2020-01-01', 'b', date '2020-01-02')",
+    "map<boolean,double>": "map(true, 1.0D, false, double('NaN'))",
+    "map<double,int>": "map(double('NaN'), 1, 0.5D, 2)",
+    "map<binary,int>": "map(X'01', 1, X'02', 2)",
+}
+
+
+@pytest.mark.parametrize("type", MAPS)
+def test_every_entry_of_a_map_comes_back(acid: AcidSession, type: str) -> None:
+    """Spark's ORC writer keeps one entry of a map with dates in its keys."""
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, m {type})")
+    acid.sql(f"INSERT INTO t VALUES (0, {MAPS[type]})")
+    [(_, wanted)] = rows(acid, "SELECT * FROM t")
+    switch(acid, "job")
+    acid.sql(f"INSERT INTO t SELECT CAST(id AS int), {MAPS[type]} FROM range(1, 3)")
+    acid.sql("UPDATE t SET id = id + 10")
+    acid.sql(
+        "MERGE INTO t USING (SELECT 10 AS id UNION ALL SELECT 11) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 20"
+    )
+    found = acid.sql("SELECT id, m FROM t").collect()
+    assert sorted(r.id for r in found) == [12, 20, 20]
+    assert [repr(sorted(r.m.items(), key=repr) if isinstance(r.m, dict) else r.m) for r in found] == [
+        repr(sorted(wanted.items(), key=repr) if isinstance(wanted, dict) else wanted)
+    ] * 3
+
+
+# --- texts that are none ---------------------------------------------------------------------------------------------
+
+LATIN = "CAST(X'46fcdf' AS string)"
+
+
+@WRITERS
+def test_a_text_that_is_not_utf8_is_kept_as_it_is(acid: AcidSession, writer: str) -> None:
+    switch(acid, writer)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, s string, a array<string>)")
+    acid.sql(
+        f"INSERT INTO t VALUES (1, {LATIN}, array({LATIN})), (2, 'b', NULL), (3, '\N{REPLACEMENT CHARACTER}', NULL)"
+    )
+    acid.sql(f"INSERT INTO t SELECT CAST(id AS int), {LATIN}, array('x', {LATIN}) FROM range(4, 6)")
+    acid.sql("UPDATE t SET a = array('x') WHERE id = 1")
+    acid.sql(f"UPDATE t SET s = {LATIN} WHERE id = 2")
+    source = f"(SELECT id + 4 AS id, {LATIN} AS s FROM range(2))"
+    acid.sql(
+        f"MERGE INTO t USING {source} x ON t.id = x.id WHEN MATCHED THEN UPDATE SET a = array(x.s)"
+        " WHEN NOT MATCHED THEN INSERT (id, s) VALUES (x.id, x.s)"
+    )
+    source = f"(SELECT 9 AS id, {LATIN} AS s)"
+    acid.sql(f"MERGE INTO t USING {source} x ON t.s = x.s AND t.id > 5 WHEN NOT MATCHED THEN INSERT (s) VALUES (x.s)")
+    none = [("46FCDF", None), ("46FCDF", None), ("EFBFBD", None)]
+    wanted = sorted([*none, ("46FCDF", "78"), ("46FCDF", "46FCDF"), ("46FCDF", "46FCDF")], key=repr)
+    for compaction in ("", "major"):
+        if compaction:
+            acid.sql(f"ALTER TABLE t COMPACT '{compaction}' AND WAIT")
+        assert sorted(rows(acid, "SELECT hex(s), hex(a[0]) FROM t"), key=repr) == wanted
+
+
+@pytest.mark.parametrize("value", ["array()", "map()", "named_struct('a', 1, 'a', 2)", "interval '1' month"])
+def test_a_source_of_types_that_arrow_lacks_is_merged(acid: AcidSession, value: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, n int)")
+    acid.sql("INSERT INTO t VALUES (1, 1)")
+    acid.sql(
+        f"MERGE INTO t USING (SELECT explode(array(1, 2)) AS id, {value} AS x) s ON t.id = s.id WHEN MATCHED THEN"
+        " UPDATE SET n = if(s.x IS NULL, 0, 5) WHEN NOT MATCHED THEN INSERT VALUES (s.id, 7)"
+    )
+    assert rows(acid, "SELECT * FROM t ORDER BY id") == [(1, 5), (2, 7)]

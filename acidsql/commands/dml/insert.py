@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Plan
+from acidsql.catalyst import Expression, Plan
 from acidsql.commands.ddl.partitions import values_of
 from acidsql.commands.dml.assignments import named_columns
 from acidsql.commands.dml.shared_source import SharedSource
@@ -29,7 +29,7 @@ from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.text import literal
-from acidsql.plan.values import NotStorable, bounded, default_value, key_text, store_assignment, to_files
+from acidsql.plan.values import NotStorable, bounded, default_value, key_text, store_assignment, to_files, typed_default
 from acidsql.plan.write import Writer
 from acidsql.settings import (
     DRIVER_WRITE_ROWS,
@@ -205,15 +205,12 @@ class InsertCommand:
     def resolved(self, context: StatementContext, source: SharedSource | None = None) -> InsertPlan:
         """As :meth:`plan`, but the current time is still to be fixed; over ``source`` if there is one."""
         context.add(self.table)
-        body, given, rows = self.body, {}, self.statement.rows
+        body, given = self.body, {}
         if source is not None:
             body = whole_query(self.statement.with_clause, source.clause, self.statement.query)
             given = {source.name: source.stand_in}
-        elif rows is not None and any(isinstance(v, Default) for row in rows for v in row):
-            text = self._values_with_defaults(rows)
-            body = Span(text, 0, len(text))
         binding = Binding(context, self.parameters, body.text, given=given)
-        return InsertPlan(binding, binding.resolved(binding.query(body)), source)
+        return InsertPlan(binding, binding.resolved(binding.query(body, self._defaults())), source)
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
         """An INSERT OVERWRITE that reads its own target must have seen all of its rows."""
@@ -270,16 +267,15 @@ class InsertCommand:
         partition = self._static_name() if self.table.partition_keys and not dynamic else None
         return [insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)]
 
-    def _values_with_defaults(self, rows: Sequence[Sequence[Span | Default]]) -> str:
-        made = []
-        for row in rows:
-            self._check_count(len(row), self.columns)
-            values = [
-                f"({c.default or 'NULL'})" if isinstance(v, Default) else v.text
-                for v, c in zip(row, self.columns, strict=True)
-            ]
-            made.append("(" + "\n, ".join(values) + "\n)")
-        return "VALUES " + ", ".join(made)
+    def _defaults(self) -> dict[tuple[int, int], Expression]:
+        """What DEFAULT stands for in VALUES, by the numbers of row and column."""
+        made = {}
+        for number, row in enumerate(self.statement.rows or ()):
+            for i, value in enumerate(row):
+                if isinstance(value, Default):
+                    self._check_count(len(row), self.columns)
+                    made[number, i] = self.env.sessions.own.parse_expression(typed_default(self.columns[i]))
+        return made
 
     def _check_count(self, count: int, columns: Sequence[Column]) -> None:
         if count != len(columns):

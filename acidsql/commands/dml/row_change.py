@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Expression, Plan
+from acidsql.catalyst import Catalyst, Expression, Plan
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
@@ -29,6 +29,9 @@ from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
 from acidsql.settings import DRIVER_WRITE_ROWS
 from acidsql.sql.statements import Delete, Update
+
+_KEEPING = {"Filter", "Project", "SubqueryAlias", "Window"}
+"""Nodes of an analysed plan that make one row of each row, or none."""
 
 JOB_BYTES = 256 << 20
 """A statement without WHERE over more bytes than this always runs as a Spark job."""
@@ -129,14 +132,16 @@ class RowChange(ABC):
         """Each row must produce exactly one row.
 
         Raises:
-            AnalysisError: When the statement has a generator.
+            AnalysisError: When the statement has a generator, or anything else between the target and the new values
+                that is not known to keep the rows as they are.
         """
-        node = analysed
+        node = Catalyst.without_definitions(analysed)
         while not node.children().isEmpty():
-            if node.nodeName() == "Generate":
-                where = self.statement.span
-                problem = AnalysisError("Generators like explode() are not allowed in SET: they return several rows")
-                raise with_location(where, problem)
+            if node.nodeName() not in _KEEPING:
+                several = "Generators like explode() are not allowed in SET: they return several rows"
+                other = f"SET and WHERE have to leave one row of each row ({node.nodeName()})"
+                problem = AnalysisError(several if node.nodeName() == "Generate" else other)
+                raise with_location(self.statement.span, problem)
             node = node.children().head()
 
     def change_set(self, frame: DataFrame) -> ChangeSet:

@@ -104,10 +104,16 @@ class Binding:
 
     # --- 1: texts ----------------------------------------------------------------------------------------------------
 
-    def query(self, span: Span) -> Plan:
-        """A query, its ACID tables as leaves."""
+    def query(self, span: Span, defaults: Mapping[tuple[int, int], Expression] | None = None) -> Plan:
+        """A query, its ACID tables as leaves.
+
+        Args:
+            span: Its text.
+            defaults: What DEFAULT stands for in VALUES, by the numbers of row and column.
+        """
         span = with_versions(span, self.parameters)
-        return self.bound(self.catalyst.parse(padded(span)), span)
+        plan = self.catalyst.parse(padded(span))
+        return self.bound(self.catalyst.with_values(plan, defaults) if defaults else plan, span)
 
     def expression(self, span: Span) -> Expression:
         """One expression of the user; :meth:`bound` still has to bind the tables in its subqueries.
@@ -216,11 +222,12 @@ class Binding:
     def _aliased(self, node: Plan) -> Plan:
         """``t AS x`` of a table with hidden columns: the alias includes them."""
         project = node.child()
-        if not self.catalyst.hides_columns(project):  # a query of the user
+        # Spark itself hides columns of joins with USING and of NATURAL ones, in queries that are analysed already
+        if not self.catalyst.hides_columns(project) or project.child().nodeName() != "SubqueryAlias":
             return node
         number = Catalyst.leaf_number(project.child().child())
-        [made] = [r for r in self.relations if r.number == number]
-        return self._named(made, node.alias(), [])
+        made = next((r for r in self.relations if r.number == number), None)
+        return node if made is None else self._named(made, node.alias(), [])
 
     def _version(self, travel: Plan | None, table: Table, place: Span) -> int | None:
         """The write id of VERSION AS OF; None for the current version."""
