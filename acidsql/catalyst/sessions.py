@@ -41,6 +41,36 @@ _FOLLOWED = (
 )
 """Names of settings, or beginnings of names, that change the speed of a plan or how it is shown, not what it gives."""
 
+_FOLLOWED_BY_VIEWS = (
+    *_FOLLOWED,
+    "spark.sql.catalog.",
+    "spark.sql.files.",
+    "spark.sql.hive.",
+    "spark.sql.orc.",
+    "spark.sql.parquet.",
+    "spark.sql.sources.",
+)
+"""Of the session that reads a view, too: how Spark reads its own tables."""
+
+_NOT_CAPTURED = (
+    "spark.sql.adaptive.",
+    "spark.sql.additionalRemoteRepositories",
+    "spark.sql.analyzer.singlePassResolver.",
+    "spark.sql.codegen.",
+    "spark.sql.execution.",
+    "spark.sql.hive.convert",
+    "spark.sql.optimizer.",
+    ZONE,
+    "spark.sql.shuffle.",
+    "spark.sql.view.maxNestedViewDepth",
+)
+"""What Spark does not keep with a view either (``CapturesConfig``); and the zone, which Spark does keep: the timestamps
+of Hive's tables are wall clocks, which every session sees alike."""
+_CURRENT_FOR_VIEWS = "spark.sql.legacy.useCurrentConfigsForView"
+_ANSI = "spark.sql.ansi.enabled"
+_VIEW_SESSIONS = 32
+"""Sessions for views at a time."""
+
 _OF_FORMATS = ("hive.", "mapred", "orc.", "parquet.")
 """Beginnings of Hadoop's settings that change what is read of a file, or how it is written and called."""
 
@@ -113,6 +143,7 @@ class InternalSessions:
         self._statement = _Statement()
         self._own: dict[str | None, Catalyst] = {}
         self._seen: dict[str | None, int] = {}
+        self._of_views: dict[frozenset[tuple[str, str]], Catalyst] = {}
 
     @property
     def own(self) -> Catalyst:
@@ -131,6 +162,32 @@ class InternalSessions:
     def in_zone(self, zone: str) -> Catalyst:
         """A session with known settings, in a time zone."""
         return self._session(zone)
+
+    def captured(self) -> dict[str, str]:
+        """The settings of the user's session under which a view that is created now is read, whoever reads it."""
+        conf = self.user.spark.conf
+        found = {n: v for n, v in _settings(self.user.spark).items() if _is_captured(n) and conf.isModifiable(n)}
+        return found | {_ANSI: str(conf.get(_ANSI))}
+
+    def of_view(self, settings: Mapping[str, str]) -> Catalyst:
+        """A session in which a view is read that was created under these settings."""
+        if self.user.spark.conf.get(_CURRENT_FOR_VIEWS, "false") == "true":
+            return self.user
+        key = frozenset(settings.items())
+        with self._lock:
+            known = self._of_views.pop(key, None)
+            if known is None:
+                session = _beside(self.user.spark)
+                _forget(session)
+                for name, value in settings.items():
+                    if _is_captured(name) and session.conf.isModifiable(name):
+                        session.conf.set(name, value)
+                known = Catalyst(session)
+            self._of_views[key] = known  # the latest that was used comes last
+            if len(self._of_views) > _VIEW_SESSIONS:
+                del self._of_views[next(iter(self._of_views))]
+            _follow(self.user.spark, known.spark, None, _FOLLOWED_BY_VIEWS)
+        return known
 
     @contextmanager
     def fixed(self) -> Iterator[None]:
@@ -199,10 +256,14 @@ def _state(spark: SparkSession) -> int:
     return int(settings.hashCode())
 
 
-def _is_followed(name: str) -> bool:
+def _is_captured(name: str) -> bool:
+    return name.startswith(_SQL) and not name.startswith(_NOT_CAPTURED)
+
+
+def _is_followed(name: str, followed: tuple[str, ...]) -> bool:
     if not name.startswith("spark."):  # Hadoop's: file systems, and who may see them
         return not name.startswith(_OF_FORMATS)
-    return name.startswith((*_FOLLOWED, "spark.hadoop."))
+    return name.startswith((*followed, "spark.hadoop."))
 
 
 def _forget(session: SparkSession) -> None:
@@ -212,14 +273,14 @@ def _forget(session: SparkSession) -> None:
             session.conf.unset(name)
 
 
-def _follow(user: SparkSession, session: SparkSession, zone: str | None) -> None:
-    theirs = {name: value for name, value in _settings(user).items() if _is_followed(name)}
-    ours = {name: value for name, value in _settings(session).items() if _is_followed(name)}
+def _follow(user: SparkSession, session: SparkSession, zone: str | None, followed: tuple[str, ...] = _FOLLOWED) -> None:
+    theirs = {name: value for name, value in _settings(user).items() if _is_followed(name, followed)}
+    ours = {name: value for name, value in _settings(session).items() if _is_followed(name, followed)}
     for name in ours.keys() - theirs.keys():
         if not name.startswith("spark.") or session.conf.isModifiable(name):
             session.conf.unset(name)
     for name, value in theirs.items():
-        if ours.get(name) != value:
+        if ours.get(name) != value and (not name.startswith("spark.") or session.conf.isModifiable(name)):
             session.conf.set(name, value)
     wanted = zone or user.conf.get(ZONE) or "UTC"
     if session.conf.get(ZONE) != wanted:

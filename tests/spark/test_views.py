@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.errors import AnalysisException as SparkAnalysisException
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.errors import AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
 from acidsql.metastore.model import Column
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting
@@ -227,3 +230,79 @@ def test_a_view_may_have_row_ids(acid: AcidSession) -> None:
     assert rows(acid, "SELECT i.* FROM ids i JOIN numbered n ON i.id = n.id WHERE n.id = 2")[0][0] == 2
     acid.sql("DELETE FROM numbered WHERE ROW__ID IN (SELECT r FROM ids WHERE id = 1)")
     assert rows(acid, "SELECT id FROM ids") == [(2,)]
+
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": ("false", "SELECT id, CAST(w AS int) AS n, id / (id - 1) AS z FROM {}"),
+    "spark.sql.ansi.doubleQuotedIdentifiers": ("true", 'SELECT id, "w" AS q FROM {}'),
+    "spark.sql.parser.escapedStringLiterals": ("true", r"SELECT id, '\d' AS e, w RLIKE '\\w' AS r FROM {}"),
+    "spark.sql.caseSensitive": ("true", "SELECT ID, W FROM {} WHERE w IS NOT NULL"),
+    "spark.sql.mapKeyDedupPolicy": ("LAST_WIN", "SELECT id, CAST(map(id, 1, id, 2) AS string) AS m FROM {}"),
+    "spark.sql.legacy.sizeOfNull": ("false", "SELECT id, size(CAST(NULL AS array<int>)) AS s FROM {}"),
+    "spark.sql.timestampType": ("TIMESTAMP_NTZ", "SELECT id, typeof(timestamp '2020-01-01 00:00:00') AS t FROM {}"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_view_is_read_under_the_settings_of_its_creation(acid: AcidSession, spark: SparkSession, name: str) -> None:
+    """As Spark reads its own views: of the same rows, created and read under two settings each."""
+    value, text = SETTINGS[name]
+    acid.sql("CREATE TRANSACTIONAL TABLE mine (id int, w string, at timestamp)")
+    acid.sql("INSERT INTO mine VALUES (1, 'x', timestamp '2020-07-01 12:00:00'), (2, '7', NULL)")
+    spark.sql("CREATE TABLE theirs (id int, w string, at timestamp) USING parquet")
+    spark.sql("INSERT INTO theirs VALUES (1, 'x', timestamp '2020-07-01 12:00:00'), (2, '7', NULL)")
+
+    def create(view: str) -> list[object]:
+        return [
+            outcome(lambda: acid.sql(f"CREATE VIEW {view} AS {text.format('mine')}")),
+            outcome(lambda: spark.sql(f"CREATE VIEW spark_{view} AS {text.format('theirs')}")),
+        ]
+
+    def read(view: str) -> list[object]:
+        return [
+            outcome(lambda: rows(acid, f"SELECT * FROM {view}")),
+            outcome(lambda: sorted(map(tuple, spark.sql(f"SELECT * FROM spark_{view}").collect()), key=repr)),
+        ]
+
+    try:
+        found = [create("before"), read("before")]
+        with setting(spark, name, value):
+            found += [create("under"), read("before"), read("under")]
+        found += [read("under"), read("before")]
+        with setting(spark, name, value), setting(spark, "spark.sql.legacy.useCurrentConfigsForView", "true"):
+            found += [read("before"), read("under")]
+    finally:
+        for one in ("before", "under"):
+            spark.sql(f"DROP VIEW IF EXISTS spark_{one}")
+        spark.sql("DROP TABLE theirs")
+    for ours, theirs in found:
+        assert ours == theirs
+    assert any(ours != "refused" for ours, _ in found)
+
+
+def outcome(run: Callable[[], object]) -> object:
+    """What a call gives; a frame and a refusal as words."""
+    try:
+        found = run()
+    except (AcidError, PySparkException):
+        return "refused"
+    return "done" if isinstance(found, DataFrame) else found
+
+
+def test_the_settings_of_a_view_are_not_shown(acid: AcidSession) -> None:
+    acid.sql("CREATE VIEW v TBLPROPERTIES ('a'='b') AS SELECT id FROM emp")
+    assert "spark.sql.ansi.enabled" in acid.metastore.get_table("default", "v").view_settings
+    for text in ("SHOW CREATE TABLE v", "SHOW TBLPROPERTIES v", "DESCRIBE FORMATTED v"):
+        shown = str(acid.sql(text).collect())
+        assert "view.sqlConfig" not in shown
+
+
+def test_a_view_shows_the_wall_clocks_of_its_table_in_every_zone(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE clock (at timestamp)")
+    acid.sql("INSERT INTO clock VALUES (timestamp '2020-07-01 12:00:00')")
+    for zone in ("Asia/Tokyo", "UTC", "America/New_York"):
+        with setting(spark, "spark.sql.session.timeZone", zone):
+            acid.sql("CREATE OR REPLACE VIEW v AS SELECT CAST(at AS string) AS a, hour(at) AS h FROM clock")
+        for reader in ("UTC", "Asia/Tokyo"):
+            with setting(spark, "spark.sql.session.timeZone", reader):
+                assert rows(acid, "SELECT * FROM v WHERE h = 12") == [("2020-07-01 12:00:00", 12)]

@@ -22,6 +22,7 @@ from acidsql.metastore.model import (
     LAST_DDL,
     TRANSACTIONAL,
     TRANSACTIONAL_PROPERTIES,
+    VIEW_SETTING,
     VIRTUAL_VIEW,
     Column,
     LockComponent,
@@ -46,7 +47,8 @@ class CreateViewCommand:
        nothing is registered.
     3. Qualify table names in the text with their databases. As in Hive the view's columns are selected by name from the
        query in parentheses, so that a ``*`` in it does not grow with its table.
-    4. Register the view, or replace an older one, under a SHARED_READ lock of its database.
+    4. Register the view, or replace an older one, under a SHARED_READ lock of its database, with the settings of Spark
+       that its text is read under from then on.
     """
 
     def __init__(self, env: Environment, statement: CreateView, parameters: Mapping[str, Any]) -> None:
@@ -146,12 +148,13 @@ class CreateViewCommand:
     def _view(self, fields: Sequence[StructField], qualified: str) -> Table:
         statement = self.statement
         columns = self._columns(fields)
+        settings = {f"{VIEW_SETTING}{name}": value for name, value in self.env.sessions.captured().items()}
         return Table(
             self.database,
             self.name,
             "",
             columns,
-            parameters={**statement.properties, LAST_DDL: str(int(time.time()))},
+            parameters={**statement.properties, **settings, LAST_DDL: str(int(time.time()))},
             comment=statement.comment,
             table_type=VIRTUAL_VIEW,
             owner=self.env.user,

@@ -99,7 +99,7 @@ def _table_details(env: Environment, table: Table) -> Iterator[Line]:
     if not table.is_view:
         yield "Location:", table.location, None
     yield "Table Type:", table.table_type, None
-    properties = table.all_parameters
+    properties = table.shown_parameters
     if table.partition_keys and not table.is_view:
         properties |= _sums(env.metastore.partition_parameters(table.database, table.name))
     yield from _parameters("Table Parameters:", properties)

@@ -144,7 +144,7 @@ def show_properties(env: Environment, statement: ShowProperties, parameters: Map
     table = known_table(env, statement.table)
     if table is None:
         return env.sql(statement.span.text, parameters)
-    properties = table.all_parameters
+    properties = table.shown_parameters
     rows: list[list[str | None]] = [[k, v] for k, v in sorted(properties.items())]
     if statement.key is not None:
         key = statement.key.value

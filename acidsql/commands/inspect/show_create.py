@@ -22,7 +22,8 @@ def _column_text(column: Column, constraints: Sequence[str]) -> str:
 
 
 def _properties(table: Table) -> Iterator[str]:
-    kept = {k: v for k, v in sorted(table.parameters.items()) if k not in STATISTICS}
+    shown = table.shown_parameters.keys() & table.parameters.keys() - STATISTICS
+    kept = {k: table.parameters[k] for k in sorted(shown)}
     if kept:
         yield "TBLPROPERTIES (\n" + ",\n".join(f"  {literal(k)}={literal(v)}" for k, v in kept.items()) + ")"
 

@@ -133,7 +133,14 @@ class Binding:
         text = with_versions(clause, self.parameters)
         return self.catalyst.under(self.catalyst.parse_with(f"{padded(text)}\nSELECT 1"), plan)
 
-    def bound(self, plan: Plan, span: Span, inside: tuple[str, ...] = (), database: str | None = None) -> Plan:
+    def bound(
+        self,
+        plan: Plan,
+        span: Span,
+        inside: tuple[str, ...] = (),
+        database: str | None = None,
+        session: Catalyst | None = None,
+    ) -> Plan:
         """A parsed plan with ACID tables replaced by leaves, also below views.
 
         Args:
@@ -141,8 +148,9 @@ class Binding:
             span: The text that it was parsed from, for error positions.
             inside: The views that contain the text, the outermost first.
             database: The database of unqualified names; by default the current one.
+            session: Where the plan was parsed, if not in the user's session.
         """
-        catalyst = self.catalyst
+        catalyst = session or self.catalyst
         # an expression may have subqueries with a WITH clause of their own, whose queries are no children of the plan
         plan = catalyst.substitute_with(plan)
         plan = catalyst.with_parameters(plan, self.parameters) if not inside else plan
@@ -155,7 +163,7 @@ class Binding:
                 node = catalyst.identified(node)
                 name = node.nodeName()
                 if name != "UnresolvedRelation":
-                    return self.bound(node, span, inside, database)
+                    return self.bound(node, span, inside, database, session)
             if name == "UnresolvedRelation":
                 return self._relation(node, span, None, inside, database)
             if name == "RelationTimeTravel":
@@ -291,7 +299,8 @@ class Binding:
 
     def _view(self, view: Table, name: TableName, inside: tuple[str, ...]) -> Plan | None:
         """A view's query with the view's column names; None if Spark can read the view itself."""
-        text = view.view_text or ""
+        text, settings = view.view_text or "", view.view_settings
+        session = self.env.sessions.of_view(settings) if settings else self.catalyst
         before = len(self.relations)
         try:
             if view.full_name in inside:
@@ -299,7 +308,8 @@ class Binding:
                 raise AnalysisError(f"Recursive view {view.full_name} detected (cycle: {cycle})")
             self._mention(text)
             span = Span(text, 0, len(text))
-            query = self.bound(self._parsed_view(view, text), span, (*inside, view.full_name), view.database)
+            parsed = _parsed_view(session, view, text)
+            query = self.bound(parsed, span, (*inside, view.full_name), view.database, session)
         except TableNotFound:  # of a nested view, which the message names
             raise
         except AcidError as e:
@@ -309,7 +319,7 @@ class Binding:
         if len(self.relations) == before and self.env.known_to_spark(name):
             return None
         try:
-            frame = self.catalyst.frame(query)
+            frame = session.frame(query)
         except SparkAnalysisException as e:
             raise with_location(name.span, _unreadable(view, e)) from e
         if len(frame.columns) != len(view.columns):
@@ -321,12 +331,6 @@ class Binding:
             raise with_location(name.span, problem)
         named = self.catalyst.analyzed(frame.toDF(*[c.name for c in view.columns]))
         return self.catalyst.named(view.name, [SPARK_CATALOG, view.database], named)
-
-    def _parsed_view(self, view: Table, text: str) -> Plan:
-        try:
-            return self.catalyst.parse(text)
-        except SparkAnalysisException as e:
-            raise _unreadable(view, e) from e
 
     # --- the target --------------------------------------------------------------------------------------------------
 
@@ -443,6 +447,13 @@ class Binding:
 
 def _bytes(seen: TableSnapshot) -> int:
     return sum(f.length for part in seen.partitions for f in part.state.files)
+
+
+def _parsed_view(session: Catalyst, view: Table, text: str) -> Plan:
+    try:
+        return session.parse(text)
+    except SparkAnalysisException as e:
+        raise _unreadable(view, e) from e
 
 
 def _unreadable(view: Table, error: SparkAnalysisException) -> AcidError:

@@ -26,6 +26,9 @@ COMMENT = "comment"
 LAST_DDL = "transient_lastDdlTime"
 """Seconds since 1970."""
 
+VIEW_SETTING = "view.sqlConfig."
+"""Prefix of a view's properties that keep Spark's settings of its creation, as Spark stores those of its own views."""
+
 NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE = "numFiles", "numPartitions", "numRows", "totalSize"
 STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
 """The property that says which statistics Hive may answer queries from."""
@@ -188,6 +191,16 @@ class Table:
     def all_parameters(self) -> dict[str, str]:
         """The properties as Hive stores them: the comment is one of them."""
         return {**self.parameters, **({} if self.comment is None else {COMMENT: self.comment})}
+
+    @property
+    def shown_parameters(self) -> dict[str, str]:
+        """The properties as users see them: the settings of a view are none."""
+        return {k: v for k, v in self.all_parameters.items() if not (self.is_view and k.startswith(VIEW_SETTING))}
+
+    @property
+    def view_settings(self) -> dict[str, str]:
+        """Settings of Spark under which a view was created; none of a view that Hive has created."""
+        return {k[len(VIEW_SETTING) :]: v for k, v in self.parameters.items() if k.startswith(VIEW_SETTING)}
 
     @property
     def is_view(self) -> bool:
