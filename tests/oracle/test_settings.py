@@ -90,9 +90,21 @@ def test_driver_and_job_store_the_same(defaults: Defaults) -> None:
 
 
 def test_hostile_settings_at_once_change_nothing(spark: SparkSession, warehouse: Path, defaults: Defaults) -> None:
-    check(spark, warehouse, defaults, HOSTILE, "driver")
+    check(spark, warehouse, defaults, {**HOSTILE, **OF_HADOOP}, "driver")
 
 
+def test_a_job_loses_nothing_under_settings_of_hadoop(spark: SparkSession, acid: AcidSession) -> None:
+    acid.sql("SET acidsql.write.driver.rows = 0")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a string, b string, c int, d int)")
+    with settings(spark, OF_HADOOP):
+        acid.sql("INSERT INTO t SELECT concat('a', id), concat('b', id), id, id + 10 FROM range(1, 4)")
+        acid.sql("UPDATE t SET b = 'new' WHERE d = 12")
+        acid.sql("INSERT OVERWRITE TABLE t SELECT * FROM t WHERE d <> 13")
+        assert rows(acid, "SELECT b, d FROM t") == [("b1", 11), ("new", 12)]
+    assert rows(acid, "SELECT * FROM t") == [("a1", "b1", 1, 11), ("a2", "new", 2, 12)]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("written_by", ["driver", "job"])
 def test_settings_of_hadoop_change_nothing(
     spark: SparkSession, warehouse: Path, defaults: Defaults, written_by: str
