@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both
@@ -97,3 +98,21 @@ def test_two_tables_in_one_statement(both: Both) -> None:
     b.acid(f"UPDATE {{t}} SET v = (SELECT max(v) FROM {a.name}) WHERE id = 1")
     b.holds((1, "three"), (2, "TWO"), (11, "h"), (12, "h"))
     both.answer_alike(f"SELECT x.v, y.v FROM {a.name} x LEFT JOIN {b.name} y ON x.id = y.id + 2")
+
+
+@pytest.mark.parametrize("by", SIDES)
+def test_both_delete_from_what_spark_had_in_memory(both: Both, by: str) -> None:
+    """Several files are written of it: Hive looks for the delete events of a file by the number of that file."""
+    t = both.table("id bigint, v string", by=HIVE)
+    rows = pa.table({"id": range(30_000), "v": [f"{n:0200}" for n in range(30_000)]})
+    both.acid.insert(both.acid.spark.createDataFrame(rows), t.name)
+    files = "SELECT count(DISTINCT INPUT__FILE__NAME), count(*) FROM"
+    [(count, _)] = both.ask(HIVE, f"{files} {t.name}")
+    assert int(count) > 1
+    both.run(by, f"DELETE FROM {t.name} WHERE id % 3 = 0")
+    both.run(ACIDSQL, f"UPDATE {t.name} SET v = 'new' WHERE id % 100 = 1")
+    counts = f"SELECT count(*), count(DISTINCT id), min(id), sum(id), max(v) FROM {t.name}"
+    found = both.answer_alike(counts)
+    assert found[0][:3] == ("20000", "20000", "1")
+    both.run(by, f"ALTER TABLE {t.name} COMPACT 'major'{' AND WAIT' if by == ACIDSQL else ''}")
+    assert both.answer_alike(counts) == found
