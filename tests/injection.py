@@ -6,7 +6,7 @@ It fails at its entry, or right after it was done: the caller then cannot know t
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,12 +36,22 @@ class Injector:
         fired: The step that has failed; None as long as none has.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: Mapping[type, Iterable[str]]) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        steps: Mapping[type, Iterable[str]],
+        *,
+        kills: bool = False,
+        counted: Collection[str] | None = None,
+    ) -> None:
         """
         Args:
             monkeypatch: Takes the injector out again.
             steps: Names of the methods that are steps, by their class.
+            kills: Once one has failed, all further ones of the block fail, too: as if its process had been killed.
+            counted: The steps at which it begins; all, when left out.
         """
+        self._kills, self._counted = kills, counted
         self._countdown, self._after, self._is_on = 0, False, False
         self.fired: str | None = None
         for owner, names in steps.items():
@@ -52,7 +62,10 @@ class Injector:
         original = getattr(owner, name)
 
         def step(*args: Any, **kwargs: Any) -> Any:
-            if self._is_on and self.fired is None and not (self._after and name in READS):
+            if self._is_on and self._kills and self.fired is not None:
+                raise Injected(f"killed at {self.fired}")
+            is_step = self._counted is None or name in self._counted
+            if self._is_on and is_step and self.fired is None and not (self._after and name in READS):
                 self._countdown -= 1
                 if not self._countdown:
                     self.fired = name

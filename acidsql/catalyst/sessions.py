@@ -22,6 +22,7 @@ from acidsql.errors import UnsupportedError
 
 ZONE = "spark.sql.session.timeZone"
 _SQL = "spark.sql."
+_CATALOGS = "spark.sql.catalog."
 _PATH_FILTER = "mapreduce.input.pathFilter.class"
 _BETWEEN = "\x02\x03"
 _FOLLOWED = (
@@ -43,7 +44,7 @@ _FOLLOWED = (
 
 _FOLLOWED_BY_VIEWS = (
     *_FOLLOWED,
-    "spark.sql.catalog.",
+    _CATALOGS,
     "spark.sql.files.",
     "spark.sql.hive.",
     "spark.sql.orc.",
@@ -68,8 +69,6 @@ _NOT_CAPTURED = (
 of Hive's tables are wall clocks, which every session sees alike."""
 _CURRENT_FOR_VIEWS = "spark.sql.legacy.useCurrentConfigsForView"
 _ANSI = "spark.sql.ansi.enabled"
-_VIEW_SESSIONS = 32
-"""Sessions for views at a time."""
 
 _OF_FORMATS = ("hive.", "mapred", "orc.", "parquet.")
 """Beginnings of Hadoop's settings that change what is read of a file, or how it is written and called."""
@@ -143,7 +142,6 @@ class InternalSessions:
         self._statement = _Statement()
         self._own: dict[str | None, Catalyst] = {}
         self._seen: dict[str | None, int] = {}
-        self._of_views: dict[frozenset[tuple[str, str]], Catalyst] = {}
 
     @property
     def own(self) -> Catalyst:
@@ -166,28 +164,31 @@ class InternalSessions:
     def captured(self) -> dict[str, str]:
         """The settings of the user's session under which a view that is created now is read, whoever reads it."""
         conf = self.user.spark.conf
+        # names that Spark has not registered, such as those of catalogs, are followed where they matter
         found = {n: v for n, v in _settings(self.user.spark).items() if _is_captured(n) and conf.isModifiable(n)}
         return found | {_ANSI: str(conf.get(_ANSI))}
 
-    def of_view(self, settings: Mapping[str, str]) -> Catalyst:
-        """A session in which a view is read that was created under these settings."""
-        if self.user.spark.conf.get(_CURRENT_FOR_VIEWS, "false") == "true":
+    def of_view(self, settings: Mapping[str, str], database: str | None) -> Catalyst:
+        """A session in which a view is read that was created under these settings, in this current database.
+
+        It is the user's own one where the same holds there, else a new one: a session keeps the files of Spark's tables
+        that it has read, and is not told when another session writes them.
+        """
+        user = self.user.spark
+        wanted = {name: value for name, value in settings.items() if _is_captured(name)}
+        if user.conf.get(_CURRENT_FOR_VIEWS, "false") == "true":
             return self.user
-        key = frozenset(settings.items())
-        with self._lock:
-            known = self._of_views.pop(key, None)
-            if known is None:
-                session = _beside(self.user.spark)
-                _forget(session)
-                for name, value in settings.items():
-                    if _is_captured(name) and session.conf.isModifiable(name):
-                        session.conf.set(name, value)
-                known = Catalyst(session)
-            self._of_views[key] = known  # the latest that was used comes last
-            if len(self._of_views) > _VIEW_SESSIONS:
-                del self._of_views[next(iter(self._of_views))]
-            _follow(self.user.spark, known.spark, None, _FOLLOWED_BY_VIEWS)
-        return known
+        if wanted == self.captured() and database in (None, user.catalog.currentDatabase()):
+            return self.user
+        session = _beside(user)
+        _forget(session)
+        for name, value in wanted.items():
+            if session.conf.isModifiable(name):
+                session.conf.set(name, value)
+        _follow(user, session, None, _FOLLOWED_BY_VIEWS)
+        if database is not None and session.catalog.databaseExists(database):
+            session.catalog.setCurrentDatabase(database)
+        return Catalyst(session)
 
     @contextmanager
     def fixed(self) -> Iterator[None]:
@@ -277,14 +278,19 @@ def _follow(user: SparkSession, session: SparkSession, zone: str | None, followe
     theirs = {name: value for name, value in _settings(user).items() if _is_followed(name, followed)}
     ours = {name: value for name, value in _settings(session).items() if _is_followed(name, followed)}
     for name in ours.keys() - theirs.keys():
-        if not name.startswith("spark.") or session.conf.isModifiable(name):
+        if _can_change(session, name):
             session.conf.unset(name)
     for name, value in theirs.items():
-        if ours.get(name) != value and (not name.startswith("spark.") or session.conf.isModifiable(name)):
+        if ours.get(name) != value and _can_change(session, name):
             session.conf.set(name, value)
     wanted = zone or user.conf.get(ZONE) or "UTC"
     if session.conf.get(ZONE) != wanted:
         session.conf.set(ZONE, wanted)
+
+
+def _can_change(session: SparkSession, name: str) -> bool:
+    """Whether a session takes a setting: those of catalogs and of Hadoop, which Spark does not know, it does."""
+    return not name.startswith("spark.") or name.startswith(_CATALOGS) or bool(session.conf.isModifiable(name))
 
 
 def _settings(spark: SparkSession) -> Mapping[str, str]:

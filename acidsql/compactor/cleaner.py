@@ -179,6 +179,8 @@ class Cleaner:
         metastore = self._context.metastore
         gone = [txn for txn in component.txn_ids if txn < min_open]
         table = self._current_table(component.database, component.table)
+        if table is not None and keeps_all(table):
+            return False
         for location in self._places_of(table, component.partition) if table is not None else ():
             filesystem, path = fs.resolve(location)
             for entry in filesystem.list(path):
@@ -186,8 +188,8 @@ class Cleaner:
                 if name is not None and name.visibility_txn in gone:
                     self._remove(location, [entry.path], lock)
         lock.revalidate()
-        for txn in gone:
-            metastore.forget_txn_components(txn)
+        # of a rebalance only that: it has written under a write id, too, whose files are not these
+        metastore.forget_aborted_compactions(gone)
         return bool(gone)
 
     # --- files -------------------------------------------------------------------------------------------------------

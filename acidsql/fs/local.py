@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from acidsql.errors import StorageError
 from acidsql.fs.protocol import FileStatus
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 _SYNC_THREADS = 16
 """A disk makes what is synced at the same time durable together."""
@@ -29,6 +33,14 @@ def _refusals(verb: str, path: str) -> Iterator[None]:
         raise
     except OSError as e:
         raise StorageError(f"Cannot {verb} {path}: {e.strerror or e}") from e
+
+
+class _Written(io.FileIO):
+    """A file that is being written: what the disk refuses is a ``StorageError``."""
+
+    def write(self, data: Buffer, /) -> int:
+        with _refusals("write", str(self.name)):
+            return super().write(data)
 
 
 class LocalFileSystem:
@@ -109,7 +121,7 @@ class LocalFileSystem:
     def open_write(self, path: str) -> BinaryIO:
         with _refusals("write", path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            return open(path, "xb")
+            return io.BufferedWriter(_Written(path, "x"))
 
     def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
         paths = [below for tree in trees for below in _tree(tree)]

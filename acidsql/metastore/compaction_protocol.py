@@ -239,10 +239,12 @@ class Compactions(Protocol):
         ...
 
     def aborted_compactions(self, *, table: str | None = None) -> list[AbortedComponent]:
-        """Where aborted compactions may have left directories, which carry the ids of their transactions.
+        """Where aborted compactions may have left directories, which carry the ids of their transactions."""
+        ...
 
-        :meth:`~acidsql.metastore.protocol.Transactions.forget_txn_components` drops one when they are gone.
-        """
+    def forget_aborted_compactions(self, txn_ids: Collection[int]) -> None:
+        """Drop what stands for aborted compactions whose directories are gone (rule 5); not what these transactions
+        have written under a write id."""
         ...
 
     # --- housekeeping ------------------------------------------------------------------------------------------------

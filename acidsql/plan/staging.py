@@ -155,10 +155,17 @@ class Staging:
         Returns:
             Whether all of it is gone. What is left belongs to an aborted write id and is invisible.
         """
-        gone = True
-        for path in [*self._published, self.path]:
-            try:
-                self.fs.delete(path)
-            except AcidError:
-                gone = False
-        return gone
+        gone = [self._delete(path) for path in [*self._published, self.path]]
+        return all(gone)
+
+    def discard_staged(self) -> None:
+        """Remove what is staged and not published: a reader has never seen it."""
+        self._delete(self.path)
+
+    def _delete(self, path: str) -> bool:
+        """Remove a directory; whether it is gone."""
+        try:
+            self.fs.delete(path)
+        except AcidError:
+            return False
+        return True

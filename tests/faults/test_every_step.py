@@ -7,7 +7,7 @@ right after it was done: the caller then cannot know that it was.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -111,5 +111,65 @@ def test_an_error_at_any_step_leaves_all_or_nothing(
         left = [f for f in tree(tmp_path / "w") if not f.startswith("acidsql.db")]
         assert left == files, injector.fired
     assert {"open_txns", "lock", "allocate_table_write_id", "commit_txn", "rename"} <= set(fired)
+    assert rows(acid) != before
+    acid.close()
+
+
+LAST_STEPS = {
+    LocalFileSystem: (*FS_STEPS, "delete"),
+    EmbeddedMetastore: (*METASTORE_STEPS, "abort_txns", "forget_txn_components", "heartbeat"),
+}
+"""What a process that is killed does not do any more, either."""
+
+KILLED = {
+    "merge": "MERGE INTO p USING (SELECT 1 AS id UNION ALL SELECT 50) s ON p.id = s.id WHEN MATCHED THEN UPDATE SET"
+    " v = 'm' WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'm', 2)",
+    "merge into a new partition": "MERGE INTO p USING (SELECT 1 AS id UNION ALL SELECT 50) s ON p.id = s.id"
+    " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'm', 7)",
+    "inserts": "FROM t INSERT INTO p SELECT id, 'x', 1 INSERT INTO p SELECT id, 'y', 2 INSERT INTO p SELECT id, 'z', 8",
+    "insert and overwrite": "FROM t INSERT INTO p SELECT id, 'x', 1 INSERT OVERWRITE TABLE p SELECT id, 'y', 2",
+    "partitioned insert": STATEMENTS["partitioned insert"],
+    "partitioned overwrite": "INSERT OVERWRITE TABLE p VALUES (9, 'new', 1), (9, 'new', 2)",
+    "truncate": "TRUNCATE TABLE p",
+}
+TELLING = ("add_dynamic_partitions", "rename")
+"""Steps at which a partition is in the store but not on the disk, or the other way round."""
+KILLS = [
+    *(pytest.param(name, True, TELLING, id=f"{name}-after some") for name in ("merge", "inserts")),
+    *(
+        pytest.param(name, after, None, id=f"{name}-{'after' if after else 'before'} any", marks=pytest.mark.long)
+        for name in KILLED
+        for after in (False, True)
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "after", "counted"), KILLS)
+def test_a_kill_at_any_step_leaves_all_or_nothing_also_when_it_was_cleaned(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    after: bool,
+    counted: Collection[str] | None,
+) -> None:
+    """The transaction is found dead and aborted; what it has published is never seen, in whichever partition."""
+    acid = prepared(spark, tmp_path / "w")
+    injector = Injector(monkeypatch, LAST_STEPS, kills=True, counted=counted)
+    before = rows(acid)
+    fired: list[str] = []
+    for number in itertools.count(1):
+        injector.arm(number, after)
+        with injector.on():
+            acid.sql(KILLED[name])
+        if injector.fired is None or (injector.fired == "commit_txn" and after):
+            break
+        fired.append(injector.fired)
+        acid.metastore.abort_txns([t.id for t in acid.metastore.show_txns()])
+        for _ in range(3):
+            assert rows(acid) == before, (injector.fired, number)
+            acid.compactor.run_once()
+        assert rows(acid) == before, (injector.fired, number)
+    assert set(counted or {"open_txns", "lock", "allocate_table_write_id", "rename"}) <= set(fired)
     assert rows(acid) != before
     acid.close()

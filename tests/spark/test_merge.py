@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import acidsql
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -16,7 +17,9 @@ from acidsql.errors import (
     ConstraintViolation,
     InvalidValue,
     NotTransactional,
+    WriteConflict,
 )
+from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
 from tests.spark.hive_rules import check_table
@@ -568,3 +571,65 @@ def test_a_source_joins_by_common_names(acid: AcidSession, join: str, source: st
             " WHEN MATCHED THEN UPDATE SET z = s.x + s.y WHEN NOT MATCHED THEN INSERT VALUES (s.k, s.y)"
         )
     assert rows(acid, "SELECT * FROM t") == [(1, 110), (2, 220), (3, 0)]
+
+
+def test_the_window_of_a_time_is_refused(acid: AcidSession) -> None:
+    """Spark leaves rows without a time out: a matched row would count as one without a match."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, w string, at timestamp)")
+    acid.sql("INSERT INTO t VALUES (1, 'old', NULL), (2, 'old', timestamp '2020-01-01 00:00:00')")
+    for call in (
+        "window(at, '10 minutes').start",
+        "Session_Window(at, '5 minutes').end",
+        "WINDOW (at, '2 days', '1 day').start",
+    ):
+        source = "(SELECT 1 AS k, CAST(NULL AS timestamp) AS at2)"
+        of_source = call.replace("at,", "at2,")
+        for text in (
+            f"UPDATE t SET w = string({call})",
+            f"UPDATE t SET w = 'new' WHERE {call} IS NULL",
+            f"DELETE FROM t WHERE {call} IS NULL",
+            f"MERGE INTO t USING {source} s ON t.id = s.k WHEN MATCHED THEN UPDATE SET w = string({of_source})",
+            f"MERGE INTO t USING {source} s ON false WHEN NOT MATCHED THEN INSERT (w) VALUES (string({of_source}))",
+            f"MERGE INTO t USING {source} s ON t.id = s.k AND {of_source} IS NULL WHEN MATCHED THEN DELETE",
+        ):
+            with pytest.raises(AnalysisError, match="not allowed here"):
+                acid.sql(text)
+    acid.sql("UPDATE t SET w = (SELECT max(string(window(at, '10 minutes').start)) FROM t x WHERE x.id = t.id)")
+    assert rows(acid, "SELECT id, w FROM t") == [(1, None), (2, "2020-01-01 00:00:00")]
+    nothing_is_open(acid)
+
+
+def test_an_insert_by_name_takes_each_column_once(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int, b int)")
+    for query in ("SELECT 1 AS a, 2 AS a", "SELECT 1 AS a, 2 AS A", "SELECT * FROM VALUES (1, 2, 3) v(a, b, A)"):
+        for kind in ("INTO t", "OVERWRITE TABLE t"):
+            with pytest.raises(AnalysisError, match="more than once"):
+                acid.sql(f"INSERT {kind} BY NAME {query}")
+    assert rows(acid, "SELECT * FROM t") == []
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("keys", ["", " PARTITIONED BY (p int)"], ids=["plain", "partitioned"])
+def test_where_the_first_commit_wins_two_merges_insert_a_key_once(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    """Under hive.txn.xlock.mergeinsert: the other one runs whole before the first publishes."""
+    text = "MERGE INTO t USING (SELECT 1 AS k) s ON t.k = s.k WHEN NOT MATCHED THEN INSERT VALUES (s.k, 1)"
+    settings = {"hive.txn.xlock.write": "false", "hive.txn.xlock.mergeinsert": "true"}
+    with (
+        acidsql.connect(spark, warehouse=warehouse, settings=settings) as one,
+        acidsql.connect(spark, warehouse=warehouse, settings=settings) as other,
+    ):
+        one.sql(f"CREATE TRANSACTIONAL TABLE t (k int{'' if keys else ', p int'}){keys}")
+        publish, others = Staging.publish, iter([lambda: other.sql(text)])
+
+        def later(self: Staging, *arguments: object) -> None:
+            for run in others:
+                run()
+            publish(self, *arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Staging, "publish", later)
+        with pytest.raises(WriteConflict):
+            one.sql(text)
+        assert rows(one, "SELECT * FROM t") == [(1, 1)]
+        nothing_is_open(one)

@@ -306,3 +306,43 @@ def test_a_view_shows_the_wall_clocks_of_its_table_in_every_zone(acid: AcidSessi
         for reader in ("UTC", "Asia/Tokyo"):
             with setting(spark, "spark.sql.session.timeZone", reader):
                 assert rows(acid, "SELECT * FROM v WHERE h = 12") == [("2020-07-01 12:00:00", 12)]
+
+
+def test_a_view_shows_the_current_rows_of_sparks_tables(acid: AcidSession, spark: SparkSession) -> None:
+    """Whether it is read in the session of its creation or under other settings."""
+    spark.sql("CREATE TABLE theirs (id int, w string) USING parquet")
+    try:
+        spark.sql("INSERT INTO theirs VALUES (1, 'x')")
+        acid.sql("CREATE VIEW v AS SELECT emp.id, w FROM emp JOIN theirs ON emp.id = theirs.id")
+        for ansi in ("true", "false"):
+            with setting(spark, "spark.sql.ansi.enabled", ansi):
+                assert rows(acid, "SELECT * FROM v") == [(1, "x")]
+                spark.sql("INSERT INTO theirs (id, w) VALUES (2, 'y')")
+                assert rows(acid, "SELECT * FROM v") == [(1, "x"), (2, "y")]
+                spark.sql("INSERT OVERWRITE theirs (id, w) VALUES (2, 'z')")
+                assert rows(acid, "SELECT * FROM v") == [(2, "z")]
+                spark.sql("DROP TABLE theirs")
+                spark.sql("CREATE TABLE theirs (w string, id int) USING parquet")
+                spark.sql("INSERT INTO theirs VALUES ('x', 1)")
+                assert rows(acid, "SELECT * FROM v") == [(1, "x")]
+    finally:
+        spark.sql("DROP TABLE IF EXISTS theirs")
+
+
+def test_a_view_calls_the_functions_of_the_database_of_its_creation(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE DATABASE d2")
+    spark.sql("CREATE DATABASE IF NOT EXISTS d2")
+    try:
+        for number, name in enumerate(("default.f", "d2.f")):
+            spark.sql(f"CREATE FUNCTION {name}(x int) RETURNS int RETURN x + {number}")
+        for database in ("d2", "default"):
+            acid.sql(f"USE {database}")
+            acid.sql(f"CREATE OR REPLACE VIEW default.v_{database} AS SELECT f(id) AS x FROM default.emp")
+        for database in ("d2", "default"):
+            acid.sql(f"USE {database}")
+            assert rows(acid, "SELECT * FROM default.v_d2") == [(2,), (3,)]
+            assert rows(acid, "SELECT * FROM default.v_default") == [(1,), (2,)]
+    finally:
+        acid.sql("USE default")
+        spark.sql("DROP FUNCTION IF EXISTS default.f")
+        spark.sql("DROP DATABASE d2 CASCADE")

@@ -16,12 +16,14 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.query import pinned, reads_acid_tables
 from acidsql.commands.resolve.binding import Binding
+from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, TransactionError, UnsupportedError
 from acidsql.metastore.model import (
     LAST_DDL,
     TRANSACTIONAL,
     TRANSACTIONAL_PROPERTIES,
+    VIEW_NAMESPACE,
     VIEW_SETTING,
     VIRTUAL_VIEW,
     Column,
@@ -148,13 +150,16 @@ class CreateViewCommand:
     def _view(self, fields: Sequence[StructField], qualified: str) -> Table:
         statement = self.statement
         columns = self._columns(fields)
-        settings = {f"{VIEW_SETTING}{name}": value for name, value in self.env.sessions.captured().items()}
+        kept = {f"{VIEW_SETTING}{name}": value for name, value in self.env.sessions.captured().items()}
+        namespace = (SPARK_CATALOG, str(self.env.spark.catalog.currentDatabase()))
+        kept[f"{VIEW_NAMESPACE}numParts"] = str(len(namespace))
+        kept |= {f"{VIEW_NAMESPACE}part.{i}": part for i, part in enumerate(namespace)}
         return Table(
             self.database,
             self.name,
             "",
             columns,
-            parameters={**statement.properties, **settings, LAST_DDL: str(int(time.time()))},
+            parameters={**statement.properties, **kept, LAST_DDL: str(int(time.time()))},
             comment=statement.comment,
             table_type=VIRTUAL_VIEW,
             owner=self.env.user,

@@ -230,6 +230,11 @@ class InsertCommand:
         self._hide_without_rows(writer, staging)
         return written
 
+    def name_partitions(self, txn: WriteTransaction, staging: Staging) -> None:
+        """Report the partitions written to where the lock did not name them; before anything is published."""
+        if self.partitioning.dynamic:
+            txn.name_partitions(self.table, staging)
+
     def publish(self, txn: WriteTransaction, staging: Staging) -> None:
         """Move the staged directories to their final location."""
         txn.publish(self.table, staging, dynamic=bool(self.partitioning.dynamic))
@@ -290,13 +295,15 @@ class InsertCommand:
 
     def _by_name(self, raw: DataFrame) -> list[Column]:
         by_name = {c.name: c for c in self.columns}
-        found = []
+        found: list[Column] = []
         for name in raw.columns:
-            if name.lower() not in by_name:
-                raise self._at_table(
-                    AnalysisError(f"INSERT BY NAME: {self.table.full_name} has no column {name}", code=10004)
-                )
-            found.append(by_name[name.lower()])
+            column = by_name.get(name.lower())
+            if column is None or column in found:
+                problem = f"{self.table.full_name} has no column {name}"
+                if column is not None:
+                    problem = f"the query returns column {column.name} more than once"
+                raise self._at_table(AnalysisError(f"INSERT BY NAME: {problem}", code=10004))
+            found.append(column)
         return found
 
     def stored(self, raw: DataFrame) -> ChangeSet:

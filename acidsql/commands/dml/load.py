@@ -81,7 +81,8 @@ class LoadCommand:
             staging = txn.stage(table)
             directory = staging.directory(self.partition, target.inserts)
             for source in sources:
-                _copy(source, directory, staging.fs)
+                with at_path(self.statement):
+                    _copy(source, directory, staging.fs)
                 staging.wrote(directory, source.footer.row_count)
             if not self.statement.local:
                 with at_path(self.statement):

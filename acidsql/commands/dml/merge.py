@@ -179,8 +179,9 @@ class MergeCommand:
             made += change_locks(env, table, Operation.UPDATE if updates else Operation.DELETE, partitions)
         if Match.NOT_MATCHED in self.matches and (table.partition_keys or not made):
             lock = insert_lock(env, table, None, overwrite=False, dynamic=bool(table.partition_keys))
-            strong = env.settings.value(XLOCK_MERGE_INSERT)
-            made.append(replace(lock, type=change_lock_type(env)) if strong else lock)
+            # as in Hive: then what is inserted counts as a change, also where the first commit wins
+            strong = replace(lock, type=change_lock_type(env), operation=Operation.UPDATE)
+            made.append(strong if env.settings.value(XLOCK_MERGE_INSERT) else lock)
         if evolves:
             made.append(LockComponent(LockType.EXCL_WRITE, table.database, table.name))
         return made

@@ -24,7 +24,7 @@ from acidsql.plan.nanoseconds import kept_timestamps, reject_sub_microsecond
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.values import NotStorable
 from acidsql.plan.write import Writer
-from acidsql.settings import DRIVER_WRITE_ROWS, NANOSECONDS
+from acidsql.settings import DRIVER_WRITE_ROWS, NANOSECONDS, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import Merge, Span
 
 
@@ -95,7 +95,8 @@ class MergeRun:
         self._changer = Writer(session, to, staging, limit)
         self._inserter = Writer(session, to.next if self._changes_rows else to, staging, limit)
         written = self._by_fetched_source() if self._rows is not None else self._by_one_join(self.one_join())
-        txn.publish(self._table, staging, dynamic=MatchKind.SOURCE in self._kinds)
+        excludes = self._env.settings.value(XLOCK_MERGE_INSERT)
+        txn.publish(self._table, staging, dynamic=MatchKind.SOURCE in self._kinds, as_changes=excludes)
         return written
 
     def one_join(self) -> ChangeSet:

@@ -72,6 +72,8 @@ class MultiInsertCommand:
                 written += leg.write(leg.changes(plan), txn, staging, number)
         self._refuse_hidden(legs, stagings)
         for leg, staging in zip(legs, stagings, strict=True):
+            leg.name_partitions(txn, staging)
+        for leg, staging in zip(legs, stagings, strict=True):
             leg.publish(txn, staging)
         return written
 

@@ -10,12 +10,12 @@ from typing import Any
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Catalyst, Expression, HeldFiles, Plan
+from acidsql.catalyst import Catalyst, Expression, HeldFiles, Plan, parts_of
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.resolve.names import SPARK_CATALOG, AcidTable, SparkTable, View
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, UnsupportedError
-from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
+from acidsql.metastore.model import VIEW_NAMESPACE, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.pruning import remaining
 from acidsql.plan.relation import Relation, find_conditions, relation, with_scans
 from acidsql.plan.scan import ROW_ID, ROW_IS_DELETED, snapshot_frame
@@ -42,6 +42,9 @@ class Read:
     partitions: tuple[Partition, ...] | None
     search: Search | None
     snapshot: TableSnapshot
+
+
+_NO_WINDOW = "Compute the bounds from the time: date_trunc(), or timestamp_seconds(… div 600 * 600)."
 
 
 class Binding:
@@ -80,6 +83,7 @@ class Binding:
         self._read_for: Plan = None
         self._reads: dict[int, Read] = {}
         self._zones = self.env.zones
+        self._sessions: dict[tuple[frozenset[tuple[str, str]], str | None], Catalyst] = {}
 
     def _mention(self, text: str) -> None:
         """From now on tables have the hidden columns that are named in a text."""
@@ -119,9 +123,14 @@ class Binding:
         """One expression of the user; :meth:`bound` still has to bind the tables in its subqueries.
 
         Raises:
-            AnalysisError: When it is a star or has an alias: a single value is expected.
+            AnalysisError: When it is a star or has an alias: a single value is expected. Or when it is the window of a
+                time: Spark then leaves rows without a time out, or makes several of one.
         """
         parsed = self.catalyst.parse_expression(padded(span))
+        if "window" in span.text.lower() and any(map(_is_time_window, parts_of(parsed))):
+            raise with_location(
+                span, AnalysisError("window() and session_window() are not allowed here", hint=_NO_WINDOW)
+            )
         if parsed.nodeName() in ("UnresolvedStar", "UnresolvedStarBase", "Alias", "UnresolvedAlias", "MultiAlias"):
             raise with_location(span, AnalysisError("An expression with a single value is expected here"))
         return parsed
@@ -299,8 +308,7 @@ class Binding:
 
     def _view(self, view: Table, name: TableName, inside: tuple[str, ...]) -> Plan | None:
         """A view's query with the view's column names; None if Spark can read the view itself."""
-        text, settings = view.view_text or "", view.view_settings
-        session = self.env.sessions.of_view(settings) if settings else self.catalyst
+        text, session = view.view_text or "", self._session_of(view)
         before = len(self.relations)
         try:
             if view.full_name in inside:
@@ -331,6 +339,16 @@ class Binding:
             raise with_location(name.span, problem)
         named = self.catalyst.analyzed(frame.toDF(*[c.name for c in view.columns]))
         return self.catalyst.named(view.name, [SPARK_CATALOG, view.database], named)
+
+    def _session_of(self, view: Table) -> Catalyst:
+        """Where a view is parsed and analysed: under the settings and in the database of its creation, if known."""
+        settings, database = view.view_settings, view.parameters.get(f"{VIEW_NAMESPACE}part.1")
+        if not settings:
+            return self.catalyst
+        key = (frozenset(settings.items()), database)
+        if key not in self._sessions:
+            self._sessions[key] = self.env.sessions.of_view(settings, database)
+        return self._sessions[key]
 
     # --- the target --------------------------------------------------------------------------------------------------
 
@@ -443,6 +461,13 @@ class Binding:
     def answer(self, plan: Plan) -> DataFrame:
         """A bound plan as a DataFrame of the user's session."""
         return self.catalyst.frame(self.scanned(self.analysed(plan)))
+
+
+def _is_time_window(expression: Expression) -> bool:
+    """Whether it is a call of ``window(…)`` or ``session_window(…)``."""
+    if expression.nodeName() != "UnresolvedFunction":
+        return False
+    return str(expression.nameParts().last()).lower() in ("window", "session_window")
 
 
 def _bytes(seen: TableSnapshot) -> int:

@@ -44,6 +44,7 @@ class WriteTransaction:
     env: Environment
     id: int
     stagings: list[Staging] = field(default_factory=list)
+    _named: list[Staging] = field(default_factory=list)
     is_aborted: bool = False
     """Whether the metastore has confirmed the abort."""
     _txns: ValidTxnList | None = None
@@ -146,7 +147,28 @@ class WriteTransaction:
         self.stagings.append(staging)
         return staging
 
-    def publish(self, table: Table, staging: Staging, *, dynamic: bool = False) -> None:
+    def name_partitions(self, table: Table, staging: Staging, *, as_changes: bool = False) -> None:
+        """Report the operation on each partition written to, where the locks could not name them.
+
+        All of a statement are named before the first file is published. The store puts them in the place of the whole
+        table: a partition that it is not told of is not cleaned when the transaction aborts, and what is published
+        there would be seen one day. A partition with deleted or replaced rows counts as changed, whatever else was
+        written; with ``as_changes`` each one does.
+        """
+        if staging in self._named:
+            return
+        self._named.append(staging)
+        names, done = staging.partitions, staging.changes
+        changed = [n for n in names if as_changes or done[n].deleted or done[n].overwrites]
+        added = [n for n in names if n not in changed]
+        for operation, some in ((Operation.UPDATE, changed), (Operation.INSERT, added)):
+            if some:
+                write_id = self.allocate_write_id(table)
+                self.env.metastore.add_dynamic_partitions(
+                    self.id, write_id, table.database, table.name, some, operation
+                )
+
+    def publish(self, table: Table, staging: Staging, *, dynamic: bool = False, as_changes: bool = False) -> None:
         """Move the staged directories to the table or its partitions, registering new partitions.
 
         Marks the statistics of the table, or of those partitions, as outdated.
@@ -154,8 +176,8 @@ class WriteTransaction:
         Args:
             table: The table.
             staging: The staging area.
-            dynamic: Whether the locks could not name the partitions. Then the operation on each is reported here: a
-                partition with deleted or replaced rows counts as changed, whatever else was written to it.
+            dynamic: Whether the locks could not name the partitions: see :meth:`name_partitions`.
+            as_changes: As there.
         """
         metastore, names = self.env.metastore, staging.partitions
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
@@ -163,6 +185,8 @@ class WriteTransaction:
         if table.partition_keys and len(locations) < len(names):
             # The remains of a killed DROP PARTITION must not reappear.
             free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
+        if dynamic and table.partition_keys:
+            self.name_partitions(table, staging, as_changes=as_changes)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
         staging.publish(locations)
         metastore.heartbeat(txn_id=self.id)  # nor one suspended since: the cleaner ran before the files existed
@@ -172,13 +196,6 @@ class WriteTransaction:
         write_id = self.allocate_write_id(table)
         if table.partition_keys:
             metastore.add_partitions([new_partition(table, name) for name in names if name not in locations])
-        if dynamic and table.partition_keys:
-            done = staging.changes
-            changed = [n for n in names if done[n].deleted or done[n].overwrites]
-            added = [n for n in names if n not in changed]
-            for operation, some in ((Operation.UPDATE, changed), (Operation.INSERT, added)):
-                if some:
-                    metastore.add_dynamic_partitions(self.id, write_id, table.database, table.name, some, operation)
         metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
 
     def committed(self) -> None:
@@ -191,8 +208,8 @@ class WriteTransaction:
 def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     """Run a block inside a transaction, and commit it.
 
-    Any error before the commit aborts the transaction and removes what was written. Files are removed only once the
-    metastore has confirmed the abort: after a commit with unknown outcome they may be committed.
+    Any error before the commit aborts the transaction and removes what was written. Published files are removed only
+    once the metastore has confirmed the abort: after a commit with unknown outcome they may be committed.
 
     Raises:
         ConstraintViolation: When a value violates a constraint of its column.
@@ -207,6 +224,8 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
             is_unclear = True
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
+        for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
+            staging.discard_staged()
         if _aborted(env, txn_id, error, is_unclear=is_unclear):
             txn.is_aborted = True
             discarded = [staging.discard() for staging in txn.stagings]

@@ -254,6 +254,12 @@ class EmbeddedCleaning(EmbeddedClient):
                 its = and_(place, _OF_ABORTED, _C.TC_OPERATION_TYPE != COMPACTS, _C.TC_WRITEID.in_(some))
                 db.execute(delete(TXN_COMPONENTS).where(its))
 
+    def forget_aborted_compactions(self, txn_ids: Collection[int]) -> None:
+        with self._store.write() as db:
+            for some in batches(sorted(txn_ids)):
+                its = and_(_OF_ABORTED, _C.TC_OPERATION_TYPE == COMPACTS, _C.TC_TXNID.in_(some))
+                db.execute(delete(TXN_COMPONENTS).where(its))
+
     # --- initiator, housekeeping -------------------------------------------------------------------------------------
 
     def find_potential_compactions(

@@ -199,6 +199,9 @@ class HiveCompactions(HiveClient):
     def aborted_compactions(self, *, table: str | None = None) -> list[AbortedComponent]:
         raise _own_service("cleaner removes what was aborted")
 
+    def forget_aborted_compactions(self, txn_ids: Collection[int]) -> None:
+        raise _own_service("cleaner removes what was aborted")
+
     def purge_compaction_history(self) -> None:
         """Nothing: the metastore's own housekeeper does it."""
 

@@ -29,6 +29,9 @@ LAST_DDL = "transient_lastDdlTime"
 VIEW_SETTING = "view.sqlConfig."
 """Prefix of a view's properties that keep Spark's settings of its creation, as Spark stores those of its own views."""
 
+VIEW_NAMESPACE = "view.catalogAndNamespace."
+"""Prefix of those that keep the current catalog and database of its creation: ``numParts``, ``part.0``, ``part.1``."""
+
 NUM_FILES, NUM_PARTITIONS, NUM_ROWS, TOTAL_SIZE = "numFiles", "numPartitions", "numRows", "totalSize"
 STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
 """The property that says which statistics Hive may answer queries from."""
@@ -194,8 +197,9 @@ class Table:
 
     @property
     def shown_parameters(self) -> dict[str, str]:
-        """The properties as users see them: the settings of a view are none."""
-        return {k: v for k, v in self.all_parameters.items() if not (self.is_view and k.startswith(VIEW_SETTING))}
+        """The properties as users see them: what a view keeps of its creation is none."""
+        hidden = (VIEW_SETTING, VIEW_NAMESPACE)
+        return {k: v for k, v in self.all_parameters.items() if not (self.is_view and k.startswith(hidden))}
 
     @property
     def view_settings(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -383,3 +384,29 @@ def test_the_base_says_of_itself_that_it_is_compacted_only_where_its_name_does(u
     [name] = uneven.names()
     assert not (uneven.path() / name / METADATA_FILE).exists()
     assert ("_v" in name) is not is_hive3(uneven)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["cleaned", "no_cleanup"])
+def test_one_that_was_aborted_after_it_had_published_is_never_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    """Its base has rows under new ids: once it were seen, deletes by the old ones would hide nothing of it."""
+    world.table("t", **({"NO_CLEANUP": "true"} if kept else {}))
+    world.insert(1, 2, 3, 4, buckets=2)
+    world.insert(5, 6)
+
+    def lost(*_: object, **__: object) -> None:
+        raise StorageError("the store is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.store), "mark_compacted", lost)
+        patch.setattr(type(world.store), "forget_txn_components", lost)
+        ask(world)
+        with suppress(StorageError):
+            world.worker.run_one()
+    world.delete(1, 3, 5)
+    for _ in range(4):
+        world.clean()
+        world.insert(7)
+        world.clock.pass_seconds(600)
+    assert world.content() == [2, 2, 4, 4, 6, 7, 7, 7, 7]
