@@ -7,12 +7,19 @@ A plan that is derived from a scan (a filter, a join, a view, a cache, a running
 from __future__ import annotations
 
 import gc
+import logging
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import Catalyst, Plan
+
+logger = logging.getLogger(__name__)
+
+LISTENERS_MS = 2000
+"""Milliseconds that Spark's listeners get to catch up, before the JVM collects garbage."""
 
 
 class HeldFiles:
@@ -40,7 +47,16 @@ def collect_garbage(spark: SparkSession) -> None:
     """
     gc.collect()
     _release_what_python_dropped(spark)
+    _let_listeners_hear(spark)
     Java.of(spark).static("java.lang.System", "gc")()
+
+
+def _let_listeners_hear(spark: SparkSession) -> None:
+    """Wait until Spark's listeners were told of the queries that have ended: the messages hold their plans."""
+    try:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(LISTENERS_MS)
+    except Py4JJavaError as e:  # a listener that takes its time: its plans count as read
+        logger.debug("Spark's listeners are behind: %s", e)
 
 
 def _release_what_python_dropped(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@ timed-out transactions."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import queue
 import threading
@@ -24,6 +25,8 @@ LOOSE_PINS = 50
 """With more pins than this that Python does not hold, Spark's JVM collects garbage to find out which can end."""
 COLLECT_ROUNDS = 3
 """What one collection frees may hold what only the next one does."""
+COLLECT_ROUND_PAUSE = 0.05
+"""Seconds between two of them."""
 COLLECT_PAUSE = 30.0
 """Seconds between two such requests, at least."""
 LOOSE_SECONDS = 60.0
@@ -116,26 +119,22 @@ class Heartbeats:
         Args:
             collect: Have Spark's JVM collect its garbage first, so that no reader that is gone counts as alive.
         """
-        while True:
-            try:
-                txn_id = self._released.get_nowait()
-            except queue.Empty:
-                break
-            with self._lock:
-                if txn_id in self._alive:
-                    self._loose[txn_id] = time.monotonic()
-        now = time.monotonic()
-        with self._lock:
-            self._loose = {t: since for t, since in self._loose.items() if t in self._alive}
-            loose = {t: self._alive[t] for t in self._loose}
-            due = len(loose) > LOOSE_PINS and now - self._collected > COLLECT_PAUSE
+        loose = self._loosened()
+        if collect and not loose and self._has_pins():
+            gc.collect()  # frames that refer to themselves: Python has not told yet that they are gone
+            loose = self._loosened()
         if not loose:
             return
+        now = time.monotonic()
+        due = len(loose) > LOOSE_PINS and now - self._collected > COLLECT_PAUSE
         rounds = COLLECT_ROUNDS if collect else int(due)
-        for _ in range(rounds if self._collect is not None else 0):
+        for number in range(rounds if self._collect is not None else 0):
             assert self._collect is not None
+            if number:
+                self._stop.wait(COLLECT_ROUND_PAUSE)  # threads of py4j and of Spark that are about to let go
             self._collected = now
             self._collect()
+            loose = self._loosened()
             if not any(_is_read(pin) for pin in loose.values()):
                 break
         for txn_id in [t for t, pin in loose.items() if not _is_read(pin)]:
@@ -143,6 +142,24 @@ class Heartbeats:
                 self._alive.pop(txn_id, None)
                 self._loose.pop(txn_id, None)
             self._end(txn_id)
+
+    def _loosened(self) -> dict[int, _Pin | None]:
+        """The pins that Python does not hold, those included that were released since the last time."""
+        released: list[int] = []
+        while True:
+            try:
+                released.append(self._released.get_nowait())
+            except queue.Empty:
+                break
+        now = time.monotonic()
+        with self._lock:
+            self._loose.update((txn_id, now) for txn_id in released)
+            self._loose = {t: since for t, since in self._loose.items() if t in self._alive}
+            return {t: self._alive[t] for t in self._loose}
+
+    def _has_pins(self) -> bool:
+        with self._lock:
+            return any(pin is not None for pin in self._alive.values())
 
     def close(self) -> None:
         """Stop the thread and end all readers' transactions."""

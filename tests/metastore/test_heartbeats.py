@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -177,6 +178,31 @@ class TestAReader:
         heartbeats.release(txn)
         watched.wait(lambda: open_ids(watched.store) == [])
         assert garbage.is_set()
+        heartbeats.close()
+
+    def test_whose_frame_is_a_cycle_ends_where_readers_that_are_gone_are_asked_for(
+        self, watched: Watched, heartbeats: Heartbeats
+    ) -> None:
+        class Frame:
+            itself: Frame
+
+        txn = begin(watched.store)
+        heartbeats.pin(txn, 1000)
+        frame = Frame()
+        frame.itself = frame
+        weakref.finalize(frame, heartbeats.release, txn)
+        del frame
+        heartbeats.end_released(collect=True)
+        assert open_ids(watched.store) == []
+
+    def test_that_a_collection_finds_ends_with_the_others(self, watched: Watched) -> None:
+        first, second = begin(watched.store), begin(watched.store)
+        heartbeats = Heartbeats(cast(Metastore, watched), TIMEOUT, collect=lambda: heartbeats.release(second))
+        for txn in (first, second):
+            heartbeats.pin(txn, 1000)
+        heartbeats.release(first)
+        heartbeats.end_released(collect=True)
+        assert open_ids(watched.store) == []
         heartbeats.close()
 
     def test_ends_with_its_lease(self, watched: Watched, heartbeats: Heartbeats) -> None:

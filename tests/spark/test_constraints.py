@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from acidsql.errors import AcidError, AnalysisError, ConstraintViolation, LockTimeout
 from acidsql.metastore.model import Constraint, ConstraintKind, LockComponent, LockRequest, LockType, Operation, Table
 from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open
 from tests.spark.tree import tree
 
 Rows = list[tuple[object, ...]]
@@ -236,8 +237,7 @@ def test_a_constraint_that_cannot_be_is_refused_and_leaves_nothing(
     assert emp_of(acid) == table
     assert names(acid) == {"pk", "c"}
     assert tree(warehouse / "emp") == files
-    assert acid.sql("SHOW TRANSACTIONS").collect() == []
-    assert acid.sql("SHOW LOCKS").collect() == []
+    nothing_is_open(acid)
 
 
 def test_create_table_checks_the_same(acid: AcidSession) -> None:

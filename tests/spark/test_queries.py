@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 import acidsql
 from acidsql.session import AcidSession
-from tests.spark.answers import end_released
+from tests.spark.answers import end_released, nothing_is_open
 
 
 @pytest.fixture
@@ -144,7 +148,34 @@ def test_a_read_is_pinned_until_its_frame_is_garbage(shop: AcidSession) -> None:
     assert derived.count() == 2
     del derived
     end_released(shop)
-    assert shop.sql("SHOW TRANSACTIONS").collect() == []
+    nothing_is_open(shop)
+
+
+class SlowListener:
+    """A listener of Spark's that takes its time over each query that has ended."""
+
+    def __getattr__(self, name: str) -> Callable[[object], None]:
+        if not name.startswith("on"):
+            raise AttributeError(name)
+        return lambda event: time.sleep(0.3) if name == "onOtherEvent" else None
+
+    class Java:
+        implements = ("org.apache.spark.scheduler.SparkListenerInterface",)
+
+
+def test_a_read_that_has_ended_is_not_listed_though_a_listener_is_still_told_of_it(
+    shop: AcidSession, spark: SparkSession
+) -> None:
+    context: Any = spark.sparkContext
+    ensure_callback_server_started(context._gateway)
+    listener = SlowListener()
+    context._jsc.sc().addSparkListener(listener)
+    try:
+        for _ in range(3):
+            assert shop.table("emp").count() == 3  # no thread serves its rows
+            assert shop.sql("SHOW TRANSACTIONS").collect() == []
+    finally:
+        context._jsc.sc().removeSparkListener(listener)
 
 
 def test_a_temporary_view_keeps_its_snapshot(shop: AcidSession) -> None:
