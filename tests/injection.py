@@ -43,6 +43,7 @@ class Injector:
         *,
         kills: bool = False,
         counted: Collection[str] | None = None,
+        error: type[BaseException] | None = None,
     ) -> None:
         """
         Args:
@@ -50,8 +51,9 @@ class Injector:
             steps: Names of the methods that are steps, by their class.
             kills: Once one has failed, all further ones of the block fail, too: as if its process had been killed.
             counted: The steps at which it begins; all, when left out.
+            error: What is raised; :class:`Injected`, when left out.
         """
-        self._kills, self._counted = kills, counted
+        self._kills, self._counted, self._error = kills, counted, error or Injected
         self._countdown, self._after, self._is_on = 0, False, False
         self.fired: str | None = None
         for owner, names in steps.items():
@@ -71,7 +73,7 @@ class Injector:
                     self.fired = name
                     if self._after:
                         original(*args, **kwargs)
-                    raise Injected(f"injected at {name}")
+                    raise self._error(f"injected at {name}")
             return original(*args, **kwargs)
 
         monkeypatch.setattr(owner, name, step)
@@ -86,7 +88,7 @@ class Injector:
         self._is_on = True
         try:
             yield
-        except Injected:
+        except (Injected, self._error):
             assert self.fired is not None
         finally:
             self._is_on = False

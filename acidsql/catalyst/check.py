@@ -16,7 +16,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.analysis.UnresolvedRelation": ("multipartIdentifier", "isStreaming"),
     f"{_SQL}.catalyst.analysis.RelationTimeTravel": ("relation", "timestamp", "version"),
     f"{_SQL}.catalyst.analysis.PlanWithUnresolvedIdentifier": ("identifierExpr", "planBuilder"),
-    f"{_SQL}.catalyst.catalog.SessionCatalog": ("getTempView", "isTemporaryFunction"),
+    f"{_SQL}.catalyst.catalog.SessionCatalog": ("getTempView", "isTemporaryFunction", "listTemporaryFunctions"),
     f"{_SQL}.catalyst.FunctionIdentifier": (),
     f"{_SQL}.catalyst.expressions.Alias": (),
     f"{_SQL}.catalyst.expressions.Cast": ("canANSIStoreAssign",),

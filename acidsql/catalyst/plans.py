@@ -142,6 +142,12 @@ class Catalyst:
         """
         return self._sql_parser.parseExpression(text)
 
+    def resolved_expression(self, text: str) -> Expression:
+        """An expression without columns, as this session resolves it: the names of its functions are those that stand
+        here, also in a plan that another session analyses."""
+        row = self.project([self.alias(self.parse_expression(text), "value")], self.one_row())
+        return self.analyzed(self.frame(row)).projectList().head().child()
+
     @in_its_session
     def parse_name(self, text: str) -> list[str]:
         """The parts of a name."""
@@ -175,6 +181,10 @@ class Catalyst:
         """Whether a name is that of a temporary function."""
         identifier = self._class("sql.catalyst.FunctionIdentifier")(name)
         return bool(self._catalog.isTemporaryFunction(identifier))
+
+    def temporary_functions(self) -> list[str]:
+        """The names of the session's temporary functions."""
+        return [str(name.funcName()) for name in self.items(self._catalog.listTemporaryFunctions())]
 
     @in_its_session
     def with_parameters(self, plan: Plan, values: Mapping[str, Any]) -> Plan:

@@ -168,17 +168,30 @@ class InternalSessions:
         found = {n: v for n, v in _settings(self.user.spark).items() if _is_captured(n) and conf.isModifiable(n)}
         return found | {_ANSI: str(conf.get(_ANSI))}
 
-    def of_view(self, settings: Mapping[str, str], database: str | None) -> Catalyst:
+    def hides(self, text: str) -> bool:
+        """Whether a temporary function of the user's session may have a name that stands in the text of a view.
+
+        A view of the metastore never means it: it was created without it.
+        """
+        return any(name.lower() in text.lower() for name in self.user.temporary_functions())
+
+    def of_view(self, settings: Mapping[str, str], database: str | None, *, hidden: bool = False) -> Catalyst:
         """A session in which a view is read that was created under these settings, in this current database.
 
         It is the user's own one where the same holds there, else a new one: a session keeps the files of Spark's tables
         that it has read, and is not told when another session writes them.
+
+        Args:
+            settings: None stand for those that the user's session has now.
+            database: None for its current one.
+            hidden: Whether the user's session :meth:`hides` what the view means.
         """
-        user = self.user.spark
+        user, now = self.user.spark, self.captured()
         wanted = {name: value for name, value in settings.items() if _is_captured(name)}
-        if user.conf.get(_CURRENT_FOR_VIEWS, "false") == "true":
-            return self.user
-        if wanted == self.captured() and database in (None, user.catalog.currentDatabase()):
+        if not settings or user.conf.get(_CURRENT_FOR_VIEWS, "false") == "true":
+            wanted = now
+        database = database or user.catalog.currentDatabase()
+        if wanted == now and database == user.catalog.currentDatabase() and not hidden:
             return self.user
         session = _beside(user)
         _forget(session)
@@ -186,7 +199,7 @@ class InternalSessions:
             if session.conf.isModifiable(name):
                 session.conf.set(name, value)
         _follow(user, session, None, _FOLLOWED_BY_VIEWS)
-        if database is not None and session.catalog.databaseExists(database):
+        if session.catalog.databaseExists(database):
             session.catalog.setCurrentDatabase(database)
         return Catalyst(session)
 

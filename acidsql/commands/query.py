@@ -32,7 +32,11 @@ class Pin:
         self._env = env
         env.heartbeats.end_released()
         [self.id] = env.metastore.open_txns(user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent)
-        self.context = StatementContext(env, env.metastore.get_valid_txns(self.id))
+        try:
+            self.context = StatementContext(env, env.metastore.get_valid_txns(self.id))
+        except BaseException:
+            self.end()
+            raise
 
     def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
         """Keep the snapshot as long as Spark has a plan over its files, at most for ``acidsql.read.lease``.
@@ -45,7 +49,7 @@ class Pin:
 
     def end(self) -> None:
         """End it now: no DataFrame was returned."""
-        self._env.metastore.commit_txn(self.id)
+        self._env.heartbeats.end(self.id)
 
 
 @contextmanager

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from acidsql import fs
 from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
-from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory
+from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory, staging_txn
 from acidsql.metastore.model import (
     AbortedComponent,
     CompactionFilter,
@@ -39,11 +39,13 @@ class Cleaner:
     After a compaction:
 
     1. Wait until every transaction that began before the commit of the compaction has ended, readers included.
-    2. List the directory as seen by all later transactions, up to the compaction's highest write id.
-    3. Remove what is obsolete, and what only aborted transactions wrote.
-    4. List it again; only then delete the records of those write ids in the store.
+    2. Remove what transactions that have ended left staged. One of them may only be suspended: what it has published is
+       in the listing that follows, and it publishes nothing any more.
+    3. List the directory as seen by all later transactions, up to the compaction's highest write id.
+    4. Remove what is obsolete, and what only aborted transactions wrote.
+    5. List it again; only then delete the records of those write ids in the store.
 
-    After an aborted transaction steps 2 to 4 apply to its write ids only.
+    After an aborted transaction steps 2 to 5 apply to its write ids only.
 
     From step 2 on the table or partition is locked as by a reader (:class:`CleanerLock`), and looked up again: DROP and
     RENAME wait. If others hold conflicting locks, it is left for the next round.
@@ -120,6 +122,7 @@ class Cleaner:
         if entry.highest_write_id is not None:
             write_ids = write_ids.for_cleaning(entry.highest_write_id)
         partial = self._places_of(table, entry.partition) > set(locations)  # aborts are purged for all
+        self._remove_staged({table.location, *locations}, min_open, lock)
         for location in locations:
             state = self._state(table, location, write_ids, txns)
             self._remove(location, [*state.obsolete, *state.aborted], lock)
@@ -164,7 +167,9 @@ class Cleaner:
         txns, write_ids = self._seen(table, min_open)
         known = component.write_ids.intersection(write_ids.aborted_ids)
         kept = False
-        for location in self._places_of(table, component.partition):
+        places = self._places_of(table, component.partition)
+        self._remove_staged({table.location, *places}, min_open, lock)
+        for location in places:
             state = self._state(table, location, write_ids, txns)
             self._remove(location, [path for path in state.aborted if write_ids_of(path) <= known], lock)
             left = self._state(table, location, write_ids, txns)
@@ -181,7 +186,9 @@ class Cleaner:
         table = self._current_table(component.database, component.table)
         if table is not None and keeps_all(table):
             return False
-        for location in self._places_of(table, component.partition) if table is not None else ():
+        places = self._places_of(table, component.partition) if table is not None else set()
+        self._remove_staged(places, min_open, lock)
+        for location in places:
             filesystem, path = fs.resolve(location)
             for entry in filesystem.list(path):
                 name = parse_directory(entry.name) if entry.is_dir else None
@@ -242,46 +249,63 @@ class Cleaner:
             logger.debug("removing %s", path)
             filesystem.delete(path)
 
+    def _remove_staged(self, locations: Iterable[str], min_open: int, lock: CleanerLock) -> None:
+        """Remove what transactions that have ended have not published."""
+        for location in locations:
+            filesystem, path = fs.resolve(location)
+            self._remove(location, [e.path for e in filesystem.list(path) if was_staged(e.name, min_open)], lock)
+
     def sweep_staging(self) -> int:
         """Remove staging directories of dead writers; returns how many."""
         metastore, removed = self._context.metastore, 0
+        min_open = metastore.min_open_txn()
         oldest = self._context.clock() - self._context.settings.value(STAGING_RETENTION)
         for database in metastore.list_databases():
             for name in metastore.list_tables(database):
                 try:
-                    removed += self._sweep_table(database, name, oldest)
+                    removed += self._sweep_table(database, name, oldest, min_open)
                 except Exception as e:
                     message = "staging directories of %s.%s could not be removed yet: %s"
                     logger.warning(message, database, name, e, exc_info=not isinstance(e, AcidError))
         return removed
 
-    def _sweep_table(self, database: str, name: str, oldest: float) -> int:
+    def _sweep_table(self, database: str, name: str, oldest: float, min_open: int) -> int:
         """Locks the table only if there is something to remove, which is rare."""
         table = self._current_table(database, name)
-        if table is None or not any(self._stale_staging(place, oldest) for place in self._all_locations(table)):
+        if table is None or not any(
+            self._stale_staging(place, oldest, min_open) for place in self._all_locations(table)
+        ):
             return 0
         with CleanerLock(self._context, database, name) as lock:
             table = self._current_table(database, name) if lock.is_free() else None
             if table is None:
                 return 0
-            return sum(self._sweep(place, oldest, lock) for place in self._all_locations(table))
+            return sum(self._sweep(place, oldest, min_open, lock) for place in self._all_locations(table))
 
     def _all_locations(self, table: Table) -> set[str]:
         return {table.location, *self._locations(table, None)}
 
-    def _sweep(self, location: str, oldest: float, lock: CleanerLock) -> int:
-        stale = self._stale_staging(location, oldest)
+    def _sweep(self, location: str, oldest: float, min_open: int, lock: CleanerLock) -> int:
+        stale = self._stale_staging(location, oldest, min_open)
         self._remove(location, stale, lock)
         return len(stale)
 
-    def _stale_staging(self, location: str, oldest: float) -> list[str]:
-        """Staging directories without a write since ``oldest``, in seconds since 1970."""
+    def _stale_staging(self, location: str, oldest: float, min_open: int) -> list[str]:
+        """Staging directories of transactions below ``min_open``, which have ended, and those without a write since
+        ``oldest``, in seconds since 1970."""
         filesystem, path = fs.resolve(location)
         return [
             entry.path
             for entry in filesystem.list(path)
-            if entry.name.startswith(STAGING_PREFIX) and newest_below(filesystem, entry) < oldest * 1e9
+            if entry.name.startswith(STAGING_PREFIX)
+            and (was_staged(entry.name, min_open) or newest_below(filesystem, entry) < oldest * 1e9)
         ]
+
+
+def was_staged(name: str, min_open: int) -> bool:
+    """Whether a directory is a staging directory of a transaction that has ended."""
+    txn_id = staging_txn(name)
+    return txn_id is not None and txn_id < min_open
 
 
 def keeps_all(table: Table) -> bool:

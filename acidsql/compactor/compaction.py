@@ -26,10 +26,10 @@ from acidsql.format.names import (
     ACID_VERSION,
     ACID_VERSION_FILE,
     METADATA_FILE,
-    STAGING_PREFIX,
     BaseName,
     bucket_file,
     original_file,
+    staging_name,
 )
 from acidsql.format.orc import write_empty
 from acidsql.format.rewrite import Rewritten
@@ -150,7 +150,7 @@ class Compaction:
             self._layout = Layout.HIVE4  # with Hive 3's a reader could see a partial directory
         self._footers: dict[str, OrcFooter] = {}
         self.leaves_nothing = True
-        """Whether an error has left no files."""
+        """Whether an error would leave no files that carry the transaction or its write id."""
         self._job = f"{context.host}-compactor-{place_of(entry)}"
 
     def run(self) -> Rewritten:
@@ -221,13 +221,14 @@ class Compaction:
 
     def _write(self, subject: Subject) -> Rewritten:
         directories = self._planned(subject)
-        staging = fs.join(self._path, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
+        staging = fs.join(self._path, staging_name(self._txn_id))
         published: list[str] = []
         try:
             done = measured(self._fs, self._fill(subject, directories, staging), subject.state, directories, staging)
             # Always, regardless of acidsql.sync: the cleaner removes rows that were durable before.
             self._fs.sync(trees=[fs.join(staging, str(directory.name)) for directory in directories])
             self._context.metastore.heartbeat(txn_id=self._txn_id)  # a timed-out transaction must not publish
+            self.leaves_nothing = self._is_seen_at_once  # such names do not depend on the transaction
             for directory in directories:
                 self._publish(staging, str(directory.name), published)
             self._fs.sync(directories=[self._path])
@@ -235,9 +236,8 @@ class Compaction:
             self._context.metastore.heartbeat(txn_id=self._txn_id)
         except BaseException:
             # A directory visible from its rename on may be in use by a reader, or be another worker's: it is complete.
-            self._remove(*([] if self._is_seen_at_once else published), staging)
+            self.leaves_nothing = self._remove(*([] if self._is_seen_at_once else published), staging)
             raise
-        self.leaves_nothing = self._layout is Layout.HIVE3  # names do not depend on the transaction
         self._remove(staging)
         return done
 
@@ -252,14 +252,16 @@ class Compaction:
             return plan(subject, CompactionType.MAJOR, self._layout, self._txn_id)
         return directories
 
-    def _remove(self, *paths: str) -> None:
-        """Remove paths. What cannot be removed is invisible or aborted, and left to the cleaner."""
+    def _remove(self, *paths: str) -> bool:
+        """Remove paths; whether all are gone. What cannot be removed is invisible, and left to the cleaner."""
+        is_left = False
         for path in paths:
             try:
                 self._fs.delete(path)
             except AcidError as e:
-                self.leaves_nothing = False
+                is_left = True
                 logger.warning("%s is left to the cleaner: %s", path, e)
+        return not is_left
 
     def _publish(self, staging: str, name: str, published: list[str]) -> None:
         target = fs.join(self._path, name)

@@ -115,11 +115,6 @@ class Rebalance(Compaction):
                 f"{late[0]} is above write id {top}"
             )
 
-    def _write(self, subject: Subject) -> Rewritten:
-        done = super()._write(subject)
-        self.leaves_nothing = False  # in both layouts the name depends on the transaction
-        return done
-
     def _fill(self, subject: Subject, directories: list[NewDirectory], staging: str) -> Rewritten:
         [directory] = directories
         metastore, spark = self._context.metastore, self._spark_for(subject.state)

@@ -114,7 +114,7 @@ class TableCleaner(Cleaner):
         for component in metastore.aborted_compactions(table=self._table.full_name):
             self._clean_aborted_compaction(component, min_open, lock)
         for location in self._all_locations(self._table):
-            self._sweep(location, self._oldest_staging, lock)
+            self._sweep(location, self._oldest_staging, min_open, lock)
         for location, paths in unlisted:
             self._remove(location, [path for path in paths if path not in self._removed], lock)
         metastore.clean_empty_aborted_txns()
@@ -134,7 +134,7 @@ class TableCleaner(Cleaner):
         for component in metastore.aborted_compactions(table=self._table.full_name):
             found.update(self._unseen(component, min_open))
         for location in self._all_locations(self._table):
-            found.update(self._stale_staging(location, self._oldest_staging))
+            found.update(self._stale_staging(location, self._oldest_staging, min_open))
         return sorted(found)
 
     def kept(self) -> list[str]:

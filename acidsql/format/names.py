@@ -6,6 +6,7 @@ The rules are those of Hive's ``AcidUtils`` and ``AcidConstants``, with their or
 from __future__ import annotations
 
 import re
+import uuid
 from dataclasses import dataclass
 
 BASE_PREFIX = "base_"
@@ -26,6 +27,7 @@ MIN_LONG = -(2**63)
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_[0-9]+(?:_copy_[0-9]+)?")
 _LONG = re.compile(r"-?[0-9]+")
+_STAGING = re.compile(STAGING_PREFIX + r"([0-9]+)_[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,17 @@ class DeltaName:
         prefix = DELETE_DELTA_PREFIX if self.is_delete else DELTA_PREFIX
         statement = f"_{self.statement_id:04d}" if self.statement_id >= 0 else ""
         return f"{prefix}{self.min_write_id:07d}_{self.max_write_id:07d}{statement}{_visibility(self.visibility_txn)}"
+
+
+def staging_name(txn_id: int) -> str:
+    """A new name for a directory of what a transaction has not published yet."""
+    return f"{STAGING_PREFIX}{txn_id}_{uuid.uuid4().hex}"
+
+
+def staging_txn(name: str) -> int | None:
+    """The transaction that a staging directory's name says; None for any other name."""
+    match = _STAGING.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _SYNC_THREADS = 16
 """A disk makes what is synced at the same time durable together."""
+_DELETE_ATTEMPTS = 5
+"""Times that a directory is deleted that others change meanwhile."""
 _FEW = 4
 """So few paths are synced without threads."""
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
@@ -84,13 +86,17 @@ class LocalFileSystem:
 
     def delete(self, path: str) -> None:
         with _refusals("delete", path):
-            try:
-                if os.path.isdir(path) and not os.path.islink(path):
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)
-            except FileNotFoundError:
+            for _ in range(_DELETE_ATTEMPTS):
+                try:
+                    if os.path.isdir(path) and not os.path.islink(path):
+                        shutil.rmtree(path)
+                    else:
+                        os.unlink(path)
+                except FileNotFoundError:  # it, or a part of it that another one moves or removes
+                    if os.path.lexists(path):
+                        continue
                 return
+            raise OSError(errno.EBUSY, "others keep changing it", path)
 
     def delete_if_empty(self, path: str) -> bool:
         with _refusals("delete", path):

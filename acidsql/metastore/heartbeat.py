@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from acidsql.errors import AcidError, NoSuchLock
+from acidsql.errors import AcidError, NoSuchLock, NoSuchTransaction, TransactionAborted
 from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
@@ -72,8 +72,10 @@ class Heartbeats:
         self._loose: dict[int, float] = {}
         """Pins that Python does not hold, and since when."""
         self._held: set[int] = set()
+        self._to_abort: dict[int, str] = {}
+        """Transactions that could not be aborted when that was due, and why they are."""
         self._released: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._stop = threading.Event()
+        self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     @contextmanager
@@ -113,6 +115,23 @@ class Heartbeats:
         with self._lock:
             self._held.discard(lock_id)
 
+    def end(self, txn_id: int) -> None:
+        """Commit a reader's transaction now, or soon if the store cannot be asked now."""
+        try:
+            self._metastore.commit_txn(txn_id)
+        except (NoSuchTransaction, TransactionAborted) as e:
+            logger.debug("reader's transaction %s had ended already: %s", txn_id, e)
+        except Exception as e:  # the thread must go on
+            logger.warning("reader's transaction %s could not be ended: %s", txn_id, e)
+            self.abort_later(txn_id, "its reader is gone")
+
+    def abort_later(self, txn_id: int, reason: str) -> None:
+        """Abort a transaction soon, until it is done: the store could not be asked when that was due."""
+        with self._lock:
+            self._to_abort[txn_id] = reason
+            self._start()
+        self._wake.set()
+
     def end_released(self, *, collect: bool = False) -> None:
         """Commit the transactions of readers that are gone: neither Python nor a plan in Spark refers to their scans.
 
@@ -141,7 +160,7 @@ class Heartbeats:
             with self._lock:
                 self._alive.pop(txn_id, None)
                 self._loose.pop(txn_id, None)
-            self._end(txn_id)
+            self.end(txn_id)
 
     def _loosened(self) -> dict[int, _Pin | None]:
         """The pins that Python does not hold, those included that were released since the last time."""
@@ -164,21 +183,18 @@ class Heartbeats:
     def close(self) -> None:
         """Stop the thread and end all readers' transactions."""
         self._stop.set()
+        self._wake.set()
         if self._thread is not None:
             self._thread.join(timeout=10)
         with self._lock:
             pinned = [txn_id for txn_id, pin in self._alive.items() if pin is not None]
             self._alive.clear()
         for txn_id in pinned:
-            self._end(txn_id)
-
-    def _end(self, txn_id: int) -> None:
+            self.end(txn_id)
         try:
-            self._metastore.commit_txn(txn_id)
-        except AcidError as e:
-            logger.debug("reader's transaction %s had ended already: %s", txn_id, e)
-        except Exception:  # it ends by its time-out; the thread must go on
-            logger.exception("reader's transaction %s could not be ended", txn_id)
+            self._abort_what_waits()
+        except Exception as e:  # they end by their time-out
+            logger.warning("transactions could not be aborted: %s", e)
 
     def _add(self, txn_id: int, pin: _Pin | None) -> None:
         with self._lock:
@@ -199,6 +215,14 @@ class Heartbeats:
             except NoSuchLock as e:
                 logger.debug("given back meanwhile, or lost: %s", e)
 
+    def _abort_what_waits(self) -> None:
+        with self._lock:
+            waiting = dict(self._to_abort)
+        for txn_id, reason in waiting.items():
+            self._metastore.abort_txns([txn_id], reason=reason)
+            with self._lock:
+                del self._to_abort[txn_id]
+
     def _give_up(self, lost: Sequence[int]) -> None:
         """Tell of readers whose transactions were ended by others. A statement meets the error at its next call."""
         for txn_id in lost:
@@ -216,7 +240,11 @@ class Heartbeats:
         A beat that failed is tried again soon, and later each time, up to the usual pause.
         """
         pause = self._pause
-        while not self._stop.wait(pause):
+        while True:
+            self._wake.wait(pause)
+            self._wake.clear()
+            if self._stop.is_set():
+                return
             try:
                 self._beat()
                 pause = self._pause
@@ -235,8 +263,9 @@ class Heartbeats:
             aborted, unknown = self._metastore.heartbeat_txns(alive)
             self._give_up([*aborted, *unknown])
         self._keep_locks()
+        self._abort_what_waits()
         for txn_id in expired:
-            self._end(txn_id)
+            self.end(txn_id)
         with self._lock:
             is_delaying = any(now - since > self._loose_seconds for since in self._loose.values())
         self.end_released(collect=is_delaying)

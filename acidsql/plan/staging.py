@@ -1,6 +1,6 @@
 """Staging and publishing: what a statement writes is invisible until it is moved to its place, directory by directory.
 
-A statement writes below ``_tmp_<uuid>`` in the table's directory, a name that every engine skips.
+A statement writes below ``_tmp_<transaction>_<uuid>`` in the table's directory, a name that every engine skips.
 :meth:`Staging.publish` renames each finished directory to its final name; the write id is still open then, so nobody
 sees it before the commit. :meth:`Staging.discard` removes whatever of it is there, staged or published.
 
@@ -8,19 +8,20 @@ That is why it need not be one step. An object store renames a directory file by
 :class:`acidsql.fs.protocol.FileSystem`), as Hive's own direct inserts write theirs file by file into the final
 directory: what counts is that the commit comes after the last file, and that readers choose directories by their write
 id alone. An error in the middle leaves files in both places, and both are what :meth:`Staging.discard` removes; what a
-killed process leaves belongs to a write id that the metastore will count as aborted.
+killed process leaves belongs to a write id that the metastore will count as aborted. The cleaner removes the staging
+directory of a transaction that has ended before it forgets the transaction: whoever was only suspended, and goes on
+then, has nothing left to publish.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError, UnsupportedError
-from acidsql.format.names import STAGING_PREFIX, BaseName, DeltaName, bucket_file, original_file
+from acidsql.format.names import BaseName, DeltaName, bucket_file, original_file, staging_name
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
 from acidsql.metastore.model import RowChange
 
@@ -48,15 +49,16 @@ class Staging:
 
     Args:
         location: The table's directory.
+        txn_id: The transaction.
         events: Whether it is a full-ACID table; one that is insert-only has bare rows in its files.
         sync: Whether what is published survives a power cut (rule 9).
     """
 
-    def __init__(self, location: str, *, events: bool = True, sync: bool = True) -> None:
+    def __init__(self, location: str, txn_id: int, *, events: bool = True, sync: bool = True) -> None:
         self.fs, self._root = fs.resolve(location)
         self._sync = sync
         self._events = events
-        self.path = fs.join(self._root, f"{STAGING_PREFIX}{uuid.uuid4().hex}")
+        self.path = fs.join(self._root, staging_name(txn_id))
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
         self._published: list[str] = []
         self._rows: Counter[StagedDirectory] = Counter()

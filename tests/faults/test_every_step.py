@@ -115,6 +115,31 @@ def test_an_error_at_any_step_leaves_all_or_nothing(
     acid.close()
 
 
+@pytest.mark.parametrize("after", [False, True])
+def test_an_error_at_any_step_of_a_read_leaves_nothing_open(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    acid = prepared(spark, tmp_path / "w")
+    ends = ("commit_txn", "heartbeat_txns") if not after else ()
+    steps = {LocalFileSystem: FS_STEPS, EmbeddedMetastore: (*METASTORE_STEPS[:-1], "list_partitions", *ends)}
+    injector = Injector(monkeypatch, steps)
+    fired: list[str] = []
+    for number in itertools.count(1):
+        injector.arm(number, after)
+        with injector.on():
+            assert len(rows(acid)[0]) == 3
+            acid.sql("SELECT * FROM p WHERE p = 1").collect()
+        if injector.fired is None:
+            break
+        fired.append(injector.fired)
+        if injector.fired == "open_txns" and after:
+            acid.metastore.abort_txns([t.id for t in acid.metastore.show_txns()])
+        nothing_is_open(acid)
+    expected = {"open_txns"} if after else {"open_txns", "get_valid_txns", "list_partitions", "commit_txn"}
+    assert expected <= set(fired)
+    acid.close()
+
+
 LAST_STEPS = {
     LocalFileSystem: (*FS_STEPS, "delete"),
     EmbeddedMetastore: (*METASTORE_STEPS, "abort_txns", "forget_txn_components", "heartbeat"),

@@ -28,6 +28,7 @@ class Watched:
         self.beats: list[list[int]] = []
         self.locks_kept: list[int] = []
         self.failures = 0
+        self.failing = {"commit_txn": 0, "abort_txns": 0}
         self.error: Exception = MetastoreError("the disk is gone")
 
     def __getattr__(self, name: str) -> Any:
@@ -49,9 +50,22 @@ class Watched:
         self.store.heartbeat(txn_id=txn_id, lock_id=lock_id)
 
     def commit_txn(self, txn_id: int) -> None:
+        self._fail_or_not("commit_txn")
         self.store.commit_txn(txn_id)
         with self._called:
             self._called.notify_all()
+
+    def abort_txns(self, txn_ids: list[int], reason: str = "") -> list[int]:
+        self._fail_or_not("abort_txns")
+        done = self.store.abort_txns(txn_ids, reason)
+        with self._called:
+            self._called.notify_all()
+        return done
+
+    def _fail_or_not(self, call: str) -> None:
+        if self.failing[call] > 0:
+            self.failing[call] -= 1
+            raise MetastoreError("the store is busy")
 
     def wait(self, until: Callable[[], bool]) -> None:
         """Wait for a call after which a condition holds."""
@@ -243,6 +257,35 @@ class TestAReader:
         watched.store.abort_txns([txn_id])
         heartbeats.release(txn_id)
         heartbeats.end_released()
+        assert open_ids(watched.store) == []
+
+    def test_that_cannot_be_ended_now_ends_soon(self, watched: Watched) -> None:
+        watched.failing["commit_txn"] = 1
+        heartbeats = Heartbeats(cast(Metastore, watched), 3600)  # not at its next beat only
+        txn = begin(watched.store)
+        heartbeats.end(txn)
+        watched.wait(lambda: open_ids(watched.store) == [])
+        heartbeats.close()
+
+
+class TestAnAbort:
+    def test_that_could_not_be_done_is_tried_until_it_is(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        watched.failing["abort_txns"] = 3
+        txn = write(watched.store)
+        heartbeats.abort_later(txn, "its statement failed")
+        watched.wait(lambda: open_ids(watched.store) == [])
+        [left] = [t for t in watched.store.show_txns() if t.id == txn]
+        assert (left.state, left.abort_reason) == (TxnState.ABORTED, "its statement failed")
+
+    def test_that_waits_is_done_at_the_close(self, watched: Watched) -> None:
+        watched.failures = 1  # the first beat, which would do it
+        heartbeats = Heartbeats(cast(Metastore, watched), 3600)
+        txn = begin(watched.store)
+        with heartbeats.keep_alive(begin(watched.store)):
+            heartbeats.abort_later(txn, "its statement failed")
+            watched.wait_for_beats(1)
+        watched.store.abort_txns([t for t in open_ids(watched.store) if t != txn])
+        heartbeats.close()
         assert open_ids(watched.store) == []
 
 

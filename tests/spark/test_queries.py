@@ -168,14 +168,22 @@ def test_a_read_that_has_ended_is_not_listed_though_a_listener_is_still_told_of_
 ) -> None:
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)
-    listener = SlowListener()
-    context._jsc.sc().addSparkListener(listener)
+    java, bus = context._jvm.java, context._jsc.sc().listenerBus()
+    listener = java.util.ArrayList()
+    listener.add(SlowListener())
+    # Spark finds the listener that is to go by its identity; each call with the Python object would make a new one
+    types = context._gateway.new_array(java.lang.Class, 1)
+    types[0] = java.lang.Class.forName("java.lang.Object")
+    remove = bus.getClass().getMethod("removeListener", types)
+    types[0] = java.lang.Class.forName("org.apache.spark.scheduler.SparkListenerInterface")
+    bus.getClass().getMethod("addToSharedQueue", types).invoke(bus, listener.toArray())
     try:
         for _ in range(3):
             assert shop.table("emp").count() == 3  # no thread serves its rows
             assert shop.sql("SHOW TRANSACTIONS").collect() == []
     finally:
-        context._jsc.sc().removeSparkListener(listener)
+        remove.invoke(bus, listener.toArray())
+    assert bus.waitUntilEmpty(10_000) is None
 
 
 def test_a_temporary_view_keeps_its_snapshot(shop: AcidSession) -> None:

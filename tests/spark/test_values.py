@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import acidsql
 from acidsql.errors import AcidError
 from acidsql.format.values import CONVERTERS
 from acidsql.session import AcidSession
@@ -372,3 +373,21 @@ def test_a_source_of_types_that_arrow_lacks_is_merged(acid: AcidSession, value: 
         " UPDATE SET n = if(s.x IS NULL, 0, 5) WHEN NOT MATCHED THEN INSERT VALUES (s.id, 7)"
     )
     assert rows(acid, "SELECT * FROM t ORDER BY id") == [(1, 5), (2, 7)]
+
+
+def test_a_default_does_not_see_the_functions_that_the_user_has_registered(spark: SparkSession, tmp_path: Path) -> None:
+    session = spark.newSession()
+    with acidsql.connect(session, warehouse=tmp_path) as acid:
+        acid.sql("CREATE TRANSACTIONAL TABLE d (id int, u string DEFAULT upper('abc'), n int DEFAULT abs(-5))")
+        session.udf.register("upper", lambda text: "theirs", "string")
+        session.udf.register("abs", lambda number: 999, "int")
+        acid.sql("INSERT INTO d (id) VALUES (1)")
+        acid.sql("INSERT INTO d VALUES (2, DEFAULT, DEFAULT), (3, 'x', 1)")
+        acid.sql("UPDATE d SET u = DEFAULT, n = DEFAULT WHERE id = 3")
+        acid.sql(
+            "MERGE INTO d USING (SELECT 4 AS id UNION ALL SELECT 5) s ON d.id = s.id"
+            " WHEN NOT MATCHED AND s.id = 4 THEN INSERT VALUES (s.id, DEFAULT, DEFAULT)"
+            " WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+        )
+        acid.sql("MERGE INTO d USING (SELECT 5 AS id) s ON d.id = s.id WHEN MATCHED THEN UPDATE SET u = DEFAULT")
+        assert sorted(rows(acid, "SELECT * FROM d")) == [(n, "ABC", 5) for n in range(1, 6)]

@@ -346,3 +346,28 @@ def test_a_view_calls_the_functions_of_the_database_of_its_creation(acid: AcidSe
         acid.sql("USE default")
         spark.sql("DROP FUNCTION IF EXISTS default.f")
         spark.sql("DROP DATABASE d2 CASCADE")
+
+
+def test_a_view_does_not_see_the_temporary_functions_of_its_readers(acid: AcidSession, spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE theirs USING parquet AS SELECT id FROM VALUES (1), (2) v(id)")
+    try:
+        for kind in ("FUNCTION", "TEMPORARY FUNCTION"):
+            by = 10 if kind == "FUNCTION" else 1000
+            spark.sql(f"CREATE {kind} times(x int) RETURNS int RETURN x * {by}")
+            spark.sql(f"CREATE {kind} upto(x int) RETURNS TABLE (n int) RETURN SELECT x * {by}")
+            if kind == "FUNCTION":
+                text = "AS SELECT id, times(id) AS t, u.n FROM {}, LATERAL upto(id) u"
+                acid.sql(f"CREATE VIEW mine {text.format('emp')}")
+                acid.sql("CREATE VIEW over_mine AS SELECT * FROM mine WHERE times(id) = t")
+                spark.sql(f"CREATE VIEW spark_view {text.format('theirs')}")
+            expected = [(1, 10, 10), (2, 20, 20)]
+            assert sorted(map(tuple, spark.sql("SELECT * FROM spark_view").collect())) == expected
+            assert rows(acid, "SELECT * FROM mine") == rows(acid, "SELECT * FROM over_mine") == expected
+        acid.sql("DELETE FROM emp WHERE id * 1000 IN (SELECT t FROM mine)")
+        assert rows(acid, "SELECT times(id) FROM emp") == [(1000,), (2000,)]
+    finally:
+        for name in ("times", "upto"):
+            spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}")
+            spark.sql(f"DROP FUNCTION IF EXISTS {name}")
+        spark.sql("DROP VIEW IF EXISTS spark_view")
+        spark.sql("DROP TABLE theirs")

@@ -279,7 +279,7 @@ class InsertCommand:
             for i, value in enumerate(row):
                 if isinstance(value, Default):
                     self._check_count(len(row), self.columns)
-                    made[number, i] = self.env.sessions.own.parse_expression(typed_default(self.columns[i]))
+                    made[number, i] = self.env.sessions.own.resolved_expression(typed_default(self.columns[i]))
         return made
 
     def _check_count(self, count: int, columns: Sequence[Column]) -> None:

@@ -43,7 +43,7 @@ class Scope:
 
     def default(self, column: Column) -> Expression:
         """A column's DEFAULT."""
-        return self.binding.env.sessions.own.parse_expression(typed_default(column))
+        return self.binding.env.sessions.own.resolved_expression(typed_default(column))
 
     def value(self, column: Column, value: Span | Default) -> Expression:
         return self.default(column) if isinstance(value, Default) else self.binding.expression(value)
@@ -130,7 +130,7 @@ def _update_by_star(number: int, clause: WhenClause, scope: Scope) -> Branch:
         message = (
             f"UPDATE SET * would change {listed} of table {table.full_name}, which determine where rows are stored"
         )
-        failure = scope.binding.env.sessions.own.parse_expression(f"CAST({failing(message)} AS int)")
+        failure = scope.binding.env.sessions.own.resolved_expression(f"CAST({failing(message)} AS int)")
         holds = catalyst.both([condition for _, condition in fixed])
         choice = catalyst.case([(holds, catalyst.literal(number))], failure)
     return _branch(number, clause, scope, Change.UPDATE, values, {}, choice)

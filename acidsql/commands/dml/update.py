@@ -59,7 +59,7 @@ class UpdateCommand(RowChange):
                 held = f"{target.columns.file_value_prefix}{i}"
                 made.append(attributes.get(held) or attributes[column.name])
             elif isinstance(assignment.value, Default):
-                made.append(self.env.sessions.own.parse_expression(typed_default(column)))
+                made.append(self.env.sessions.own.resolved_expression(typed_default(column)))
             else:
                 made.append(binding.expression(assignment.value))
         return made

@@ -83,7 +83,7 @@ class Binding:
         self._read_for: Plan = None
         self._reads: dict[int, Read] = {}
         self._zones = self.env.zones
-        self._sessions: dict[tuple[frozenset[tuple[str, str]], str | None], Catalyst] = {}
+        self._sessions: dict[tuple[frozenset[tuple[str, str]], str | None, bool], Catalyst] = {}
 
     def _mention(self, text: str) -> None:
         """From now on tables have the hidden columns that are named in a text."""
@@ -343,11 +343,10 @@ class Binding:
     def _session_of(self, view: Table) -> Catalyst:
         """Where a view is parsed and analysed: under the settings and in the database of its creation, if known."""
         settings, database = view.view_settings, view.parameters.get(f"{VIEW_NAMESPACE}part.1")
-        if not settings:
-            return self.catalyst
-        key = (frozenset(settings.items()), database)
+        hidden = self.env.sessions.hides(view.view_text or "")
+        key = (frozenset(settings.items()), database, hidden)
         if key not in self._sessions:
-            self._sessions[key] = self.env.sessions.of_view(settings, database)
+            self._sessions[key] = self.env.sessions.of_view(settings, database, hidden=hidden)
         return self._sessions[key]
 
     # --- the target --------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from acidsql.compactor.dropped import free_places
 from acidsql.errors import (
     AcidError,
     NoSuchTransaction,
+    StorageError,
     TransactionAborted,
     TransactionError,
 )
@@ -143,7 +144,7 @@ class WriteTransaction:
     def stage(self, table: Table) -> Staging:
         """A staging area, removed if the transaction does not commit."""
         sync = self.env.settings.value(SYNC)
-        staging = Staging(table.location, events=table.is_full_acid, sync=sync)
+        staging = Staging(table.location, self.id, events=table.is_full_acid, sync=sync)
         self.stagings.append(staging)
         return staging
 
@@ -188,7 +189,11 @@ class WriteTransaction:
         if dynamic and table.partition_keys:
             self.name_partitions(table, staging, as_changes=as_changes)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
-        staging.publish(locations)
+        try:
+            staging.publish(locations)
+        except (StorageError, FileNotFoundError):
+            metastore.heartbeat(txn_id=self.id)  # the cleaner has removed what was staged
+            raise
         metastore.heartbeat(txn_id=self.id)  # nor one suspended since: the cleaner ran before the files existed
         if not names:
             return
@@ -291,7 +296,7 @@ def _forget(env: Environment, txn_id: int) -> None:
 
 
 def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear: bool = False) -> bool:
-    """Make sure that a transaction is aborted; False if that is unknown.
+    """Make sure that a transaction is aborted; False if that is unknown: it is then tried again with the heartbeats.
 
     Args:
         env: The session.
@@ -299,8 +304,9 @@ def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear:
         error: What went wrong.
         is_unclear: Whether it may have been committed: then a purged one may be committed.
     """
+    reason = str(error)[:200]
     try:
-        done = txn_id in env.metastore.abort_txns([txn_id], reason=str(error)[:200])
+        done = txn_id in env.metastore.abort_txns([txn_id], reason=reason)
         if not done:
             env.metastore.heartbeat(txn_id=txn_id)
     except TransactionAborted:
@@ -309,5 +315,6 @@ def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear:
         done = not is_unclear
     except AcidError as e:
         logger.warning("transaction %s could not be aborted: %s", txn_id, e)
+        env.heartbeats.abort_later(txn_id, reason)
         return False
     return done

@@ -15,7 +15,7 @@ import pytest
 from acidsql.compactor.worker import Worker
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionRequest, CompactionType, TxnState
 from acidsql.metastore.model import CompactionState as State
 from tests.injection import Injector
 from tests.unit.compactor.world import MAJOR, MINOR, Rows, Snapshot, World, rows_of, unversioned
@@ -173,6 +173,43 @@ def test_an_error_at_any_step_costs_no_row_and_the_next_round_mends_it(
         fired.add(injector.fired)
     assert {"open_txns", "update_compactor_state", "mark_compacted", "commit_txn", "mark_cleaned", "rename"} <= fired
     world.close()
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+@pytest.mark.parametrize("after", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.parametrize("layout", ["hive3", "hive4"])
+def test_a_rebalance_that_ends_at_any_step_shows_no_row_twice_and_brings_none_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, after: bool, error: type[BaseException] | None
+) -> None:
+    """Its rows have new ids: a delete by the old ones would hide nothing of a base that is seen too late."""
+    injector = Injector(monkeypatch, STEPS, error=error)
+    fired = set[str]()
+    for number in itertools.count(1):
+        root = tmp_path / str(number)
+        root.mkdir()
+        world = World(root, {"acidsql.compactor.layout": layout, "acidsql.lock.timeout": "0s"})
+        world.table()
+        world.insert(1, 2, buckets=2)
+        world.insert(3, 4)
+        world.delete(1)
+        world.store.compact(CompactionRequest("default", "t", None, CompactionType.REBALANCE, "ann", "desk"))
+        injector.arm(number, after)
+        with injector.on():
+            world.worker.run_one()
+        assert world.content() == [2, 2, 3, 4], injector.fired
+        world.store.abort_txns([t.id for t in world.store.show_txns() if t.state is TxnState.OPEN])
+        world.delete(3)
+        for _ in range(3):
+            assert world.content() == [2, 2, 4], injector.fired
+            world.clock.pass_seconds(600)
+            world.clean()
+            world.end(world.begin())
+        assert world.content() == [2, 2, 4], injector.fired
+        world.close()
+        if injector.fired is None:
+            break
+        fired.add(injector.fired)
+    assert {"rename", "delete", "mark_compacted", "commit_txn"} <= fired
 
 
 def assert_tidy(world: World, type: CompactionType, fired: str | None) -> None:
