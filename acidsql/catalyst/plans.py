@@ -9,7 +9,7 @@ for ``scala.PartialFunction`` (py4j's callback server, as ``foreachBatch`` uses 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -69,6 +69,18 @@ class _Function:
 
     class Java:
         implements = ("scala.PartialFunction",)
+
+
+@contextmanager
+def rule(function: Callable[[Any], Any]) -> Iterator[_Function]:
+    """A Python function for the JVM to apply to nodes; its error is raised at the end of the block."""
+    made = _Function(function)
+    try:
+        yield made
+    finally:
+        made.forget()
+    if made.error is not None:
+        raise made.error
 
 
 class Catalyst:
@@ -228,14 +240,6 @@ class Catalyst:
     def optimized(frame: DataFrame) -> Plan:
         return frame._jdf.queryExecution().optimizedPlan()
 
-    @in_its_session
-    def with_time_fixed(self, plans: Sequence[Plan]) -> list[Plan]:
-        """Analysed plans with today's date and the current time as literals: the same in all plans of a statement."""
-        fixed = self._static("sql.catalyst.optimizer.ComputeCurrentTime", "apply")
-        if len(plans) == 1:
-            return [fixed(plans[0])]
-        return list(self.items(fixed(self.union(plans)).children()))
-
     def is_repeatable(self, plan: Plan, numbers: Collection[int]) -> bool:
         """Whether an analysed plan surely gives the same rows each time it is run.
 
@@ -254,14 +258,8 @@ class Catalyst:
 
     def transform(self, plan: Plan, function: Callable[[Plan], Plan]) -> Plan:
         """The plan with each node, also those of subqueries, replaced by what a function makes of it, leaves first."""
-        rule = _Function(function)
-        try:
-            made = plan.transformUpWithSubqueries(rule)
-        finally:
-            rule.forget()
-        if rule.error is not None:
-            raise rule.error
-        return made
+        with rule(function) as each:
+            return plan.transformUpWithSubqueries(each)
 
     def nodes(self, plan: Plan) -> list[Plan]:
         """All nodes of a plan and of its subqueries, leaves first."""

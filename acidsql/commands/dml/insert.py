@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Expression, Plan
+from acidsql.catalyst import Catalyst, Expression, Plan
 from acidsql.commands.ddl.partitions import values_of
 from acidsql.commands.dml.assignments import named_columns
 from acidsql.commands.dml.shared_source import SharedSource
@@ -200,7 +200,7 @@ class InsertCommand:
     def plan(self, context: StatementContext) -> InsertPlan:
         """The query, resolved."""
         plan = self.resolved(context)
-        return replace(plan, analysed=self.env.catalyst.with_time_fixed([plan.analysed])[0])
+        return replace(plan, analysed=context.now.fixed(plan.analysed))
 
     def resolved(self, context: StatementContext, source: SharedSource | None = None) -> InsertPlan:
         """As :meth:`plan`, but the current time is still to be fixed; over ``source`` if there is one."""
@@ -220,7 +220,9 @@ class InsertCommand:
     def changes(self, plan: InsertPlan) -> ChangeSet:
         """The rows to insert, in the session that writes files."""
         rows = self.env.sessions.own.frame(plan.scanned())
-        return self.stored(rows).moved(self.env.writing)
+        changes = self.stored(rows)
+        now = plan.binding.context.now  # of the defaults of columns that are left out
+        return changes.over(self.env.writing.frame(now.fixed(Catalyst.analyzed(changes.frame))))
 
     def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""

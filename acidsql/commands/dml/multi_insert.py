@@ -87,15 +87,13 @@ class MultiInsertCommand:
 
     def _plans(self, context: StatementContext, legs: Sequence[InsertCommand]) -> list[InsertPlan]:
         """The resolved queries, at one current time."""
-        catalyst, plans = self.env.catalyst, [leg.resolved(context) for leg in legs]
+        plans = [leg.resolved(context) for leg in legs]
         source = self._shared(context) if len(legs) > 1 else None
-        if source is None:
-            fixed = catalyst.with_time_fixed([p.analysed for p in plans])
-        else:
+        if source is not None:
             # again, over the leaf: the errors of the user's own text, and their places, have come before
             plans = [leg.resolved(context, source) for leg in legs]
-            source.analysed, *fixed = catalyst.with_time_fixed([source.analysed, *(p.analysed for p in plans)])
-        return [replace(p, analysed=f) for p, f in zip(plans, fixed, strict=True)]
+            source.analysed = context.now.fixed(source.analysed)
+        return [replace(p, analysed=context.now.fixed(p.analysed)) for p in plans]
 
     def _shared(self, context: StatementContext) -> SharedSource | None:
         """The source, if it has to be evaluated once for all INSERTs."""

@@ -362,7 +362,7 @@ class Binding:
 
     def analysed(self, plan: Plan) -> Plan:
         """The plan as resolved by Spark's analyser, over leaves; current_timestamp() and the like are fixed."""
-        return self.catalyst.with_time_fixed([self.resolved(plan)])[0]
+        return self.context.now.fixed(self.resolved(plan))
 
     def resolved(self, plan: Plan) -> Plan:
         """As :meth:`analysed`, but the current time is still to be fixed."""

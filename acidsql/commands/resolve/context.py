@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 from acidsql import fs
+from acidsql.catalyst import CurrentTime
 from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.names import AcidTable, Resolved, SparkTable, View, resolve
@@ -48,6 +49,11 @@ class StatementContext:
         self._partitions: dict[str, tuple[Partition, ...]] = {}
         self._write_ids: dict[str, ValidWriteIdList] = {}
         self._added: dict[str, Table] = {}
+
+    @cached_property
+    def now(self) -> CurrentTime:
+        """The current time of all plans of the statement."""
+        return CurrentTime(self.env.catalyst)
 
     @property
     def txns(self) -> ValidTxnList:

@@ -1,0 +1,89 @@
+"""A statement has one current time, in however many plans it runs: else a row is neither in the past nor the future."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from acidsql.session import AcidSession
+from tests.oracle.spark_conf import setting
+from tests.spark.answers import rows
+
+
+@pytest.fixture(params=["driver", "job"])
+def acid(acid: AcidSession, request: pytest.FixtureRequest) -> AcidSession:
+    acid.sql(f"SET acidsql.write.driver.rows = {20000 if request.param == 'driver' else 0}")
+    return acid
+
+
+@pytest.fixture(autouse=True)
+def zone(spark: SparkSession) -> Iterator[None]:
+    with setting(spark, "spark.sql.session.timeZone", "Asia/Kathmandu"):
+        yield
+
+
+def test_merge_closes_a_version_at_the_moment_at_which_the_next_one_begins(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE h (id int, since timestamp, until timestamp, told timestamp)")
+    acid.sql("INSERT INTO h VALUES (1, timestamp '2020-01-01 00:00:00', NULL, NULL)")
+    acid.sql(
+        "MERGE INTO h USING (SELECT 1 AS id, 'close' AS what, now() AS t UNION ALL SELECT 2, 'new', now()) s"
+        " ON h.id = s.id AND s.what = 'close' AND s.t = current_timestamp()"
+        " WHEN MATCHED THEN UPDATE SET until = current_timestamp(), told = s.t"
+        " WHEN NOT MATCHED AND s.t = current_timestamp() THEN INSERT (id, since, told) VALUES (s.id, now(), s.t)"
+    )
+    assert rows(acid, "SELECT id, since = told, until = told FROM h ORDER BY id") == [(1, False, True), (2, True, None)]
+    assert rows(acid, "SELECT count(DISTINCT told) FROM h") == [(1,)]
+
+
+def test_a_default_is_at_the_time_of_the_statement(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE d (id int, a timestamp, b timestamp DEFAULT current_timestamp())")
+    acid.sql("INSERT INTO d (id, a) SELECT 1, current_timestamp()")
+    acid.sql("INSERT INTO d (id, a) VALUES (2, current_timestamp())")
+    acid.sql("INSERT INTO d VALUES (3, now(), DEFAULT), (4, NULL, NULL), (5, NULL, NULL)")
+    acid.sql("UPDATE d SET a = current_timestamp(), b = DEFAULT WHERE id = 4")
+    acid.sql(
+        "MERGE INTO d USING (SELECT id FROM VALUES (5), (6) v(id)) s ON d.id = s.id WHEN MATCHED THEN UPDATE SET"
+        " a = current_timestamp(), b = DEFAULT WHEN NOT MATCHED THEN INSERT (id, a) VALUES (s.id, current_timestamp())"
+    )
+    acid.sql("FROM VALUES (7), (8) v(id) INSERT INTO d (id, a) SELECT id, now() INSERT INTO d (id) SELECT id + 10")
+    assert rows(acid, "SELECT id FROM d WHERE NOT a <=> b") == [(17,), (18,)]
+    assert rows(acid, "SELECT count(DISTINCT b) FROM d WHERE id IN (7, 8, 17, 18)") == [(1,)]
+
+
+def test_all_that_spark_knows_of_the_current_time_is_that_of_one_moment(acid: AcidSession, spark: SparkSession) -> None:
+    columns = {
+        "t": "current_timestamp()",
+        "d": "current_date()",
+        "l": "localtimestamp()",
+        "n": "now()",
+        "z": "current_timezone()",
+        "u": "unix_timestamp()",
+    }
+    kinds = {"t": "timestamp", "d": "date", "l": "timestamp", "n": "timestamp", "z": "string", "u": "bigint"}
+    acid.sql(f"CREATE TRANSACTIONAL TABLE k (id int, {', '.join(f'{c} {kinds[c]}' for c in columns)})")
+    values = ", ".join(columns.values())
+    source = f"SELECT id, {', '.join(f'{e} AS {c}' for c, e in columns.items())} FROM VALUES (1), (2) v(id)"
+    acid.sql(f"INSERT INTO k SELECT 1, {values}")
+    before = rows(acid, "SELECT t FROM k")[0][0]
+    acid.sql(
+        f"MERGE INTO k USING ({source}) s ON k.id = s.id AND s.l = localtimestamp() AND s.d = current_date()"
+        f" WHEN MATCHED THEN UPDATE SET {', '.join(f'{c} = {e}' for c, e in columns.items())}"
+        f" WHEN NOT MATCHED THEN INSERT VALUES (s.id, {values})"
+    )
+    made = rows(acid, "SELECT id, t, d, l, n, z, u FROM k")
+    assert [r[0] for r in made] == [1, 2]
+    assert len({r[1:] for r in made}) == 1
+    assert made[0][1] > before
+    assert rows(
+        acid,
+        "SELECT DISTINCT d = to_date(t), l = t, n = t, z, u = unix_timestamp(t) FROM k WHERE abs(unix_seconds(t) -"
+        " unix_seconds(now())) < 600",
+    ) == [(True, True, True, "Asia/Kathmandu", True)]
+    if spark.version >= "4.1":
+        found = acid.sql(
+            "SELECT current_time(3) AS c, CAST(localtimestamp() AS string) AS l, k.id FROM k WHERE id = 1"
+        ).selectExpr("CAST(c AS string) AS c", "l")
+        [(time, stamp)] = [tuple(r) for r in found.collect()]
+        assert stamp[11:].startswith(time[:12])
