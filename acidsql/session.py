@@ -77,7 +77,7 @@ class AcidSession:
         """The current database."""
         return self._env.database
 
-    def sql(self, text: str, **parameters: Any) -> DataFrame:
+    def sql(self, text: str, /, **parameters: Any) -> DataFrame:
         """Run one statement.
 
         DML and DDL have finished when this returns. A query returns a lazy DataFrame over the current snapshot.

@@ -16,6 +16,8 @@ _NEEDED = {
     f"{_SQL}.catalyst.analysis.UnresolvedRelation": ("multipartIdentifier", "isStreaming"),
     f"{_SQL}.catalyst.analysis.RelationTimeTravel": ("relation", "timestamp", "version"),
     f"{_SQL}.catalyst.analysis.PlanWithUnresolvedIdentifier": ("identifierExpr", "planBuilder"),
+    f"{_SQL}.catalyst.catalog.TempVariableManager": ("isEmpty",),
+    f"{_SQL}.connector.catalog.CatalogManager": ("tempVariableManager",),
     f"{_SQL}.catalyst.catalog.SessionCatalog": ("getTempView", "isTemporaryFunction", "listTemporaryFunctions"),
     f"{_SQL}.catalyst.FunctionIdentifier": (),
     f"{_SQL}.catalyst.expressions.Alias": (),

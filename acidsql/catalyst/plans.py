@@ -194,6 +194,10 @@ class Catalyst:
         identifier = self._class("sql.catalyst.FunctionIdentifier")(name)
         return bool(self._catalog.isTemporaryFunction(identifier))
 
+    def has_variables(self) -> bool:
+        """Whether the session has variables."""
+        return not self._session.sessionState().catalogManager().tempVariableManager().isEmpty()
+
     def temporary_functions(self) -> list[str]:
         """The names of the session's temporary functions."""
         return [str(name.funcName()) for name in self.items(self._catalog.listTemporaryFunctions())]

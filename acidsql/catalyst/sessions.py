@@ -169,11 +169,13 @@ class InternalSessions:
         return found | {_ANSI: str(conf.get(_ANSI))}
 
     def hides(self, text: str) -> bool:
-        """Whether a temporary function of the user's session may have a name that stands in the text of a view.
+        """Whether a temporary function of the user's session has a name that stands in the text of a view, or a session
+        variable may have one.
 
-        A view of the metastore never means it: it was created without it.
+        A view of the metastore never means them: it was created without them.
         """
-        return any(name.lower() in text.lower() for name in self.user.temporary_functions())
+        names = self.user.temporary_functions()
+        return self.user.has_variables() or any(name.lower() in text.lower() for name in names)
 
     def of_view(self, settings: Mapping[str, str], database: str | None, *, hidden: bool = False) -> Catalyst:
         """A session in which a view is read that was created under these settings, in this current database.

@@ -27,7 +27,11 @@ def refuse_acid_tables(env: Environment, statement: Passthrough, parameters: Map
         hint = "acid.sql() runs the text itself; spark.sql() runs such a statement over Spark's own tables."
         raise with_location(statement.dynamic.span, UnsupportedError(problem, hint=hint))
     for name in (*statement.names, *_identified(env, statement, parameters)):
-        if env.find_table(name) is None:
+        known = env.registered(name)
+        if known is not None and known.is_view and not env.known_to_spark(name):
+            problem = f"This statement is not supported for views of the metastore: {name.table} is one"
+            raise with_location(name.span, UnsupportedError(problem))
+        if known is None or not known.is_transactional:
             continue
         if statement.later is not None:
             message = f"{statement.later.text} is not supported"

@@ -221,6 +221,12 @@ class Compaction:
 
     def _write(self, subject: Subject) -> Rewritten:
         directories = self._planned(subject)
+        for directory in directories:
+            target = fs.join(self._path, str(directory.name))
+            if self._fs.exists(target):
+                raise RefusedError(
+                    f"{target} exists: another worker made it, or an aborted transaction that is not cleaned"
+                )
         staging = fs.join(self._path, staging_name(self._txn_id))
         published: list[str] = []
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from acidsql import fs
@@ -110,7 +111,8 @@ class TableCleaner(Cleaner):
             except AcidError as e:
                 self._retry_later(entry, e.message)
         for component in metastore.aborted_components(table=self._table.full_name):
-            self._clean_aborted(component, min_open, lock)
+            with suppress(SnapshotTooOld):  # left to the cleaning after the readers have gone
+                self._clean_aborted(component, min_open, lock)
         for component in metastore.aborted_compactions(table=self._table.full_name):
             self._clean_aborted_compaction(component, min_open, lock)
         for location in self._all_locations(self._table):
@@ -265,7 +267,10 @@ class TableCleaner(Cleaner):
         txns, write_ids = self._seen(table, min_open)
         known = component.write_ids.intersection(write_ids.aborted_ids)
         for location in self._places_of(table, place):
-            state = self._state(table, location, write_ids, txns)
+            try:
+                state = self._state(table, location, write_ids, txns)
+            except SnapshotTooOld:  # as above
+                return
             yield from (path for path in state.aborted if write_ids_of(path) <= known)
 
     def _unseen(self, component: AbortedComponent, min_open: int) -> Iterator[str]:

@@ -46,6 +46,8 @@ def events_of(
     present: int | None = None,
     options: Mapping[str, str] | None = None,
     visible: str | None = None,
+    *,
+    whole: bool = False,
 ) -> tuple[Draft, DataFrame]:
     """The events of some files: exactly the six event columns, all kept alive up to the scan; and the scan.
 
@@ -61,6 +63,7 @@ def events_of(
         present: How many of the columns every file has; all, when left out.
         options: Options of the reader with a search of our own (:mod:`acidsql.catalyst.push_down`).
         visible: A predicate for the events that are wanted; all, when left out.
+        whole: Whether all of these columns are read, whichever are asked for: orc-core finds them by their positions.
     """
     for column, type in columns:
         if unreadable := [name for name in (column, *field_names(parse_type(type))) if "`" in name]:
@@ -72,6 +75,8 @@ def events_of(
     kept = " AND ".join(f"{name} IS NOT NULL" for name in EVENT_COLUMNS[:-1])
     # a whole event is read, but of the row no more than one column that nobody asked for
     kept += f" AND if(row.{quote(_cheapest(columns[:present]))} IS NULL, operation, bucket) IS NOT NULL"
+    if whole:
+        kept += " AND (if(spark_partition_id() >= 0, row, NULL) IS NOT NULL OR operation IS NOT NULL)"
     # A non-deterministic filter stays as it is and where it is: Spark pushes nothing below it, and takes no part of it
     # elsewhere. Of a deterministic one, which it combines with the user's conditions, it makes a second scan without a
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,9 @@ from acidsql.plan.prefixes import whole_file
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
 from acidsql.types import Char, HiveType, Primitive, Struct, Varchar, contains, parse_type
 
+_NO_NAME = re.compile("_col[0-9]+")
+"""orc-core: ``SchemaEvolution.missingMetadataPattern``."""
+
 Place = tuple[int | str | None, ...]
 """Where a file's rows belong: the number of its partition in the snapshot, and the partition's key values."""
 
@@ -35,6 +39,8 @@ class EventFiles:
             on one must not be pushed down: orc-core fails on a constant that is not of the file's kind.
         is_merged: Whether their events are laid over each other by key (ACID version 1).
         own_names: Whether the names are the table's own.
+        by_position: Whether orc-core finds the columns by their positions, as all are called ``_col<number>``: so Hive
+            before 2.0, and its CTAS, wrote them. Those before a column that is read have to be read, too.
         files: The files.
         present: How many of the columns every one of them has.
         exact: Whether orc-core takes all of them for ACID files (the six names letter by letter).
@@ -47,6 +53,7 @@ class EventFiles:
     retyped: tuple[int, ...]
     is_merged: bool
     own_names: bool
+    by_position: bool
     files: list[AcidFile] = field(default_factory=list)
     present: int = 1 << 30
     exact: bool = True
@@ -152,7 +159,7 @@ class _Layout:
         self._spark = spark
         self._table = snapshot.table
         self._types = tuple(parse_type(c.type) for c in snapshot.table.columns)
-        self._groups: dict[tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], bool], EventFiles] = {}
+        self._groups: dict[tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], bool, bool], EventFiles] = {}
         self._plain, self._merged_plain = OriginalFiles(), OriginalFiles()
         for number, part in enumerate(snapshot.partitions):
             self._partition(_place(number, part), part)
@@ -191,8 +198,10 @@ class _Layout:
         pairs = list(enumerate(zip(self._types, types, strict=False)))
         unbounded = tuple(i for i, (now, was) in pairs if _may_be_longer(now, was))
         retyped = tuple(i for i, (now, was) in pairs if kind_of(now) != kind_of(was))
+        by_position = all(_NO_NAME.fullmatch(name) for name, _ in facts.columns)
+        key = (names, unbounded, retyped, is_merged, by_position)
         return self._groups.setdefault(
-            (names, unbounded, retyped, is_merged), EventFiles(names, unbounded, retyped, is_merged, own_names=same)
+            key, EventFiles(names, unbounded, retyped, is_merged, own_names=same, by_position=by_position)
         )
 
     def _originals(

@@ -144,7 +144,7 @@ class _Scan:
         searched = options if group.own_names and group.exact and not group.retyped else {}
         options = {**searched, **identity(group.files)}
         paths, visible = [f.path for f in group.files], _visible_inserts(self._snapshot)
-        events, scan = events_of(self._own, paths, columns, group.present, options, visible)
+        events, scan = events_of(self._own, paths, columns, group.present, options, visible, whole=group.by_position)
         flat = [*KEY_COLUMNS, *self._values(group)]
         if not self._table.partition_keys:
             return events.select(*flat, f"0 AS {PART}")
@@ -155,7 +155,8 @@ class _Scan:
         """Visible events of all kinds, still to be merged."""
         paths, columns = [f.path for f in group.files], group.columns(self._table)
         visible = _visible_write_ids(self._snapshot)
-        events, scan = events_of(self._own, paths, columns, group.present, identity(group.files), visible)
+        options = identity(group.files)
+        events, scan = events_of(self._own, paths, columns, group.present, options, visible, whole=group.by_position)
         flat = [*KEY_COLUMNS, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
         values = {path: (group.statements[path], *place) for path, place in group.places.items()}
         names = {STATEMENT: pa.int32(), **self._place}

@@ -135,7 +135,7 @@ def test_an_error_at_any_step_of_a_read_leaves_nothing_open(
         if injector.fired == "open_txns" and after:
             acid.metastore.abort_txns([t.id for t in acid.metastore.show_txns()])
         nothing_is_open(acid)
-    expected = {"open_txns"} if after else {"open_txns", "get_valid_txns", "list_partitions", "commit_txn"}
+    expected = {"open_txns"} if after else {"open_txns", "get_valid_txns", "list_partitions"}
     assert expected <= set(fired)
     acid.close()
 

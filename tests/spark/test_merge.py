@@ -398,6 +398,9 @@ def test_schema_evolution_adds_the_columns_of_the_source(shop: AcidSession) -> N
         (9, "Z", None, 6.5),
     ]
     assert [c.type for c in shop.metastore.get_table("default", "emp").columns] == ["int", "string", "int", "double"]
+    source = "(SELECT 1 AS id, NULL AS NAME, 7 AS salary, 1.5D AS bonus, true AS old)"
+    shop.sql(f"MERGE WITH SCHEMA EVOLUTION INTO emp t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
+    assert _rows(shop, "SELECT * FROM emp WHERE id = 1") == [(1, None, 7, 1.5, True)]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ def shop(acid: AcidSession, spark: SparkSession) -> AcidSession:
     return acid
 
 
-def answer(acid: AcidSession, text: str, **parameters: object) -> list[tuple[object, ...]]:
-    return sorted(tuple(r) for r in acid.sql(text, **parameters).collect())
+def answer(acid: AcidSession, query: str, /, **parameters: object) -> list[tuple[object, ...]]:
+    return sorted(tuple(r) for r in acid.sql(query, **parameters).collect())
 
 
 # what the text says, and the same over Spark's own views of the same rows
@@ -105,6 +105,7 @@ def test_tables_of_several_databases_views_and_subqueries_mix(shop: AcidSession)
 
 
 def test_named_parameters_reach_every_kind_of_statement(shop: AcidSession) -> None:
+    assert answer(shop, "SELECT :text, :self", text="a", self="b") == [("a", "b")]
     assert answer(shop, "SELECT name FROM emp WHERE id = :id", id=2) == [("Bob",)]
     shop.sql("INSERT INTO emp VALUES (:id, :name, 1, 1)", id=9, name="O'Hara")
     shop.sql("UPDATE emp SET salary = :s WHERE name = :name", s=77, name="O'Hara")
@@ -173,9 +174,8 @@ def test_a_read_that_has_ended_is_not_listed_though_a_listener_is_still_told_of_
     listener.add(SlowListener())
     # Spark finds the listener that is to go by its identity; each call with the Python object would make a new one
     types = context._gateway.new_array(java.lang.Class, 1)
-    types[0] = java.lang.Class.forName("java.lang.Object")
-    remove = bus.getClass().getMethod("removeListener", types)
     types[0] = java.lang.Class.forName("org.apache.spark.scheduler.SparkListenerInterface")
+    remove = bus.getClass().getMethod("removeListener", types)
     bus.getClass().getMethod("addToSharedQueue", types).invoke(bus, listener.toArray())
     try:
         for _ in range(3):

@@ -145,8 +145,8 @@ class TestATableOfOurs:
             old=1,
         )
         assert rows(acid.sql("SELECT * FROM t")) == [*self.VERSIONS[1], (3, "d", 3)]
-        older = "SELECT id FROM t VERSION AS OF 3"
-        acid.sql(f"UPDATE t SET v = (SELECT max(v) FROM t VERSION AS OF 2) WHERE id IN ({older})")
+        older = "SELECT id FROM t VERSION AS OF :old"
+        acid.sql(f"UPDATE t SET v = (SELECT max(v) FROM t VERSION AS OF 2) WHERE id IN ({older})", old=3)
         assert rows(acid.sql("SELECT v FROM t WHERE id = 1")) == [("c",)]
         acid.sql("DELETE FROM t WHERE id NOT IN (SELECT id FROM t FOR VERSION AS OF 3)")
         acid.sql("INSERT INTO t PARTITION (p = 9) SELECT id, v FROM t VERSION AS OF 2 WHERE p = 2")

@@ -371,3 +371,33 @@ def test_a_view_does_not_see_the_temporary_functions_of_its_readers(acid: AcidSe
             spark.sql(f"DROP FUNCTION IF EXISTS {name}")
         spark.sql("DROP VIEW IF EXISTS spark_view")
         spark.sql("DROP TABLE theirs")
+
+
+def test_a_view_does_not_see_the_variables_of_its_readers(acid: AcidSession, spark: SparkSession) -> None:
+    """A column that its table has lost is an error, as in a view of Spark's."""
+    acid.sql("CREATE VIEW v AS SELECT id FROM emp WHERE salary > 15")
+    acid.sql("ALTER TABLE emp RENAME COLUMN salary TO pay")
+    spark.sql("DECLARE VARIABLE salary INT DEFAULT 9000")
+    try:
+        with pytest.raises(AcidError, match="salary"):
+            acid.sql("DELETE FROM emp WHERE id IN (SELECT id FROM v)")
+        acid.sql("ALTER TABLE emp RENAME COLUMN pay TO salary")
+        assert rows(acid, "SELECT * FROM v WHERE id < salary") == rows(acid, "SELECT id FROM emp WHERE salary > 15")
+    finally:
+        spark.sql("DROP TEMPORARY VARIABLE salary")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER VIEW v RENAME TO w",
+        "ALTER VIEW v SET TBLPROPERTIES ('a' = 'b')",
+        "REFRESH TABLE v",
+        "COMMENT ON TABLE v IS 'x'",
+        "CACHE TABLE v",
+    ],
+)
+def test_what_is_not_supported_for_views_says_so(acid: AcidSession, text: str) -> None:
+    acid.sql("CREATE VIEW v AS SELECT id FROM emp")
+    with pytest.raises(UnsupportedError, match="not supported for views of the metastore: v is one"):
+        acid.sql(text)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from acidsql.catalyst import Catalyst, Plan
 from acidsql.commands.dml.columns import check_name, columns_of, names_by_comparison
@@ -136,8 +137,8 @@ class MergeCommand:
             return ()
         known = {c.name for c in self.table.all_columns}
         try:
-            columns = columns_of(binding.catalyst.frame(source).schema)
-            new = tuple(c for c in columns if c.name not in known)
+            fields = binding.catalyst.frame(source).schema.fields
+            new = columns_of(StructType([f for f in fields if f.name.lower() not in known]))
             taken = names_by_comparison(known)
             for column in new:
                 check_name(column.name, taken)

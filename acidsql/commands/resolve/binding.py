@@ -126,6 +126,7 @@ class Binding:
             AnalysisError: When it is a star or has an alias: a single value is expected. Or when it is the window of a
                 time: Spark then leaves rows without a time out, or makes several of one.
         """
+        span = with_versions(span, self.parameters)
         parsed = self.catalyst.parse_expression(padded(span))
         if "window" in span.text.lower() and any(map(_is_time_window, parts_of(parsed))):
             raise with_location(

@@ -5,8 +5,11 @@ Hive: ``TestAbortedTxnCleaner`` and the cases of ``TestCompactor`` about aborted
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from acidsql.compactor.vacuum import TableCleaner
 from acidsql.errors import StorageError
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.model import CompactionState as State
@@ -136,6 +139,43 @@ class TestDirectoriesOfAbortedWrites:
         world.overwrite(2, end="abort")
         world.clean()
         assert (world.names(), world.content()) == (["delta_0000001_0000001_0000"], [1])
+
+    def test_of_an_overwrite_are_no_base_of_a_compaction_before_they_go(self, tmp_path: Path) -> None:
+        """In the layout of Hive 3 both have one name."""
+        world = World(tmp_path, {"acidsql.compactor.layout": "hive3"})
+        world.table()
+        world.insert(1)
+        world.insert(2)
+        reader = world.reader()
+        world.overwrite(3, end="abort")
+        for _ in range(3):
+            assert world.compact().state is State.REFUSED
+            world.clean()
+            assert world.content() == [1, 2]
+        world.end(reader.txn_id)
+        world.end(world.begin())
+        world.clean()
+        world.compact()
+        world.clean()
+        assert (world.names(), world.content()) == (["base_0000003"], [1, 2])
+        world.close()
+
+    def test_are_left_by_vacuum_while_a_reader_is_older_than_the_first_base(self, tmp_path: Path) -> None:
+        world = World(tmp_path, {"acidsql.compactor.layout": "hive3"})
+        world.table()
+        world.insert(1)
+        world.insert(2, end="abort")
+        reader = world.reader()
+        world.insert(3)
+        world.compact()
+        vacuum = TableCleaner(world.context, world.store.get_table("default", "t"))
+        assert vacuum.removable() == vacuum.remove() == []
+        assert world.remembered() == {2}
+        world.end(reader.txn_id)
+        world.end(world.begin())
+        TableCleaner(world.context, world.store.get_table("default", "t")).remove()
+        assert (unversioned(world.names()), world.content()) == (["base_0000003"], [1, 3])
+        world.close()
 
     def test_that_were_never_made_are_nothing_to_remove(self, world: World) -> None:
         """The writer died between its write id and its first file."""
