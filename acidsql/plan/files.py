@@ -73,10 +73,10 @@ def events_of(
     events = reader(own.spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
     frame = events.options(**(options or {})).orc(literal)
     kept = " AND ".join(f"{name} IS NOT NULL" for name in EVENT_COLUMNS[:-1])
-    # a whole event is read, but of the row no more than one column that nobody asked for
-    kept += f" AND if(row.{quote(_cheapest(columns[:present]))} IS NULL, operation, bucket) IS NOT NULL"
-    if whole:
-        kept += " AND (if(spark_partition_id() >= 0, row, NULL) IS NOT NULL OR operation IS NOT NULL)"
+    # a whole event is read, but of the row no more than one column that nobody asked for, unless all are needed
+    read = [name for name, _ in columns] if whole else [_cheapest(columns[:present])]
+    is_null = " OR ".join(f"row.{quote(name)} IS NULL" for name in read)
+    kept += f" AND if({is_null}, operation, bucket) IS NOT NULL"
     # A non-deterministic filter stays as it is and where it is: Spark pushes nothing below it, and takes no part of it
     # elsewhere. Of a deterministic one, which it combines with the user's conditions, it makes a second scan without a
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this

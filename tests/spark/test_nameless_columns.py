@@ -41,6 +41,7 @@ def make(acid: AcidSession, kind: str, place: Path, names: list[str]) -> None:
     register(acid, place, columns_of, parameters=INSERT_ONLY if kind == "insert-only" else None)
 
 
+@pytest.mark.usefixtures("search")
 @pytest.mark.parametrize("named", [True, False], ids=["named by the table", "nowhere"])
 @pytest.mark.parametrize("kind", ["events", "version 1", "originals", "insert-only", "own"])
 def test_each_column_has_its_own_values(acid: AcidSession, tmp_path: Path, kind: str, named: bool) -> None:

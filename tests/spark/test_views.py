@@ -379,7 +379,7 @@ def test_a_view_does_not_see_the_variables_of_its_readers(acid: AcidSession, spa
     acid.sql("ALTER TABLE emp RENAME COLUMN salary TO pay")
     spark.sql("DECLARE VARIABLE salary INT DEFAULT 9000")
     try:
-        with pytest.raises(AcidError, match="salary"):
+        with pytest.raises(AcidError, match="UNRESOLVED_COLUMN"):
             acid.sql("DELETE FROM emp WHERE id IN (SELECT id FROM v)")
         acid.sql("ALTER TABLE emp RENAME COLUMN pay TO salary")
         assert rows(acid, "SELECT * FROM v WHERE id < salary") == rows(acid, "SELECT id FROM emp WHERE salary > 15")

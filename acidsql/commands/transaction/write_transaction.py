@@ -229,13 +229,15 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
             is_unclear = True
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
-        for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
-            staging.discard_staged()
-        if _aborted(env, txn_id, error, is_unclear=is_unclear):
-            txn.is_aborted = True
-            discarded = [staging.discard() for staging in txn.stagings]
-            if all(discarded):
-                _forget(env, txn_id)
+        try:
+            for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
+                staging.discard_staged()
+        finally:  # also where this is interrupted
+            if _aborted(env, txn_id, error, is_unclear=is_unclear):
+                txn.is_aborted = True
+                discarded = [staging.discard() for staging in txn.stagings]
+                if all(discarded):
+                    _forget(env, txn_id)
         raise
     txn.committed()
 
