@@ -16,9 +16,10 @@ from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import Catalyst, Expression, parts_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
-_FIRST_UNORDERED = 0xD800
-"""orc-core compares strings by UTF-16 units, and statistics are ordered by bytes of UTF-8: the two orders differ from
-here on. A constant of characters below compares alike in both."""
+_FIRST_UNORDERED = 0x80
+"""A text that is not UTF-8 stands in the statistics with U+FFFD in the place of its bytes, which are all above ASCII:
+they do not tell on which side it is of a constant with characters from here on. (From U+D800 on the orders differ, too:
+orc-core compares UTF-16 units, and statistics are ordered by bytes.)"""
 
 
 def reader_options(

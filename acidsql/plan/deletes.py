@@ -139,7 +139,7 @@ def _bitmap(own: Catalyst, keys: list[_Keys]) -> Callable[[Draft], Draft] | None
     array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
     bits = own.spark.createDataFrame(pa.table({"words": array})).scalar()
     word = f"get({_WORDS}, CASE {' '.join(cases)} END + CAST(shiftright(rowId, 6) AS int))"
-    kept = f"coalesce(getbit({word}, CAST(rowId & 63 AS int)), 0Y) = 0Y"
+    kept = f"{_ALONE} AND coalesce(getbit({word}, CAST(rowId & 63 AS int)), 0Y) = 0Y"
     return lambda rows: rows.with_columns({_WORDS: bits}).filter(kept)
 
 
@@ -152,6 +152,9 @@ def _runs(keys: list[_Keys]) -> Iterator[tuple[int, int, int, Ids]]:
 
 
 _IDENTITY = (PART, *KEY_COLUMNS)
+_ALONE = "spark_partition_id() >= 0"
+"""Makes a filter non-deterministic: Spark joins it with no other, and pushes none below it. A condition of the user's
+would else see deleted rows, and fail for values that are not in the table."""
 
 
 def _join(rows: Draft, keys: Draft, mark: bool) -> Draft:
@@ -159,7 +162,7 @@ def _join(rows: Draft, keys: Draft, mark: bool) -> Draft:
     rows, and whether they have one."""
     condition = " AND ".join(f"{name} = d{name}" for name in _IDENTITY)
     if not mark:
-        return rows.join(keys, condition, "leftanti")
+        return rows.join(keys, condition, "leftanti").filter(_ALONE)
     theirs = ", ".join(f"d{name}" for name in _IDENTITY)
     return rows.join(keys, condition, "left").select(f"* EXCEPT ({theirs})", f"d{PART} IS NOT NULL AS {IS_DELETED}")
 

@@ -121,6 +121,42 @@ def test_a_search_finds_texts_beyond_the_basic_plane(acid: AcidSession) -> None:
 
 @pytest.mark.usefixtures("search")
 @pytest.mark.parametrize("search", ["searched files"], indirect=True)
+@pytest.mark.parametrize("odd", ["C4", "FF", "80", "41C4"])
+def test_a_search_finds_the_neighbours_of_a_text_that_is_not_utf_8(
+    acid: AcidSession, spark: SparkSession, odd: str
+) -> None:
+    """ORC's statistics have U+FFFD in the place of its bytes."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k string, v string)")
+    key = f"if(id = 50, CAST(X'{odd}' AS string), concat(if(id % 2 = 0, '中', 'Ä'), id))"
+    source = f"SELECT {key} AS k, 'v' AS v FROM range(100)"
+    acid.sql(f"INSERT INTO t {source}")
+    spark.sql(f"{source} UNION ALL SELECT 'Az', 'v'").createOrReplaceTempView("theirs")
+    acid.sql("INSERT INTO t VALUES ('Az', 'v')")
+    for condition in (
+        "k = '中50'",
+        "k = '中52'",
+        "k IN ('Ä1', '中4')",
+        "k < 'é'",
+        "k >= '中'",
+        "k < 'Az'",
+        "k > 'Ay'",
+        "k = 'Az'",
+    ):
+        [(expected,)] = spark.sql(
+            f"SELECT count(*) FROM theirs WHERE concat(k, '') IS NOT NULL AND {condition}"
+        ).collect()
+        assert count(acid, condition) == expected, condition
+    acid.sql(
+        "MERGE INTO t USING (SELECT '中52' AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = 'm'"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.k, 'twice')"
+    )
+    assert rows(acid, "SELECT v FROM t WHERE concat(k, '') = '中52'") == [("m",)]
+    assert acid.sql("DELETE FROM t WHERE k = 'Ä51'").collect()[0].num_deleted_rows == 1
+    spark.catalog.dropTempView("theirs")
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
 def test_a_search_finds_dates_before_the_gregorian_calendar(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (d date, ts timestamp)")
     acid.sql(
