@@ -19,7 +19,7 @@ from acidsql.compactor.overrides import settings_of, table_of
 from acidsql.compactor.passes import Passes
 from acidsql.compactor.plan import Layout, NewDirectory, Subject, is_enough, needs_one_rename, plan, to_compact
 from acidsql.compactor.run import Task, run_tasks, tasks_of
-from acidsql.errors import AcidError, CompactionError
+from acidsql.errors import AcidError, CompactionError, StorageError
 from acidsql.format.bucket import MAX_WRITER_ID
 from acidsql.format.directory import AcidFile, AcidState, acid_state
 from acidsql.format.names import (
@@ -235,8 +235,12 @@ class Compaction:
             self._fs.sync(trees=[fs.join(staging, str(directory.name)) for directory in directories])
             self._context.metastore.heartbeat(txn_id=self._txn_id)  # a timed-out transaction must not publish
             self.leaves_nothing = self._is_seen_at_once  # such names do not depend on the transaction
-            for directory in directories:
-                self._publish(staging, str(directory.name), published)
+            try:
+                for directory in directories:
+                    self._publish(staging, str(directory.name), published)
+            except (StorageError, FileNotFoundError):
+                self._context.metastore.heartbeat(txn_id=self._txn_id)  # the cleaner has removed what was staged
+                raise
             self._fs.sync(directories=[self._path])
             # nor have published after a suspension: the cleaner ran before the files existed
             self._context.metastore.heartbeat(txn_id=self._txn_id)
