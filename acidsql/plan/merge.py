@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -96,8 +97,15 @@ class Source:
 
     def column(self, name: str) -> Expression | None:
         """The one column of a name, in any letter case."""
-        found = [a for a in self.visible if a.name().lower() == name]
+        found = self._by_name.get(name, [])
         return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Expression]]:
+        made: dict[str, list[Expression]] = {}
+        for attribute in self.visible:
+            made.setdefault(attribute.name().lower(), []).append(attribute)
+        return made
 
 
 def source_of(

@@ -115,7 +115,7 @@ def test_an_error_at_any_step_leaves_all_or_nothing(
     acid.close()
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_an_error_at_any_step_of_a_read_leaves_nothing_open(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:
