@@ -7,7 +7,7 @@ is looked up once, when a session is connected: a Spark that lacks some of it is
 from acidsql.catalyst.active import active, reader
 from acidsql.catalyst.assignment import can_store
 from acidsql.catalyst.check import check
-from acidsql.catalyst.current_time import CurrentTime
+from acidsql.catalyst.current import CurrentValues
 from acidsql.catalyst.draft import Draft, union
 from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
@@ -19,7 +19,7 @@ from acidsql.catalyst.sessions import ZONE, InternalSessions
 __all__ = [
     "ZONE",
     "Catalyst",
-    "CurrentTime",
+    "CurrentValues",
     "Draft",
     "Expression",
     "HeldFiles",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from acidsql import fs
-from acidsql.catalyst import CurrentTime
+from acidsql.catalyst import CurrentValues
 from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.names import AcidTable, Resolved, SparkTable, View, resolve
@@ -51,9 +51,9 @@ class StatementContext:
         self._added: dict[str, Table] = {}
 
     @cached_property
-    def now(self) -> CurrentTime:
-        """The current time of all plans of the statement."""
-        return CurrentTime(self.env.catalyst)
+    def now(self) -> CurrentValues:
+        """The current time and database of all plans of the statement."""
+        return CurrentValues(self.env.catalyst)
 
     @property
     def txns(self) -> ValidTxnList:

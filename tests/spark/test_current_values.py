@@ -1,4 +1,4 @@
-"""A statement has one current time, in however many plans it runs: else a row is neither in the past nor the future."""
+"""What is current is so for a whole statement, in however many plans it runs: its time, its zone, its database."""
 
 from __future__ import annotations
 
@@ -87,3 +87,34 @@ def test_all_that_spark_knows_of_the_current_time_is_that_of_one_moment(acid: Ac
         ).selectExpr("CAST(c AS string) AS c", "l")
         [(time, stamp)] = [tuple(r) for r in found.collect()]
         assert stamp[11:].startswith(time[:12])
+
+
+def test_the_current_database_is_the_users_wherever_a_plan_runs(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE DATABASE d2")
+    spark.sql("CREATE DATABASE IF NOT EXISTS d2")
+    acid.sql(
+        "CREATE TRANSACTIONAL TABLE t (id int, s string, c string DEFAULT current_database()) PARTITIONED BY (p string)"
+    )
+    acid.sql("INSERT INTO t VALUES (1, 'default', NULL, 'default'), (2, 'd2', NULL, 'd2'), (3, 'x', NULL, 'x')")
+    acid.sql("CREATE VIEW v AS SELECT id FROM t WHERE s = current_database()")
+    try:
+        acid.sql("USE d2")
+        assert rows(acid, "SELECT id FROM default.v") == [(2,)]
+        acid.sql("UPDATE default.t SET c = current_catalog() || current_schema() WHERE s = current_database()")
+        acid.sql("DELETE FROM default.t WHERE id IN (SELECT 5 - id FROM default.t WHERE p = current_database())")
+        acid.sql(
+            "MERGE INTO default.t USING (SELECT 4 AS id, current_database() AS d) s"
+            " ON t.s = s.d AND t.s = current_database()"
+            " WHEN MATCHED THEN UPDATE SET s = current_database() || '!'"
+            " WHEN NOT MATCHED THEN INSERT (id, p) VALUES (9, 'z')"
+        )
+        acid.sql("INSERT INTO default.t (id, s, p) SELECT 5, current_database(), current_database()")
+        found = rows(acid, "SELECT * FROM default.t ORDER BY id")
+        assert found == [
+            (1, "default", None, "default"),
+            (2, "d2!", "spark_catalogd2", "d2"),
+            (5, "d2", "d2", "d2"),
+        ]
+    finally:
+        acid.sql("USE default")
+        spark.sql("DROP DATABASE d2")

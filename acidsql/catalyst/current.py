@@ -1,4 +1,4 @@
-"""One current time for all plans of a statement."""
+"""What is current for a statement, the same in all of its plans and in whichever session they run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ _PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _NANOS_DIGITS = 9
 
 
-class CurrentTime:
-    """The current time, once and for all: of a statement that makes several plans, some of them late.
+class CurrentValues:
+    """The current time, zone, catalog and database: of a statement that makes several plans, some of them late.
 
-    Does what Spark's ``ComputeCurrentTime`` does, which takes for each plan the moment at which it looks at it.
+    Does what Spark's ``ComputeCurrentTime`` and ``ReplaceCurrentLike`` do, which take for each plan the moment at which
+    they look at it, and the database of the session that runs it: of acidsql's own ones it is always ``default``.
     """
 
     def __init__(self, catalyst: Catalyst) -> None:
+        """``catalyst`` is the user's session."""
         self._catalyst = catalyst
         self._java = catalyst.java
         self._instant: Any = self._java.static("java.time.Instant", "now")()
         self._pattern: Any = self._java.static(_PATTERNS, "CURRENT_LIKE")()
 
     def fixed(self, plan: Plan) -> Plan:
-        """An analysed plan with today's date, the current time and the current zone as literals."""
+        """An analysed plan with what is current as literals."""
         return self._catalyst.transform(plan, self._fixed_node) if self._is_in(plan) else plan
 
     def _is_in(self, tree: Any) -> bool:
@@ -43,8 +45,12 @@ class CurrentTime:
         return self._java.static(f"{_EXPRESSIONS}.Literal", "create")(value, expression.dataType())
 
     def _value(self, expression: Expression) -> Any:
-        """The value of an expression itself, not of its parts; None for one that is none of the current time."""
-        name = expression.nodeName()
+        """The value of an expression itself, not of its parts; None for one that does not ask what is current."""
+        name, catalog = expression.nodeName(), self._catalyst.spark.catalog
+        if name == "CurrentDatabase":
+            return catalog.currentDatabase()
+        if name == "CurrentCatalog":
+            return catalog.currentCatalog()
         if name in ("CurrentTimestamp", "Now"):
             return self._instant
         if name == "CurrentDate":
