@@ -23,7 +23,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.Alias": (),
     f"{_SQL}.catalyst.expressions.Cast": ("canANSIStoreAssign",),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE",),
+    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", "PYTHON_UDF"),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
     f"{_SQL}.catalyst.plans.logical.SubqueryAlias": (),
     f"{_SQL}.catalyst.plans.logical.Union": (),

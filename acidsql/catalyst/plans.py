@@ -8,6 +8,7 @@ for ``scala.PartialFunction`` (py4j's callback server, as ``foreachBatch`` uses 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -69,6 +70,10 @@ class _Function:
 
     class Java:
         implements = ("scala.PartialFunction",)
+
+
+_BATCHED_UDF = 100
+"""Spark's ``PythonEvalType.SQL_BATCHED_UDF``: rows are pickled, a timestamp as an instant."""
 
 
 @contextmanager
@@ -193,6 +198,18 @@ class Catalyst:
         """Whether a name is that of a temporary function."""
         identifier = self._class("sql.catalyst.FunctionIdentifier")(name)
         return bool(self._catalog.isTemporaryFunction(identifier))
+
+    def zoned_function(self, plan: Plan) -> str | None:
+        """A Python function in an analysed plan that sees timestamps in the zone of the session that runs the plan: one
+        over pandas or Arrow. None where there is none."""
+        if not plan.containsPattern(self._static("sql.catalyst.trees.TreePattern", "PYTHON_UDF")()):
+            return None
+        for expression in self.expressions(plan):
+            if expression.nodeName() == "PythonUDF" and expression.evalType() != _BATCHED_UDF:
+                types = [expression.dataType(), *(e.dataType() for e in self.items(expression.children()))]
+                if any(re.search("timestamp(?!_ntz)", str(type.catalogString())) for type in types):
+                    return str(expression.name())
+        return None
 
     def has_variables(self) -> bool:
         """Whether the session has variables."""

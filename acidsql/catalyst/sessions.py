@@ -42,6 +42,20 @@ _FOLLOWED = (
 )
 """Names of settings, or beginnings of names, that change the speed of a plan or how it is shown, not what it gives."""
 
+_ASKED_LATE = (
+    "spark.sql.columnNameOfCorruptRecord",
+    "spark.sql.csv.",
+    "spark.sql.json.",
+    "spark.sql.jsonGenerator.",
+    "spark.sql.legacy.castComplexTypesToString.",
+    "spark.sql.legacy.csv.",
+    "spark.sql.legacy.json.",
+    "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.mapKeyDedupPolicy",
+)
+"""What Spark asks the session that runs a plan, not the one that analysed it: it changes what functions of the user's
+text give. What acidsql generates depends on none of these."""
+
 _FOLLOWED_BY_VIEWS = (
     *_FOLLOWED,
     _CATALOGS,
@@ -289,7 +303,9 @@ def _forget(session: SparkSession) -> None:
             session.conf.unset(name)
 
 
-def _follow(user: SparkSession, session: SparkSession, zone: str | None, followed: tuple[str, ...] = _FOLLOWED) -> None:
+def _follow(
+    user: SparkSession, session: SparkSession, zone: str | None, followed: tuple[str, ...] = (*_FOLLOWED, *_ASKED_LATE)
+) -> None:
     theirs = {name: value for name, value in _settings(user).items() if _is_followed(name, followed)}
     ours = {name: value for name, value in _settings(session).items() if _is_followed(name, followed)}
     for name in ours.keys() - theirs.keys():

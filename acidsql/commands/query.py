@@ -38,11 +38,21 @@ class Pin:
             self.end()
             raise
 
+    def confirm(self) -> None:
+        """Make sure that it is still there, now that all files are listed and before any is read.
+
+        Raises:
+            TransactionAborted, NoSuchTransaction: When it was ended by others, as of a process that was suspended: the
+                cleaner may have removed files, and their rows are missing.
+        """
+        self._env.metastore.heartbeat(txn_id=self.id)
+
     def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
         """Keep the snapshot as long as Spark has a plan over its files, at most for ``acidsql.read.lease``.
 
         DataFrames derived from this one, views over it and its cache are such plans.
         """
+        self.confirm()
         self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE), held.are_read)
         weakref.finalize(frame, self._env.heartbeats.release, self.id)
         return frame
@@ -105,6 +115,7 @@ def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[s
     with pinned(env) as pin:
         binding = Binding(pin.context, parameters, whole.text)
         command = binding.command(whole)
+        pin.confirm()
         return pin.hold(env.catalyst.frame(command), binding.held)
 
 

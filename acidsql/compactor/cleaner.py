@@ -160,7 +160,7 @@ class Cleaner:
         place = (component.database, component.table, component.partition)
         table = self._current_table(component.database, component.table)
         if table is None:
-            metastore.forget_aborted(*place, component.write_ids)
+            metastore.forget_aborted(*place, component.write_ids, component.txn_ids)
             return True
         if keeps_all(table):
             return False
@@ -176,7 +176,7 @@ class Cleaner:
             kept |= left.has_partial_aborts or any(write_ids_of(path) & component.write_ids for path in left.aborted)
         if not kept and known == component.write_ids:
             lock.revalidate()
-            metastore.forget_aborted(*place, component.write_ids)
+            metastore.forget_aborted(*place, component.write_ids, component.txn_ids)
         return not kept
 
     def _clean_aborted_compaction(self, component: AbortedComponent, min_open: int, lock: CleanerLock) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from acidsql.compactor.compaction import RefusedError, WorkerContext, place_of
@@ -127,8 +127,9 @@ class Worker:
                 return compaction.run()
             except BaseException:
                 if compaction is None or compaction.leaves_nothing:
-                    self._context.metastore.abort_txns([txn_id], reason=f"compaction {entry.id} did not succeed")
-                    self._context.metastore.forget_txn_components(txn_id)
+                    with suppress(AcidError):  # it is aborted below, in the end
+                        self._context.metastore.abort_txns([txn_id], reason=_reason(entry))
+                        self._context.metastore.forget_txn_components(txn_id)
                 raise
 
     def _confirmed(self, entry: CompactionInfo) -> tuple[Table, Partition | None]:
@@ -180,5 +181,16 @@ class Worker:
                 yield txn_id
                 metastore.commit_txn(txn_id)
         except BaseException:
-            metastore.abort_txns([txn_id], reason=f"compaction {entry.id} did not succeed")
+            try:
+                metastore.abort_txns([txn_id], reason=_reason(entry))
+            except BaseException as e:  # busy, or full: the error of the compaction itself is what counts
+                context.heartbeats.abort_later(txn_id, _reason(entry))
+                if not isinstance(e, AcidError):
+                    raise
+                logger.warning("transaction %s of compaction %s could not be aborted: %s", txn_id, entry.id, e)
             raise
+
+
+def _reason(entry: CompactionInfo) -> str:
+    """Why a compaction's transaction is aborted, for SHOW TRANSACTIONS."""
+    return f"compaction {entry.id} did not succeed"

@@ -234,8 +234,19 @@ class Compactions(Protocol):
         """
         ...
 
-    def forget_aborted(self, database: str, table: str, partition: str | None, write_ids: Collection[int]) -> None:
-        """Drop components of aborted transactions whose files are gone (rule 5)."""
+    def forget_aborted(
+        self,
+        database: str,
+        table: str,
+        partition: str | None,
+        write_ids: Collection[int],
+        txn_ids: Collection[int] | None = None,
+    ) -> None:
+        """Drop components of aborted transactions whose files are gone (rule 5).
+
+        With ``txn_ids`` only of these: another table may have taken the name while the files were removed, and its
+        write ids are others.
+        """
         ...
 
     def aborted_compactions(self, *, table: str | None = None) -> list[AbortedComponent]:

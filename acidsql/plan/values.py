@@ -105,11 +105,15 @@ def with_leaves(expression: str, type: HiveType, leaf: Leaf) -> str:
         return f"transform({expression}, e -> {with_leaves('e', type.element, leaf)})"
     if isinstance(type, Map):
         keys, values = f"map_keys({expression})", f"map_values({expression})"
-        if _changes(type.key, leaf):
-            keys = f"transform({keys}, e -> {with_leaves('e', type.key, leaf)})"
         if _changes(type.value, leaf):
             values = f"transform({values}, e -> {with_leaves('e', type.value, leaf)})"
-        return f"map_from_arrays({keys}, {values})"
+        if not _changes(type.key, leaf):
+            return f"map_from_arrays({keys}, {values})"
+        # two keys may become one, of which a session may want the last (spark.sql.mapKeyDedupPolicy)
+        keys = f"transform({keys}, e -> {with_leaves('e', type.key, leaf)})"
+        twice = failing("Two keys of a map have the same local time")
+        unique = f"CASE WHEN size(array_distinct(k)) < size(k) THEN CAST({twice} AS boolean) ELSE true END"
+        return f"transform(array({keys}), k -> CASE WHEN {unique} THEN map_from_arrays(k, {values}) END)[0]"
     if isinstance(type, Struct):
         fields = ", ".join(
             f"{literal(name)}, {with_leaves(f'({expression}).{quote(name)}', t, leaf)}" for name, t in type.fields
@@ -183,6 +187,15 @@ def to_files(expression: str, type: HiveType, zones: Zones) -> str:
         return f"CASE WHEN {is_lost} THEN CAST({failure} AS timestamp) ELSE {moved} END"
 
     return with_leaves(expression, type, leaf)
+
+
+def from_files(expression: str, column: Column, zones: Zones) -> str:
+    """What :func:`to_files` made of a column's value, as it was before."""
+
+    def leaf(value: str, type: HiveType) -> str:
+        return value if type != Primitive("timestamp") or zones.same else _moved(value, zones.jvm, zones.session)
+
+    return with_leaves(expression, parse_type(column.type), leaf)
 
 
 def only_driver_writes(type: HiveType) -> bool:

@@ -17,7 +17,6 @@ from acidsql.partition_names import partition_name
 from acidsql.plan.arrow import fetched, is_utf8, rows_to_table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, key_column, value_column
-from acidsql.plan.checks import checked
 from acidsql.plan.job import matched_twice, write_by_job
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
@@ -89,9 +88,8 @@ class Writer:
         return found if found.num_rows <= self._driver_rows else None
 
     def _completed(self, changes: ChangeSet) -> ChangeSet:
-        """The changes held against the table's constraints, with the bucket of each new row."""
+        """The changes with the bucket of each new row."""
         table, spark = self._target.table, self._catalyst.spark
-        changes = checked(spark, changes)
         if not table.bucket_columns or changes.change in (Change.UPDATE, Change.DELETE):
             return changes
         return changes.with_bucket(changes.frame.withColumn(BUCKET, bucket_number(spark, table, changes.frame)))

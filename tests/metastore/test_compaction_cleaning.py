@@ -342,6 +342,8 @@ class TestWhatWasAborted:
         assert list(tables.get_valid_txns().aborted_ids) == txns[1:]
         tables.abort_txns([opened])
         assert components(tables)["p", "p=1"] == {2, 4}, "what was open then was not forgotten"
+        tables.forget_aborted("default", "p", "p=1", {2, 4}, {opened, txns[2]})
+        assert components(tables)["p", "p=1"] == {2}, "another's under the same name"
 
     def test_without_a_write_id_has_written_nothing(self, tables: Metastore, clock: Clock) -> None:
         txn_id = begin(tables)

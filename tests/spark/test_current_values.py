@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
+import acidsql
+from acidsql.errors import ConstraintViolation, UnsupportedError
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting
 from tests.spark.answers import rows
@@ -118,3 +120,49 @@ def test_the_current_database_is_the_users_wherever_a_plan_runs(acid: AcidSessio
     finally:
         acid.sql("USE default")
         spark.sql("DROP DATABASE d2")
+
+
+def test_checks_see_what_is_current_and_timestamps_as_the_user_does(acid: AcidSession) -> None:
+    acid.sql(
+        "CREATE TRANSACTIONAL TABLE c (id int, t timestamp DEFAULT now(), d date DEFAULT current_date(),"
+        " CHECK (t <= current_timestamp()), CHECK (t >= now() - INTERVAL 1 HOUR), CHECK (d = current_date()),"
+        " CHECK (to_date(t) = d OR id = 4), CHECK (current_timezone() = 'Asia/Kathmandu'), CHECK (t = now() OR id = 2))"
+    )
+    acid.sql("INSERT INTO c (id) VALUES (1)")
+    acid.sql("INSERT INTO c VALUES (3, DEFAULT, DEFAULT), (2, now() - INTERVAL 1 SECOND, current_date())")
+    acid.sql("MERGE INTO c USING (SELECT 4 AS id) s ON c.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+    acid.sql("UPDATE c SET t = now() WHERE id = 3")
+    for text in (
+        "INSERT INTO c VALUES (2, now() + INTERVAL 1 SECOND, current_date())",
+        "INSERT INTO c VALUES (2, now() - INTERVAL 2 HOUR, current_date())",
+        "UPDATE c SET d = current_date() + 1",
+        "MERGE INTO c USING (SELECT 2 AS id) s ON c.id = s.id WHEN MATCHED THEN UPDATE SET t = now() + INTERVAL 1 DAY",
+    ):
+        with pytest.raises(ConstraintViolation):
+            acid.sql(text)
+    assert rows(acid, "SELECT id FROM c") == [(1,), (2,), (3,), (4,)]
+
+
+def test_a_function_over_arrow_that_would_see_other_wall_clocks_is_refused(
+    acid: AcidSession, spark: SparkSession
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE f (id int, t timestamp)")
+    acid.sql("INSERT INTO f VALUES (17, timestamp '2020-07-01 23:30:00')")
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Asia/Kathmandu")
+    session.udf.register("same", functions.arrow_udf(lambda times: times, "timestamp"))
+    session.udf.register("plain", functions.udf(lambda time: time, "timestamp", useArrow=False))
+    other = acidsql.connect(session, warehouse=acid.warehouse)
+    for text in (
+        "INSERT INTO f SELECT 1, same(t) FROM f",
+        "UPDATE f SET t = same(t)",
+        "DELETE FROM f WHERE hour(same(t)) = 23",
+        "MERGE INTO f USING f s ON same(f.t) = s.t WHEN MATCHED THEN DELETE",
+    ):
+        with pytest.raises(UnsupportedError, match="Asia/Kathmandu"):
+            other.sql(text)
+    assert rows(other, "SELECT hour(t) FROM f WHERE same(t) = t") == [(23,)]
+    with setting(session, "spark.sql.session.timeZone", "UTC"):
+        assert other.sql("UPDATE f SET id = 2 WHERE same(t) = t").collect()[0].num_updated_rows == 1
+    assert other.sql("DELETE FROM f WHERE plain(t) = t").collect()[0].num_deleted_rows == 1
+    other.close()

@@ -13,6 +13,8 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 import acidsql
+from acidsql.commands.resolve.context import StatementContext
+from acidsql.errors import TransactionError
 from acidsql.session import AcidSession
 from tests.spark.answers import end_released, nothing_is_open
 
@@ -150,6 +152,42 @@ def test_a_read_is_pinned_until_its_frame_is_garbage(shop: AcidSession) -> None:
     del derived
     end_released(shop)
     nothing_is_open(shop)
+
+
+@pytest.mark.parametrize("ends", ["aborted", "timed out and forgotten"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM emp",
+        "TABLE emp",
+        "INSERT INTO theirs SELECT id FROM emp",
+        "CREATE OR REPLACE TEMPORARY VIEW kept AS TABLE emp",
+    ],
+)
+def test_a_read_whose_transaction_was_ended_before_all_files_were_listed_is_an_error(
+    shop: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, ends: str, text: str
+) -> None:
+    """As of a process that was suspended: the cleaner may have removed what its snapshot needs."""
+    real = StatementContext.snapshot
+
+    def suspended(*args: Any, **kwargs: Any) -> Any:
+        shop.metastore.abort_txns([t.id for t in shop.metastore.show_txns()])
+        if ends != "aborted":
+            [later] = shop.metastore.open_txns(user="olga", host="far")
+            shop.metastore.commit_txn(later)
+            shop.metastore.clean_empty_aborted_txns()
+        return real(*args, **kwargs)
+
+    spark.sql("CREATE TABLE theirs (id int) USING parquet")
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(StatementContext, "snapshot", suspended)
+            with pytest.raises(TransactionError):
+                shop.sql(text)
+        assert spark.table("theirs").count() == 0
+        assert shop.table("emp").count() == 3
+    finally:
+        spark.sql("DROP TABLE theirs")
 
 
 class SlowListener:

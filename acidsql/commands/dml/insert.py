@@ -8,9 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Catalyst, Expression, Plan
+from acidsql.catalyst import Expression, Plan
 from acidsql.commands.ddl.partitions import values_of
 from acidsql.commands.dml.assignments import named_columns
+from acidsql.commands.dml.ready import ready
 from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
@@ -220,9 +221,7 @@ class InsertCommand:
     def changes(self, plan: InsertPlan) -> ChangeSet:
         """The rows to insert, in the session that writes files."""
         rows = self.env.sessions.own.frame(plan.scanned())
-        changes = self.stored(rows)
-        now = plan.binding.context.now  # of the defaults of columns that are left out
-        return changes.over(self.env.writing.frame(now.fixed(Catalyst.analyzed(changes.frame))))
+        return ready(self.env, plan.binding.context, self.stored(rows))
 
     def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from acidsql.catalyst import Catalyst, Expression, Plan, conjuncts_of
+from acidsql.commands.dml.ready import ready
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
@@ -202,7 +203,7 @@ class MergeRun:
             kept = {i for assigned in updates for i in kept_timestamps(self._table, assigned)}
             seen = binding.read(analysed, plan.relation).snapshot
             changes = reject_sub_microsecond(env.own_spark, seen, sorted(kept), changes)
-        return changes.moved(env.writing)
+        return ready(env, binding.context, changes)
 
     def _not_storable(self, branch: Branch, error: NotStorable) -> AcidError:
         """The error of a value that does not fit its column, located at the value."""

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.catalyst import Catalyst, Expression, Plan
+from acidsql.commands.dml.ready import ready
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
@@ -157,7 +158,7 @@ class RowChange(ABC):
             return None
         own = self.env.sessions.own
         rows = own.frame(binding.scanned(plan.analysed))
-        return self.stored(rows, binding, seen).moved(self.env.writing)
+        return ready(self.env, binding.context, self.stored(rows, binding, seen))
 
     def identity(self, columns: Sequence[str]) -> list[str]:
         """Expressions for a row's identity and partition, over the last columns of the analysed plan."""

@@ -319,4 +319,7 @@ def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear:
         logger.warning("transaction %s could not be aborted: %s", txn_id, e)
         env.heartbeats.abort_later(txn_id, reason)
         return False
+    except BaseException:  # interrupted while the store was busy
+        env.heartbeats.abort_later(txn_id, reason)
+        raise
     return done

@@ -247,12 +247,21 @@ class EmbeddedCleaning(EmbeddedClient):
             found = db.execute(_limited(places, limit, table)).all()
             return [_component(db, *place, is_compaction=True) for place in found]
 
-    def forget_aborted(self, database: str, table: str, partition: str | None, write_ids: Collection[int]) -> None:
+    def forget_aborted(
+        self,
+        database: str,
+        table: str,
+        partition: str | None,
+        write_ids: Collection[int],
+        txn_ids: Collection[int] | None = None,
+    ) -> None:
         with self._store.write() as db:
             place = queue.same_place(TXN_COMPONENTS, "TC", database, table, partition)
-            for some in batches(sorted(write_ids)):
-                its = and_(place, _OF_ABORTED, _C.TC_OPERATION_TYPE != COMPACTS, _C.TC_WRITEID.in_(some))
-                db.execute(delete(TXN_COMPONENTS).where(its))
+            rows = and_(place, _OF_ABORTED, _C.TC_OPERATION_TYPE != COMPACTS)
+            found = db.execute(select(_C.TC_TXNID, _C.TC_WRITEID).where(rows)).all()
+            gone = {t for t, w in found if w in write_ids and (txn_ids is None or t in txn_ids)}
+            for some in batches(sorted(gone)):
+                db.execute(delete(TXN_COMPONENTS).where(rows, _C.TC_TXNID.in_(some)))
 
     def forget_aborted_compactions(self, txn_ids: Collection[int]) -> None:
         with self._store.write() as db:

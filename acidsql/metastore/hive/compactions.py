@@ -193,7 +193,14 @@ class HiveCompactions(HiveClient):
     ) -> list[AbortedComponent]:
         raise _own_service("cleaner removes what was aborted")
 
-    def forget_aborted(self, database: str, table: str, partition: str | None, write_ids: Collection[int]) -> None:
+    def forget_aborted(
+        self,
+        database: str,
+        table: str,
+        partition: str | None,
+        write_ids: Collection[int],
+        txn_ids: Collection[int] | None = None,
+    ) -> None:
         raise _own_service("cleaner removes what was aborted")
 
     def aborted_compactions(self, *, table: str | None = None) -> list[AbortedComponent]:
