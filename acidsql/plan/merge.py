@@ -251,7 +251,8 @@ class MergePlan:
         return Catalyst.output(self.target)
 
     def _target_hidden(self) -> list[Expression]:
-        return Catalyst.output(self.relation.leaf)[self.relation.visible :]
+        qualifier = self._target_visible()[0].qualifier()  # as in t.ROW__ID
+        return [a.withQualifier(qualifier) for a in Catalyst.output(self.relation.leaf)[self.relation.visible :]]
 
     def _source_hidden(self, join: Join) -> list[Expression]:
         number = [self.source.number] if self.source.number is not None else []

@@ -382,6 +382,20 @@ def test_a_bucketed_target(shop: AcidSession, warehouse: Path) -> None:
     assert error.value.code == 10302
 
 
+@pytest.mark.parametrize("driver_rows", ["20000", "0"])
+def test_clauses_may_name_row_ids(shop: AcidSession, driver_rows: str) -> None:
+    shop.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+    ids = dict(_rows(shop, "SELECT id, ROW__ID.rowId FROM emp"))
+    shop.sql(
+        "MERGE INTO emp t USING (SELECT id, ROW__ID AS rid FROM emp UNION ALL SELECT 9, NULL) s ON t.ROW__ID = s.rid"
+        " WHEN MATCHED AND t.ROW__ID.rowId = 0 AND t.row__id.writeId > 0 THEN DELETE"
+        " WHEN MATCHED THEN UPDATE SET salary = 100 + t.ROW__ID.rowId, name = string(s.rid.rowId)"
+        " WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    expected = [(id, str(n), 100 + n) for id, n in sorted(ids.items()) if n > 0]
+    assert _rows(shop, "SELECT * FROM emp ORDER BY id") == [*expected, (9, None, None)]
+
+
 # --- schema evolution ------------------------------------------------------------------------------------------------
 
 
