@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from acidsql.compactor.worker import Worker
-from acidsql.errors import StorageError
+from acidsql.errors import MetastoreError, StorageError
 from acidsql.format.names import MIN_LONG
 from acidsql.fs import LocalFileSystem
-from acidsql.metastore.model import CompactionRequest
+from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.model import CompactionRequest, TxnState
 from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import MAJOR, MINOR, World, unversioned, versioned
 
@@ -274,6 +277,27 @@ class TestWhatGoesWrong:
         based.store.clean_empty_aborted_txns()
         assert based.store.show_txns() == []
         assert based.store.show_locks() == []
+
+    def test_an_abort_that_the_store_has_no_time_for_is_done_soon(
+        self, based: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        abort, times, done = type(based.store).abort_txns, iter(range(2)), threading.Event()
+
+        def busy(store: EmbeddedMetastore, *args: Any, **kwargs: Any) -> list[int]:
+            if next(times, None) is not None:
+                raise MetastoreError("the store is busy")
+            aborted = abort(store, *args, **kwargs)
+            done.set()
+            return aborted
+
+        def full(*_: object) -> None:
+            raise StorageError("No space left on device")
+
+        monkeypatch.setattr(LocalFileSystem, "rename", full)
+        monkeypatch.setattr(type(based.store), "abort_txns", busy)
+        assert based.compact().message == "No space left on device"
+        assert done.wait(20)
+        assert [t for t in based.store.show_txns() if t.state is TxnState.OPEN] == based.store.show_locks() == []
 
     def test_a_store_that_is_away_when_a_worker_asks_is_the_askers_affair(
         self, based: World, monkeypatch: pytest.MonkeyPatch
