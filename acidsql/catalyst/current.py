@@ -18,9 +18,10 @@ class CurrentValues:
     they look at it, and the database of the session that runs it: of acidsql's own ones it is always ``default``.
     """
 
-    def __init__(self, catalyst: Catalyst) -> None:
-        """``catalyst`` is the user's session."""
+    def __init__(self, catalyst: Catalyst, database: str | None = None) -> None:
+        """``catalyst`` is the user's session, ``database`` the current one where it is not that of the session."""
         self._catalyst = catalyst
+        self._database = database
         self._java = catalyst.java
         self._instant: Any = self._java.static("java.time.Instant", "now")()
         self._pattern: Any = self._java.static(_PATTERNS, "CURRENT_LIKE")()
@@ -48,7 +49,7 @@ class CurrentValues:
         """The value of an expression itself, not of its parts; None for one that does not ask what is current."""
         name, catalog = expression.nodeName(), self._catalyst.spark.catalog
         if name == "CurrentDatabase":
-            return catalog.currentDatabase()
+            return self._database or catalog.currentDatabase()
         if name == "CurrentCatalog":
             return catalog.currentCatalog()
         if name in ("CurrentTimestamp", "Now"):

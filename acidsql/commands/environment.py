@@ -36,7 +36,8 @@ class Environment:
 
     Attributes:
         warehouse: Directory of the ``default`` database, as the user gave it.
-        database: The current database; USE changes it.
+        database: The current database; :meth:`use` changes it.
+        database_in_spark: Whether Spark has it, too, where it is then the current one.
         user, host, agent: Shown by SHOW TRANSACTIONS and SHOW LOCKS.
     """
 
@@ -50,6 +51,7 @@ class Environment:
     host: str
     agent: str
     database: str = field(default=DEFAULT_DATABASE)
+    database_in_spark: bool = field(default=True)
     _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
 
     @cached_property
@@ -79,6 +81,13 @@ class Environment:
     def writing(self) -> Catalyst:
         """The session for plans that write files, in the time zone of the files."""
         return self.sessions.in_zone(self.zones.jvm)
+
+    def use(self, database: str) -> None:
+        """Make a database the current one, in Spark, too, if it has one of that name."""
+        self.database_in_spark = bool(self.spark.catalog.databaseExists(database))
+        if self.database_in_spark:
+            self.spark.catalog.setCurrentDatabase(database)
+        self.database = database
 
     def database_of(self, name: TableName) -> str:
         """The database of a name, in lower case."""

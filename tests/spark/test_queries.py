@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import acidsql
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.errors import TransactionError
+from acidsql.errors import TableNotFound, TransactionError
 from acidsql.session import AcidSession
 from tests.spark.answers import end_released, nothing_is_open
 
@@ -187,6 +187,38 @@ def test_a_read_whose_transaction_was_ended_before_all_files_were_listed_is_an_e
         assert spark.table("theirs").count() == 0
         assert shop.table("emp").count() == 3
     finally:
+        spark.sql("DROP TABLE theirs")
+
+
+def test_in_a_database_that_spark_does_not_have_no_table_of_another_one_is_meant(
+    shop: AcidSession, spark: SparkSession
+) -> None:
+    spark.sql("CREATE TABLE theirs USING parquet AS SELECT 5 AS id")
+    shop.sql("CREATE DATABASE d3")
+    shop.sql("CREATE TRANSACTIONAL TABLE d3.mine AS SELECT 1 AS id")
+    try:
+        shop.sql("USE d3")
+        for text in (
+            "SELECT * FROM theirs",
+            "SELECT * FROM mine JOIN theirs USING (id)",
+            "INSERT INTO mine SELECT id FROM theirs",
+            "DELETE FROM mine WHERE id NOT IN (SELECT id FROM theirs)",
+            "MERGE INTO mine USING theirs ON mine.id = theirs.id WHEN NOT MATCHED THEN INSERT *",
+            "EXPLAIN SELECT * FROM theirs",
+        ):
+            with pytest.raises(TableNotFound, match=r"d3\.theirs"):
+                shop.sql(text)
+        with pytest.raises(TableNotFound):
+            shop.table("theirs")
+        assert answer(shop, "SELECT mine.id, t.id, tag, current_database() FROM mine, default.theirs t, tags") == [
+            (1, 5, "x", "d3"),
+            (1, 5, "y", "d3"),
+        ]
+        assert answer(shop, "WITH theirs AS (SELECT id FROM mine) SELECT * FROM theirs") == [(1,)]
+        shop.sql("DROP DATABASE d3 CASCADE")
+        assert answer(shop, "SELECT *, current_database() FROM theirs") == [(5, "default")]
+    finally:
+        shop.sql("USE default")
         spark.sql("DROP TABLE theirs")
 
 

@@ -86,7 +86,7 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
         filesystem, path = fs.resolve(database.location)
         filesystem.delete_if_empty(path)
     if env.database == name:
-        env.database = DEFAULT_DATABASE
+        env.use(DEFAULT_DATABASE)
     return env.nothing()
 
 

@@ -10,8 +10,8 @@ from acidsql import fs
 from acidsql.catalyst import CurrentValues
 from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.names import AcidTable, Resolved, SparkTable, View, resolve
-from acidsql.errors import InvalidValue, TransactionError
+from acidsql.commands.resolve.names import AcidTable, Missing, Resolved, SparkTable, View, resolve
+from acidsql.errors import InvalidValue, TableNotFound, TransactionError
 from acidsql.metastore.model import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, Partition, Table
 from acidsql.plan.history import require_history
 from acidsql.plan.snapshot import Resolve, TableSnapshot, take_snapshot
@@ -53,7 +53,7 @@ class StatementContext:
     @cached_property
     def now(self) -> CurrentValues:
         """The current time and database of all plans of the statement."""
-        return CurrentValues(self.env.catalyst)
+        return CurrentValues(self.env.catalyst, None if self.env.database_in_spark else self.env.database)
 
     @property
     def txns(self) -> ValidTxnList:
@@ -62,11 +62,21 @@ class StatementContext:
         return self._txns
 
     def resolve(self, table: str, database: str | None = None, catalog: str | None = None) -> Resolved:
-        """Resolve a name in this statement."""
+        """Resolve a name in this statement.
+
+        Raises:
+            TableNotFound: For a name alone that Spark would look for in a database that is not the current one.
+        """
         key = (catalog, database, table)
         if key not in self._names:
             self._names[key] = resolve(self.env, table, database, catalog, ask_spark=False)
-        return self._names[key]
+        found, current = self._names[key], self.env.database
+        if isinstance(found, Missing) and database is None and catalog is None and not self.env.database_in_spark:
+            raise TableNotFound(
+                f"Table not found {current}.{table}",
+                hint=f"Spark has no database {current}: its own tables need their database's name in front.",
+            )
+        return found
 
     def is_ours(self, table: str, database: str | None = None, catalog: str | None = None) -> bool:
         """Whether the metastore has a table (of any kind) or view of this name."""

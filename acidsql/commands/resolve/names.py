@@ -27,6 +27,8 @@ class Places(Protocol):
     def metastore(self) -> Metastore: ...
     @property
     def database(self) -> str: ...
+    @property
+    def database_in_spark(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,11 @@ def resolve(
 
 
 def is_known_to_spark(env: Places, table: str, database: str | None = None, catalog: str | None = None) -> bool:
-    """Whether Spark itself has a table or view of that name."""
+    """Whether Spark itself has a table or view of that name.
+
+    Of a name alone, in the current database: where Spark does not have that, its own current one is another.
+    """
+    if database is None and not env.database_in_spark:
+        return False
     parts = [p for p in (catalog, database, table) if p]
     return bool(env.spark.catalog.tableExists(".".join(quote(p) for p in parts)))

@@ -22,15 +22,12 @@ _OWN = (
 
 
 def use(env: Environment, statement: Use, parameters: Mapping[str, Any]) -> DataFrame:
-    """USE: set the current database, also in Spark if it has one of that name."""
+    """USE: set the current database."""
     name = statement.database.text.lower()
-    in_spark = env.spark.catalog.databaseExists(name)
-    if not in_spark and name not in env.metastore.list_databases():
+    if name not in env.metastore.list_databases() and not env.spark.catalog.databaseExists(name):
         span = statement.database.span
         raise with_location(span, DatabaseNotFound(f"Database does not exist: {name}"))
-    if in_spark:
-        env.spark.catalog.setCurrentDatabase(name)
-    env.database = name
+    env.use(name)
     return env.nothing()
 
 
