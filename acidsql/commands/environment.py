@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.catalyst import ZONE, Catalyst, InternalSessions
+from acidsql.catalyst import ZONE, Catalyst, CurrentValues, InternalSessions
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.names import (
     AcidTable,
@@ -81,6 +81,10 @@ class Environment:
     def writing(self) -> Catalyst:
         """The session for plans that write files, in the time zone of the files."""
         return self.sessions.in_zone(self.zones.jvm)
+
+    def current_values(self) -> CurrentValues:
+        """What is current now, for all plans of a statement."""
+        return CurrentValues(self.catalyst, None if self.database_in_spark else self.database)
 
     def use(self, database: str) -> None:
         """Make a database the current one, in Spark, too, if it has one of that name."""

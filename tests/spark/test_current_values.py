@@ -111,6 +111,8 @@ def test_the_current_database_is_the_users_wherever_a_plan_runs(acid: AcidSessio
             " WHEN NOT MATCHED THEN INSERT (id, p) VALUES (9, 'z')"
         )
         acid.sql("INSERT INTO default.t (id, s, p) SELECT 5, current_database(), current_database()")
+        acid.sql("INSERT INTO default.t PARTITION (p = current_database()) SELECT 6, 's', 'c'")
+        acid.sql("DELETE FROM default.t WHERE id = 6 AND p = 'd2'")
         found = rows(acid, "SELECT * FROM default.t ORDER BY id")
         assert found == [
             (1, "default", None, "default"),

@@ -41,7 +41,7 @@ def values_of(env: Environment, expressions: Sequence[Span], parameters: Mapping
     catalyst = env.catalyst
     named = [catalyst.alias(catalyst.parse_expression(padded(e)), f"v{i}") for i, e in enumerate(expressions)]
     row = catalyst.with_parameters(catalyst.project(named, catalyst.one_row()), parameters)
-    return env.sessions.own.moved(catalyst.frame(row))
+    return env.sessions.own.frame(env.current_values().fixed(catalyst.analyzed(catalyst.frame(row))))
 
 
 # --- PARTITION (…) ---------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class StatementContext:
     @cached_property
     def now(self) -> CurrentValues:
         """The current time and database of all plans of the statement."""
-        return CurrentValues(self.env.catalyst, None if self.env.database_in_spark else self.env.database)
+        return self.env.current_values()
 
     @property
     def txns(self) -> ValidTxnList:
