@@ -63,7 +63,7 @@ def _sessions() -> MagicMock:
 class _Row(list[str]):
     """The plan of a row."""
 
-    def containsPattern(self, pattern: object) -> bool:  # noqa: N802 (Spark's name)
+    def containsPattern(self, pattern: object) -> bool:
         """Nothing in it asks what is current."""
         return False
 
