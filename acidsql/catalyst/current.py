@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, rule
+from acidsql.catalyst.sessions import ZONE
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
@@ -69,4 +70,4 @@ class CurrentValues:
 
     @property
     def _zone(self) -> str:
-        return str(self._catalyst.spark.conf.get("spark.sql.session.timeZone"))
+        return str(self._catalyst.spark.conf.get(ZONE))

@@ -210,7 +210,6 @@ class InternalSessions:
         if wanted == now and database == user.catalog.currentDatabase() and not hidden:
             return self.user
         session = _beside(user)
-        _forget(session)
         for name, value in wanted.items():
             if session.conf.isModifiable(name):
                 session.conf.set(name, value)
@@ -244,7 +243,6 @@ class InternalSessions:
         if known is None:
             _refuse_filter(self.user.spark)
             session = _beside(self.user.spark)
-            _forget(session)
             for name, value in PINNED.items():
                 session.conf.set(name, value)
             known = self._own[zone] = Catalyst(session)
@@ -276,8 +274,12 @@ def _refuse_filter(spark: SparkSession) -> None:
 
 
 def _beside(spark: SparkSession) -> SparkSession:
-    """A new session of the same Spark."""
-    return _OwnSession(spark.sparkContext, spark._jsparkSession.newSession())
+    """A new session of the same Spark, with Spark's defaults for whatever the application was started with."""
+    session = _OwnSession(spark.sparkContext, spark._jsparkSession.newSession())
+    for name in _settings(session):
+        if name.startswith(_SQL) and session.conf.isModifiable(name):
+            session.conf.unset(name)
+    return session
 
 
 def _state(spark: SparkSession) -> int:
@@ -294,13 +296,6 @@ def _is_followed(name: str, followed: tuple[str, ...]) -> bool:
     if not name.startswith("spark."):  # Hadoop's: file systems, and who may see them
         return not name.startswith(_OF_FORMATS)
     return name.startswith((*followed, "spark.hadoop."))
-
-
-def _forget(session: SparkSession) -> None:
-    """Spark's defaults for whatever the application was started with."""
-    for name in _settings(session):
-        if name.startswith(_SQL) and session.conf.isModifiable(name):
-            session.conf.unset(name)
 
 
 def _follow(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from acidsql.errors import AcidError
 from acidsql.metastore.model import LockRequest
@@ -34,6 +37,15 @@ def row_ids_are_unique(acid: AcidSession, table: str, key: str = "0") -> None:
     """No two rows of a table have one ROW__ID; of a partitioned table, by its ``key``, no two of a partition."""
     found = [(tuple(r[0]), r[1]) for r in acid.sql(f"SELECT ROW__ID, {key} FROM {table}").collect()]
     assert len(set(found)) == len(found)
+
+
+def outcome(run: Callable[[], object]) -> object:
+    """What a call gives; a frame and a refusal as words."""
+    try:
+        found = run()
+    except (AcidError, PySparkException):
+        return "refused"
+    return "done" if isinstance(found, DataFrame) else found
 
 
 def nothing_is_open(acid: AcidSession) -> None:

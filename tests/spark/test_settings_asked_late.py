@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from acidsql.errors import AcidError
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import settings
-from tests.spark.answers import rows
+from tests.spark.answers import outcome, rows
 
 CASES = {
     "legacy dates": (
@@ -71,11 +69,3 @@ def test_a_setting_holds_in_every_statement(t: AcidSession, spark: SparkSession,
     left = [1, 2, 3] if chosen == "refused" else [n for n in (1, 2, 3) if n not in chosen]
     assert [r[0] for r in rows(t, "SELECT id FROM t")] == left
     assert chosen not in ("refused", []), "the case tells nothing"
-
-
-def outcome(run: Callable[[], object]) -> object:
-    """What a call gives, or that it fails."""
-    try:
-        return run()
-    except (AcidError, PySparkException):
-        return "refused"

@@ -17,6 +17,7 @@ import acidsql
 from acidsql.errors import AcidError
 from acidsql.format.values import CONVERTERS
 from acidsql.session import AcidSession
+from tests.oracle.spark_conf import settings
 from tests.spark.hive_rules import check_table
 
 WRITERS = pytest.mark.parametrize("writer", ["driver", "job"])
@@ -115,20 +116,14 @@ def test_a_default_in_values_is_never_the_users_text(acid: AcidSession, spark: S
     )
     default = ("${spark.app.name}", "a\\b", "q", date(2020, 1, 1), Decimal("1.0"))
     acid.sql("INSERT INTO t (id) VALUES (1)")
-    settings = {"spark.sql.parser.escapedStringLiterals": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true"}
-    for setting in (None, *settings):
-        if setting is not None:
-            spark.conf.set(setting, settings[setting])
-        try:
+    for name in (None, "spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers"):
+        with settings(spark, {name: "true"} if name is not None else {}):
             acid.sql("INSERT INTO t VALUES (2, DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT)")
             acid.sql(
                 "WITH c AS (SELECT 3 AS id) INSERT INTO t VALUES (3, default, DEFAULT, DEFAULT,"
                 " DEFAULT, DEFAULT), (4, DEFAULT, :b, DEFAULT, date '2020-01-01', 1)",
                 b="a\\b",
             )
-        finally:
-            if setting is not None:
-                spark.conf.unset(setting)
     assert sorted(rows(acid, "SELECT * FROM t")) == sorted([(1, *default), *[(i, *default) for i in (2, 3, 4)] * 3])
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from pyspark.errors import AnalysisException as SparkAnalysisException
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, UnsupportedError
 from acidsql.metastore.model import Column
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting
-from tests.spark.answers import nothing_is_open, rows
+from tests.spark.answers import nothing_is_open, outcome, rows
 
 
 @pytest.fixture(autouse=True)
@@ -278,15 +275,6 @@ def test_a_view_is_read_under_the_settings_of_its_creation(acid: AcidSession, sp
     for ours, theirs in found:
         assert ours == theirs
     assert any(ours != "refused" for ours, _ in found)
-
-
-def outcome(run: Callable[[], object]) -> object:
-    """What a call gives; a frame and a refusal as words."""
-    try:
-        found = run()
-    except (AcidError, PySparkException):
-        return "refused"
-    return "done" if isinstance(found, DataFrame) else found
 
 
 def test_the_settings_of_a_view_are_not_shown(acid: AcidSession) -> None:

@@ -315,11 +315,10 @@ def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear:
         done = True
     except NoSuchTransaction:
         done = not is_unclear
-    except AcidError as e:
+    except BaseException as e:  # the store is busy or full; or this was interrupted meanwhile
+        env.heartbeats.abort_later(txn_id, reason)
+        if not isinstance(e, AcidError):
+            raise
         logger.warning("transaction %s could not be aborted: %s", txn_id, e)
-        env.heartbeats.abort_later(txn_id, reason)
         return False
-    except BaseException:  # interrupted while the store was busy
-        env.heartbeats.abort_later(txn_id, reason)
-        raise
     return done
