@@ -45,16 +45,36 @@ _FOLLOWED = (
 _ASKED_LATE = (
     "spark.sql.columnNameOfCorruptRecord",
     "spark.sql.csv.",
+    "spark.sql.icu.caseMappings.",
     "spark.sql.json.",
     "spark.sql.jsonGenerator.",
+    "spark.sql.legacy.allowHashOnMapType",
+    "spark.sql.legacy.allowNegativeScaleOfDecimal",
+    "spark.sql.legacy.allowZeroIndexInFormatString",
     "spark.sql.legacy.castComplexTypesToString.",
+    "spark.sql.legacy.codingErrorAction",
+    "spark.sql.legacy.collationAwareHashFunctions",
     "spark.sql.legacy.csv.",
+    "spark.sql.legacy.disableMapKeyNormalization",
+    "spark.sql.legacy.fromDayTimeString.",
+    "spark.sql.legacy.histogramNumericPropagateInputType",
+    "spark.sql.legacy.inSubqueryNullability",
+    "spark.sql.legacy.javaCharsets",
     "spark.sql.legacy.json.",
+    "spark.sql.legacy.nullInEmptyListBehavior",
+    "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv",
+    "spark.sql.legacy.raiseErrorWithoutErrorClass",
+    "spark.sql.legacy.scalarSubqueryCountBugBehavior",
     "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.legacy.truncateForEmptyRegexSplit",
+    "spark.sql.legacy.useLegacyXMLParser",
     "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.mapZipWithUsesJavaCollections",
+    "spark.sql.timeType.enabled",
 )
 """What Spark asks the session that runs a plan, not the one that analysed it: it changes what functions of the user's
-text give. What acidsql generates depends on none of these."""
+text give. What acidsql generates depends on none of these. They are all for which Spark's sources have ``SQLConf.get``
+in an expression's fields or its evaluation, where the answer is not kept in an argument of the expression."""
 
 _FOLLOWED_BY_VIEWS = (
     *_FOLLOWED,

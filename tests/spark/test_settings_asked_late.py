@@ -34,6 +34,19 @@ CASES = {
     ),
     "partial JSON": ({"spark.sql.json.enablePartialResults": "false"}, "from_json(j, 'a int, b string').b = 'y'"),
     "corrupt JSON": ({"spark.sql.columnNameOfCorruptRecord": "bad"}, "from_json(j, 'a int, bad string').bad = 'zz'"),
+    "split by nothing": (
+        {"spark.sql.legacy.truncateForEmptyRegexSplit": "true"},
+        "array_join(split(concat(id, 'bc'), '', 2), ',') = '2,b'",
+    ),
+    "hashes of maps": ({"spark.sql.legacy.allowHashOnMapType": "true"}, "hash(map(1, id)) = hash(map(1, 2))"),
+    "keys as they are": (
+        {"spark.sql.legacy.disableMapKeyNormalization": "true"},
+        "CAST(map_keys(map(-0.0D * id, id))[0] AS string) = '-0.0' AND id = 2",
+    ),
+    "nulls in CSV": (
+        {"spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv": "true"},
+        "to_csv(named_struct('a', nullif(id, 2), 'b', id)) = '\"\",2'",
+    ),
     "keys twice": ({"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}, "map(1, id, 1, id + 1)[1] = 2"),
 }
 
