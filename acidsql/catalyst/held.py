@@ -1,7 +1,9 @@
 """Whether anything in Spark still reads files: frames, frames made of them, views and caches all share a scan's index.
 
 A plan that is derived from a scan (a filter, a join, a view, a cache, a running query) refers to the same
-``HadoopFsRelation.location``. When the last of them is garbage a JVM ``WeakReference`` on it is empty.
+``HadoopFsRelation.location``. When the last of them is garbage a JVM ``WeakReference`` on it is empty. An RDD
+(``frame.rdd``, ``frame.toLocalIterator()``) refers to no plan, but to the function that reads a file, which has the
+relation's ``dataSchema``: an object of each relation's own.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ LISTENERS_MS = 2000
 
 
 class HeldFiles:
-    """The file indexes of scans, by weak references."""
+    """What belongs to a scan alone, its file index and its schema, by weak references."""
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._weak = catalyst.java.type("java.lang.ref.WeakReference")
@@ -33,7 +35,8 @@ class HeldFiles:
         """Watch the relations of a scan."""
         for leaf in Catalyst.leaves(scan):
             if leaf.nodeName().startswith("LogicalRelation") or leaf.getClass().getSimpleName() == "LogicalRelation":
-                self._references.append(self._weak(leaf.relation().location()))
+                relation = leaf.relation()
+                self._references += [self._weak(relation.location()), self._weak(relation.dataSchema())]
 
     def are_read(self) -> bool:
         """Whether anything refers to one of them."""

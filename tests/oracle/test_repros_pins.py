@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import acidsql
 from acidsql.errors import AcidError
@@ -17,7 +17,7 @@ from acidsql.metastore.model import TxnState
 from acidsql.session import AcidSession
 from tests.oracle.choice import first_quick
 from tests.oracle.spark_conf import setting
-from tests.spark.answers import rows
+from tests.spark.answers import nothing_is_open, rows
 
 pytestmark = pytest.mark.spark
 
@@ -72,6 +72,31 @@ def test_a_derived_frame_keeps_its_files(updated: AcidSession, spark: SparkSessi
     with setting(spark, "spark.sql.files.ignoreMissingFiles", ignored):
         assert read(frame) == BEFORE
     frame.unpersist()
+
+
+@pytest.mark.parametrize("kind", ["rdd", "iterator", "derived rdd"])
+def test_an_rdd_keeps_the_files_of_a_frame_that_is_gone(updated: AcidSession, spark: SparkSession, kind: str) -> None:
+    """It refers to no plan any more, and the tasks of an iterator start one after another."""
+    with setting(spark, "spark.sql.files.minPartitionNum", "4"):  # a task for each file
+        assert sorted(map(tuple, read_late(updated, kind))) == BEFORE
+    nothing_is_open(updated)
+
+
+def read_late(acid: AcidSession, kind: str) -> list[Row]:
+    match kind:
+        case "rdd":
+            rest = acid.table("t").rdd
+            compact_and_clean(acid)
+            return rest.collect()
+        case "derived rdd":
+            derived = acid.sql("SELECT * FROM t WHERE v >= 0").rdd.filter(lambda row: row.id >= 0)
+            compact_and_clean(acid)
+            return derived.collect()
+        case _:
+            iterator = acid.sql("SELECT * FROM t").toLocalIterator()
+            first = next(iterator)
+            compact_and_clean(acid)
+            return [first, *iterator]
 
 
 @pytest.fixture
