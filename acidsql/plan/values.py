@@ -249,6 +249,28 @@ def key_text(expression: str, type: HiveType) -> str:
     return f"nullif(nullif({text}, ''), {literal(DEFAULT_PARTITION)})"
 
 
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def typed_key(value: str, type: HiveType, cast: str) -> str:
+    """A constant of PARTITION (…) in its key's type; an integer by its text, as Spark does: 1.6 is not partition 1.
+
+    Args:
+        value: The constant.
+        type: The key's type.
+        cast: ``CAST``, or ``try_cast`` for NULL instead of an error; that gives NULL as well for a decimal with more
+            digits than the key's.
+    """
+    spark_type = to_spark(type, plain_strings=True)
+    if isinstance(type, Primitive) and type.name in _INTEGERS:
+        return f"{cast}(CAST({value} AS string) AS {spark_type})"
+    typed = f"{cast}({value} AS {spark_type})"
+    if cast == "try_cast" and isinstance(type, Decimal):
+        exact = f"try_cast(CAST({value} AS string) AS decimal(38, {38 - type.precision + type.scale}))"
+        return f"CASE WHEN {typed} <> {exact} THEN NULL ELSE {typed} END"
+    return typed
+
+
 def from_key_text(expression: str, type: HiveType) -> str:
     """A partition key's value from its text in the path; text that is not of the key's type is NULL, as in Hive."""
     if isinstance(type, Char):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -49,6 +50,13 @@ CASES = {
     ),
     "keys twice": ({"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}, "map(1, id, 1, id + 1)[1] = 2"),
 }
+
+
+if tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1):
+    CASES["times of day"] = (
+        {"spark.sql.timeType.enabled": "true"},
+        "make_time(id, 0, 0) BETWEEN TIME '01:30:00' AND CAST('02:30:00' AS time)",
+    )
 
 
 @pytest.fixture

@@ -24,11 +24,11 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.pruning import partitions_where
 from acidsql.plan.snapshot import new_partition, partition_names
-from acidsql.plan.values import bounded_text, key_text
+from acidsql.plan.values import bounded_text, key_text, typed_key
 from acidsql.settings import DROP_IGNORES, LOCK_PARTITIONS
 from acidsql.sql.placed import padded
 from acidsql.sql.statements import AddPartitions, DropPartitions, NewPartition, PartitionSpec, Span
-from acidsql.types import parse_type, to_spark
+from acidsql.types import parse_type
 
 Values = Mapping[str, "str | None"]
 
@@ -66,7 +66,7 @@ def spec_values(env: Environment, table: Table, spec: PartitionSpec, parameters:
         if type is None:
             texts.append("''")
         else:
-            typed = f"try_cast(v{given_at} AS {to_spark(type, plain_strings=True)})"
+            typed = typed_key(f"v{given_at}", type, "try_cast")
             texts.append(key_text(bounded_text(typed, type), type))
     row = values_of(env, [v for _, v in spec.keys if v is not None], parameters).selectExpr(*texts).collect()[0]
     given = dict(zip(names, row[::2], strict=True))

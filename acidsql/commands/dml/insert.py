@@ -30,7 +30,16 @@ from acidsql.plan.local import SMALL_BYTES, estimated_bytes
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.text import literal
-from acidsql.plan.values import NotStorable, bounded, default_value, key_text, store_assignment, to_files, typed_default
+from acidsql.plan.values import (
+    NotStorable,
+    bounded,
+    default_value,
+    key_text,
+    store_assignment,
+    to_files,
+    typed_default,
+    typed_key,
+)
 from acidsql.plan.write import Writer
 from acidsql.settings import (
     DRIVER_WRITE_ROWS,
@@ -39,7 +48,7 @@ from acidsql.settings import (
 )
 from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
 from acidsql.sql.with_clause import whole_query
-from acidsql.types import parse_type, to_spark
+from acidsql.types import parse_type
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,7 @@ class InsertCommand:
         """The path text of a static key's value: evaluated in the user's session, stored with ANSI casts."""
         type = parse_type(key.type)
         try:
-            typed = bounded(f"CAST(v0 AS {to_spark(type, plain_strings=True)})", key)
+            typed = bounded(typed_key("v0", type, "CAST"), key)
             evaluated = values_of(self.env, [value], self.parameters).selectExpr(key_text(typed, type))
             with own_failures():
                 row = evaluated.collect()[0]
