@@ -73,8 +73,9 @@ _ASKED_LATE = (
     "spark.sql.timeType.enabled",
 )
 """What Spark asks the session that runs a plan, not the one that analysed it: it changes what functions of the user's
-text give. What acidsql generates depends on none of these. They are all for which Spark's sources have ``SQLConf.get``
-in an expression's fields or its evaluation, where the answer is not kept in an argument of the expression."""
+text give. What acidsql generates depends on none of these. Most are those for which Spark 4.1's sources have
+``SQLConf.get`` in an expression's fields or its evaluation, and do not keep the answer in an argument of it; the others
+are asked by rules and checks that run again there. ``tests/oracle/test_functions.py`` looks for further ones."""
 
 _FOLLOWED_BY_VIEWS = (
     *_FOLLOWED,

@@ -141,7 +141,7 @@ def differences(
     differing: list[object] = []
     with settings(spark, given):
         expected = each(asked, examples)
-        if expected == plain:  # what ours gives without the setting is tested with the others
+        if expected == plain:  # ours is asked only where the setting tells something in Spark
             return expected, []
         answered = [e for e in examples if expected[e] != REFUSED]
         for statement in ("UPDATE t SET found = {}", "INSERT OVERWRITE t SELECT s, n, {} FROM t"):
