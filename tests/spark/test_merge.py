@@ -616,6 +616,36 @@ def test_the_window_of_a_time_is_refused(acid: AcidSession) -> None:
     nothing_is_open(acid)
 
 
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "WHEN MATCHED AND row_number() OVER (ORDER BY t.id) = 1 THEN DELETE",
+        "WHEN MATCHED THEN UPDATE SET salary = sum(s.salary) OVER (PARTITION BY t.name)",
+        "WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (s.id, row_number() OVER (ORDER BY s.id))",
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND rank() OVER (ORDER BY s.id) < 2 THEN INSERT *",
+    ],
+)
+def test_window_functions_in_clauses_are_refused(shop: AcidSession, warehouse: Path, clauses: str) -> None:
+    """Of a clause's rows, of the pairs or of the source? Hive and Spark differ, and so would driver and job."""
+    before = _directories(warehouse)
+    source = "(SELECT id + 1 AS id, name, salary, row_number() OVER (ORDER BY id) AS n FROM emp)"
+    with pytest.raises(AnalysisError, match=r"not allowed in the clauses of MERGE"):
+        shop.sql(f"MERGE INTO emp t USING {source} s ON t.id = s.id {clauses}")
+    _nothing_is_left(shop, warehouse, before)
+    shop.sql(f"MERGE INTO emp t USING {source} s ON t.id = s.id WHEN MATCHED AND s.n = 1 THEN DELETE")
+    assert [r[0] for r in _rows(shop)] == [1, 3]
+
+
+def test_a_window_in_set_is_over_the_rows_of_where(shop: AcidSession) -> None:
+    """As in Hive, which reads them with SELECT … WHERE."""
+    shop.sql("UPDATE emp SET salary = row_number() OVER (ORDER BY id DESC) WHERE id > 1")
+    assert _rows(shop) == [(1, "Ann", 100), (2, "Bob", 2), (3, "Cat", 1)]
+    for where in ("row_number() OVER (ORDER BY id) = 1", "id IN (1, 2) AND count(*) OVER () > 0"):
+        with pytest.raises(Exception, match="window functions inside WHERE"):
+            shop.sql(f"DELETE FROM emp WHERE {where}")
+    nothing_is_open(shop)
+
+
 def test_an_insert_by_name_takes_each_column_once(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (a int, b int)")
     for query in ("SELECT 1 AS a, 2 AS a", "SELECT 1 AS a, 2 AS A", "SELECT * FROM VALUES (1, 2, 3) v(a, b, A)"):

@@ -20,7 +20,7 @@ from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_lock_type, change_locks, insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AcidError
+from acidsql.errors import AcidError, AnalysisError
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.merge import Join, MergePlan, source_of
 from acidsql.plan.target import RowCounts
@@ -74,6 +74,7 @@ class MergeCommand:
         plan = self.plan(binding, table, source, None)
         query = binding.with_clause(self.statement.with_clause, plan.query(self.join))
         analysed = binding.analysed(binding.bound(query, self.statement.span))
+        self._refuse_windows(analysed)
         partitions = binding.remaining(analysed, plan.relation)
         locks = [*self._locks(partitions, bool(new_columns)), *read_locks(binding.tables)]
         return MergeDraft(
@@ -89,6 +90,16 @@ class MergeCommand:
             tuple(locks),
             self.plan,
         )
+
+    def _refuse_windows(self, analysed: Plan) -> None:
+        """Raises: AnalysisError when a clause has a window function: Spark refuses it, Hive's is over the clause's rows."""
+        node = Catalyst.without_definitions(analysed)
+        while node.nodeName() != "Join" and not node.children().isEmpty():
+            if node.nodeName() == "Window":
+                hint = "Compute it in the source: USING (SELECT …, row_number() OVER (…) AS n FROM …)."
+                problem = AnalysisError("Window functions are not allowed in the clauses of MERGE", hint=hint)
+                raise with_location(self.statement.span, problem)
+            node = node.children().head()
 
     @property
     def join(self) -> Join:
