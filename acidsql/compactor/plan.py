@@ -124,16 +124,31 @@ def _major(subject: Subject, visibility: int) -> NewDirectory:
         directories.insert(0, (None, state.originals))
     deletes = _by_bucket(_deletes(state.delete_deltas))
     inputs = _by_bucket(_inputs(subject, directories))
-    write_id = subject.write_ids.high_watermark
-    name = BaseName(write_id or MIN_LONG, visibility)
+    name = BaseName(_last_write_id(subject, visibility) or MIN_LONG, visibility)
     return NewDirectory(name, _rewrites(subject, inputs, deletes, is_major=True))
+
+
+def _last_write_id(subject: Subject, visibility: int) -> int:
+    """The write id that the name of a compacted directory ends with; 0 where there are original files only.
+
+    With a transaction in the name it is Hive's: the high watermark, which an aborted transaction may have allocated.
+    Without one that name is also the name of that transaction's own INSERT OVERWRITE, whose statement, if only
+    suspended, or a cleaner with an old listing, may still remove it. So it is the last write id that has been merged:
+    nobody removes what a committed transaction has published.
+    """
+    if visibility:
+        return subject.write_ids.high_watermark
+    state = subject.state
+    deltas = [d.name.max_write_id for d in state.deltas if isinstance(d.name, DeltaName)]
+    base = state.base.name if state.base is not None else None
+    return max([*deltas, base.write_id if isinstance(base, BaseName) else 0])
 
 
 def _minor(subject: Subject, visibility: int) -> list[NewDirectory]:
     """One directory for inserts and one for deletes, with the same range, so that each hides what it replaces."""
     state = subject.state
     first = min(d.name.min_write_id for d in state.deltas if isinstance(d.name, DeltaName))
-    last = subject.write_ids.high_watermark
+    last = _last_write_id(subject, visibility)
     directories = []
     if state.insert_deltas:
         inputs = _by_bucket(_inputs(subject, [(d, d.files) for d in state.insert_deltas]))

@@ -92,7 +92,7 @@ class MergeCommand:
         )
 
     def _refuse_windows(self, analysed: Plan) -> None:
-        """Raises: AnalysisError when a clause has a window function: Spark refuses it, Hive's is over the clause's rows."""
+        """Raises: AnalysisError when a clause has a window function: Spark has none there, Hive one over its rows."""
         node = Catalyst.without_definitions(analysed)
         while node.nodeName() != "Join" and not node.children().isEmpty():
             if node.nodeName() == "Window":

@@ -11,10 +11,11 @@ import pytest
 
 from acidsql.compactor.vacuum import TableCleaner
 from acidsql.errors import StorageError
+from acidsql.format.names import BaseName
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.model import CompactionState as State
-from acidsql.metastore.model import TxnType
-from tests.unit.compactor.world import MAJOR, MINOR, World, unversioned
+from acidsql.metastore.model import CompactionType, TxnType
+from tests.unit.compactor.world import FS, MAJOR, MINOR, World, unversioned
 
 COMMITTED = "delta_0000003_0000003_0000"
 
@@ -140,24 +141,49 @@ class TestDirectoriesOfAbortedWrites:
         world.clean()
         assert (world.names(), world.content()) == (["delta_0000001_0000001_0000"], [1])
 
-    def test_of_an_overwrite_are_no_base_of_a_compaction_before_they_go(self, tmp_path: Path) -> None:
-        """In the layout of Hive 3 both have one name."""
+    def test_of_an_overwrite_have_no_name_that_a_compaction_uses(self, tmp_path: Path) -> None:
         world = World(tmp_path, {"acidsql.compactor.layout": "hive3"})
         world.table()
         world.insert(1)
         world.insert(2)
         reader = world.reader()
         world.overwrite(3, end="abort")
-        for _ in range(3):
-            assert world.compact().state is State.REFUSED
-            world.clean()
-            assert world.content() == [1, 2]
+        assert world.compact().state is State.READY_FOR_CLEANING
+        world.clean()
+        assert {"base_0000002", "base_0000003"} < set(world.names())
+        assert world.content() == [1, 2]
         world.end(reader.txn_id)
         world.end(world.begin())
         world.clean()
-        world.compact()
+        assert (world.names(), world.content()) == (["base_0000002"], [1, 2])
+        world.close()
+
+    @pytest.mark.parametrize("part", [None, "1"])
+    @pytest.mark.parametrize("type", [MAJOR, MINOR])
+    def test_of_an_overwrite_that_is_suspended_may_be_removed_at_any_time(
+        self, tmp_path: Path, type: CompactionType, part: str | None
+    ) -> None:
+        """Of an INSERT OVERWRITE, a TRUNCATE, or a cleaner with an old listing: each removes the base by its name."""
+        world = World(tmp_path, {"acidsql.compactor.layout": "hive3"})
+        world.table("t", *([] if part is None else [part]))
+        for number in (1, 2, 3):
+            world.insert(number, part=part)
+        suspended = world.overwrite(9, part=part, end="abort")
+        world.end(world.begin())
         world.clean()
-        assert (world.names(), world.content()) == (["base_0000003"], [1, 2])
+        assert not world.remembered()
+        path = world.path(part=part) / str(BaseName(suspended))
+        assert not path.exists()
+        world.compact(type, part=part)
+        world.clean()
+        FS.delete(str(path))
+        assert world.content(part=part) == [1, 2, 3]
+        world.insert(4, part=part)
+        world.overwrite(9, part=part, end="abort")
+        assert world.compact(part=part).state is State.READY_FOR_CLEANING
+        world.clean()
+        assert world.names(part=part) == ["base_0000005"]
+        assert world.content(part=part) == [1, 2, 3, 4]
         world.close()
 
     def test_are_left_by_vacuum_while_a_reader_is_older_than_the_first_base(self, tmp_path: Path) -> None:

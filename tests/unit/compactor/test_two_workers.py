@@ -46,6 +46,11 @@ def busy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
+def base_of(world: World) -> str:
+    """The base of the first partition: named after its own last write id, or as in Hive after the table's."""
+    return {"hive3": "base_0000003", "hive4": "base_0000012"}[world.values["acidsql.compactor.layout"]]
+
+
 def assert_all_are_done_once(world: World, ids: list[int]) -> None:
     assert sorted(ids) == sorted(entry.id for entry in world.entries())
     world.clock.pass_seconds(600)  # the clocks of other processes went on
@@ -105,12 +110,12 @@ class TestTwoWithTheSameRequest:
         assert first is not None
         assert second is not None
         assert (first.state, second.state) == (State.FAILED, State.READY_FOR_CLEANING)
-        assert {n for n in unversioned(busy.names(part=part)) if n.startswith("base")} == {"base_0000012"}
+        assert {n for n in unversioned(busy.names(part=part)) if n.startswith("base")} == {base_of(busy)}
         assert sorted(rows_of(reader.states[0], reader.write_ids).values()) == [1, 3]
         assert busy.content(part=part) == [1, 3]
         busy.end(reader.txn_id)
         busy.clean()
-        assert unversioned(busy.names(part=part)) == ["base_0000012"]
+        assert unversioned(busy.names(part=part)) == [base_of(busy)]
         assert busy.content(part=part) == [1, 3]
 
     def test_two_cleaners_at_once_take_the_same_entry_and_the_slower_one_goes_on_with_the_next(
@@ -155,7 +160,7 @@ class TestTwoWithTheSameRequest:
         while busy.worker.run_one() is not None:
             pass
         busy.clean()
-        assert unversioned(busy.names(part=part)) == ["base_0000012"]
+        assert unversioned(busy.names(part=part)) == [base_of(busy)]
         assert busy.content(part=part) == [1, 3]
 
 
