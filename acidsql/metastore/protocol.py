@@ -174,10 +174,18 @@ class Catalog(Protocol):
         """
         ...
 
-    def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
-        """Register partitions; those that exist are left unchanged. Raises: TableNotFound.
+    def add_partitions(
+        self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True
+    ) -> None:
+        """Register partitions.
 
-        ``holds_rows`` as for :meth:`create_table`.
+        Args:
+            partitions: The partitions.
+            holds_rows: As for :meth:`create_table`.
+            if_not_exists: Whether those that exist are left unchanged, and are no error.
+
+        Raises:
+            TableNotFound, AlreadyExists (then none is registered).
         """
         ...
 
@@ -275,6 +283,18 @@ class Catalog(Protocol):
         below ``within`` count.
 
         A Hive Metastore does not record that: the result is False.
+        """
+        ...
+
+    def on_behalf_of(self, txn_id: int) -> AbstractContextManager[None]:
+        """Have this thread change the catalog in a block only as long as a transaction is open: so that it holds its
+        locks.
+
+        A process that was suspended for longer than ``hive.txn.timeout`` holds none any more, and does not know. The
+        embedded store checks it in the step that makes the change; a Hive Metastore cannot, and is asked just before.
+        In the block databases, tables, partitions and statistics are not changed otherwise: there
+        :class:`~acidsql.errors.TransactionAborted` or :class:`~acidsql.errors.NoSuchTransaction` is raised.
+        :meth:`discard_table` and the journals are not concerned: they are there for transactions that have failed.
         """
         ...
 

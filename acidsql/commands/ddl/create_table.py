@@ -22,6 +22,7 @@ from acidsql.commands.dml.columns import check_names, declared_columns, warn_of_
 from acidsql.commands.dml.constraints import with_constraints
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction.locking import name_lock
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.dropped import free_place
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
@@ -36,7 +37,8 @@ class CreateTableCommand:
     """CREATE TABLE of an ACID table.
 
     1. Check the declaration by Hive's rules for transactional tables.
-    2. Lock the database SHARED_READ, and check again: it may have been dropped and recreated elsewhere.
+    2. Lock the database SHARED_READ and the name EXCL_WRITE, and check again: the database may have been dropped and
+       recreated elsewhere.
     3. Create the directory, or inspect the one that LOCATION names.
     4. Register the table. For an imported directory, also start the table's write ids above those in it and register
        its partitions: on the embedded store in the same step, on a Hive Metastore in a safe order
@@ -68,7 +70,8 @@ class CreateTableCommand:
         """All phases; the table, or None if it exists and IF NOT EXISTS is given."""
         if self.prepare() is None:  # an invalid statement opens no transaction
             return None
-        with write_transaction(self.env, [LockComponent(LockType.SHARED_READ, self.database)]):
+        locks = [LockComponent(LockType.SHARED_READ, self.database), name_lock(self.database, self.name)]
+        with write_transaction(self.env, locks):
             new = self.prepare()
             if new is None:
                 return None

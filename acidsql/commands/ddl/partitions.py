@@ -15,7 +15,7 @@ from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.locked import run_locked
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
 from acidsql.format.directory import directory_summary
@@ -187,15 +187,25 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
     if table is None:
         return env.sql(statement.span.text, parameters)
     named = _named(env, table, statement, parameters)
-    _missing(env, table, statement, named)  # an invalid statement opens no transaction
-    with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
+
+    def find() -> list[tuple[NewPartition, Partition]]:
+        return _missing(env, table, statement, named)
+
+    def run(txn: WriteTransaction, added: list[tuple[NewPartition, Partition]]) -> None:
         txn.revalidate(table)
-        added = _missing(env, table, statement, named)
         free_places(env.metastore, [p.location for _, p in added])
         _check_places(txn, table, added)
-        with created_directories(env.metastore, [p.location for _, p in added]):
-            env.metastore.add_partitions([p for _, p in added])
-            txn.invalidate_caches(table)
+        try:
+            with created_directories(env.metastore, [p.location for _, p in added]):
+                env.metastore.add_partitions([p for _, p in added], if_not_exists=False)
+        except AlreadyExists:
+            if find() == added:  # the place of one is another's
+                raise
+            txn.start_over("One of the partitions has been added by others")
+        txn.invalidate_caches(table)
+
+    lock = LockComponent(LockType.SHARED_READ, table.database, table.name)
+    run_locked(env, find(), find, lambda _: [lock], run)
     return env.nothing()
 
 

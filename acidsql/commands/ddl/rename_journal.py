@@ -38,12 +38,13 @@ def new_move(source: str, target: str) -> DirectoryMove:
 def carry_out(move: DirectoryMove) -> None:
     """Rename the directory, unless that is done already, and make it durable. Raises: StorageError.
 
-    The target did not exist when the move was recorded: if it exists, it is the moved directory, and whatever is now at
-    the source is a different one.
+    The target did not exist when the move was recorded: if something is in it, it is the moved directory, and whatever
+    is now at the source is a different one. An empty one may have been made since, by a CREATE TABLE that is not going
+    to get the place. While the journal has the move, nobody is given the source either: what it holds is the table's.
     """
     filesystem, source = fs.resolve(move.source)
     target = fs.resolve(move.target)[1]
-    if not filesystem.exists(target):
+    if not filesystem.exists(target) or (filesystem.exists(source) and filesystem.delete_if_empty(target)):
         if not filesystem.exists(source):
             return
         filesystem.mkdirs(target.rpartition("/")[0])

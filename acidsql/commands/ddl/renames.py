@@ -19,6 +19,7 @@ from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_na
 from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction.locking import name_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
 from acidsql.compactor.dropped import free_place, free_places
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
@@ -39,7 +40,8 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
     """RENAME TO, also into another database. An unqualified name is in the current database, as in Hive.
 
     1. Determine the new location: a directory at its default location follows the name, any other stays.
-    2. Lock the table EXCLUSIVE, as Hive does, look it up again, and allocate a write id.
+    2. Lock the table EXCLUSIVE, as Hive does, and the new name EXCL_WRITE; look the table up again, and allocate a
+       write id.
     3. Rename it in the metastore. A Hive Metastore moves the directory as well; on the embedded store the move is
        recorded in the same step, and carried out here, or by the next session that looks up the table
        (:mod:`acidsql.commands.ddl.rename_journal`).
@@ -60,6 +62,7 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
     locks = [
         LockComponent(LockType.EXCLUSIVE, table.database, table.name),
         LockComponent(LockType.SHARED_READ, env.database_of(statement.new_name)),
+        name_lock(env.database_of(statement.new_name), statement.new_name.table.lower()),
     ]
     with write_transaction(env, locks) as txn:
         txn.revalidate(table)

@@ -200,6 +200,8 @@ class InsertCommand:
         context = StatementContext(self.env)
         plan = self.plan(context)
         txn.lock([*self.locks(), *plan.read_locks])
+        if self.exists_already():
+            return RowCounts()
         context.revalidate(txn.valid_txns)
         self.require_all_seen(txn, plan)
         staging = txn.stage(self.table)

@@ -10,6 +10,15 @@ from acidsql.plan.snapshot import partition_names
 from acidsql.settings import LOCK_PARTITIONS, XLOCK_IOW, XLOCK_WRITE
 
 
+def name_lock(database: str, name: str) -> LockComponent:
+    """The lock on a name that is to become a table's: whoever wants it, too, waits for the outcome.
+
+    Hive locks only the database; there CREATE and RENAME of one name meet in the metastore, which moves directories
+    itself.
+    """
+    return LockComponent(LockType.EXCL_WRITE, database, name)
+
+
 def change_lock_type(env: Environment) -> LockType:
     """The lock type of UPDATE and DELETE: EXCL_WRITE (``hive.txn.xlock.write``)."""
     return LockType.EXCL_WRITE if env.settings.value(XLOCK_WRITE) else LockType.SHARED_WRITE

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from acidsql import fs
 from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, essence
@@ -199,9 +200,26 @@ class WriteTransaction:
             return
         self._written.append((table, tuple(names) if table.partition_keys else (None,)))
         write_id = self.allocate_write_id(table)
-        if table.partition_keys:
-            metastore.add_partitions([new_partition(table, name) for name in names if name not in locations])
+        added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
+        if added:
+            metastore.add_partitions(added)
+            self._require_places(table, added)
         metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
+
+    def _require_places(self, table: Table, published: Sequence[Partition]) -> None:
+        """Check that partitions which were published as new ones are registered where their files are.
+
+        ADD PARTITION, which like INSERT takes a shared lock, may have put one elsewhere in the meantime.
+
+        Raises:
+            StartOver: When they are not.
+        """
+        names = [partition_names(table, p) for p in published]
+        known = {p.values: p.location for p in self.env.metastore.list_partitions(table.database, table.name, names)}
+        for name, partition in zip(names, published, strict=True):
+            found = known.get(partition.values)
+            if found is None or fs.absolute(found) != fs.absolute(partition.location):
+                self.start_over(f"Partition {name} of {table.full_name} was added at {found} meanwhile")
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""
@@ -213,6 +231,7 @@ class WriteTransaction:
 def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     """Run a block inside a transaction, and commit it.
 
+    What the block changes in the catalog is changed only while the transaction is open, and so holds its locks.
     Any error before the commit aborts the transaction and removes what was written. Published files are removed only
     once the metastore has confirmed the abort: after a commit with unknown outcome they may be committed.
 
@@ -224,11 +243,12 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     txn = WriteTransaction(env, txn_id)
     is_unclear = False
     try:
-        with env.heartbeats.keep_alive(txn_id), own_failures():
+        with env.heartbeats.keep_alive(txn_id), own_failures(), env.metastore.on_behalf_of(txn_id):
             yield txn
             is_unclear = True
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
+        ended = None if isinstance(error, AcidError) or not isinstance(error, Exception) else _end_of(env, txn_id)
         try:
             for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
                 staging.discard_staged()
@@ -238,6 +258,8 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
                 discarded = [staging.discard() for staging in txn.stagings]
                 if all(discarded):
                     _forget(env, txn_id)
+        if ended is not None:
+            raise ended from error
         raise
     txn.committed()
 
@@ -295,6 +317,20 @@ def _forget(env: Environment, txn_id: int) -> None:
         env.metastore.forget_txn_components(txn_id)
     except AcidError as e:
         logger.warning("aborted transaction %s could not be deleted and stays listed: %s", txn_id, e)
+
+
+def _end_of(env: Environment, txn_id: int) -> TransactionError | None:
+    """How a transaction was ended by others; None if it is open, or if that is unknown.
+
+    The error of a statement may be a consequence: what it was reading has been removed since.
+    """
+    try:
+        env.metastore.heartbeat(txn_id=txn_id)
+    except (TransactionAborted, NoSuchTransaction) as e:
+        return e
+    except AcidError:
+        return None
+    return None
 
 
 def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear: bool = False) -> bool:

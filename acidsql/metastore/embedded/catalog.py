@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, sele
 from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
 from acidsql.metastore.embedded import components, constraints, dropped_places, moves, places, schema, txns, write_ids
 from acidsql.metastore.embedded.batches import batches
-from acidsql.metastore.embedded.client import EmbeddedClient
+from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of, insert_one, insert_rows, parameter_rows
 from acidsql.metastore.embedded.schema import (
     BUCKETING_COLS,
@@ -237,12 +237,12 @@ def _name(is_there: bool, name: str | None, kind: ConstraintKind) -> str | None:
 # --- partitions ------------------------------------------------------------------------------------------------------
 
 
-def insert_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
-    """Register partitions; those that exist are left unchanged.
+def insert_partitions(db: Connection, partitions: Sequence[Partition], *, if_not_exists: bool = True) -> None:
+    """Register partitions; those that exist are left unchanged, if that is no error.
 
     Raises:
         TableNotFound, AnalysisError.
-        AlreadyExists: When the place of one is another's.
+        AlreadyExists: When the place of one is another's, or one exists.
     """
     by_table: dict[tuple[str, str], list[Partition]] = {}
     for partition in partitions:
@@ -252,6 +252,8 @@ def insert_partitions(db: Connection, partitions: Sequence[Partition]) -> None:
         keys = [c.name for c in get_table(db, database, name).partition_keys]
         named = {partition_name(keys, p.values): p for p in reversed(added)}
         known = {p[0] for p in _partition_rows(db, table_id, list(named))}
+        if known and not if_not_exists:
+            raise AlreadyExists(f"Partition already exists: {', '.join(sorted(known)[:5])}")
         rows = [
             {"TBL_ID": table_id, "PART_NAME": n, "LOCATION": p.location} for n, p in named.items() if n not in known
         ]
@@ -286,11 +288,11 @@ def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) 
     return sorted(found)
 
 
-class EmbeddedCatalog(EmbeddedClient):
+class EmbeddedCatalog(EmbeddedChanges):
     """The tables and partitions of :class:`~acidsql.metastore.protocol.Catalog`."""
 
     def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
-        with self._store.write() as db:
+        with self._change() as db:
             insert_table(db, table)
             if imported is not None:
                 txns.start_above(db, imported.max_txn, self._now())
@@ -325,17 +327,19 @@ class EmbeddedCatalog(EmbeddedClient):
     def alter_table(
         self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
     ) -> None:
-        with self._store.write() as db:
+        with self._change() as db:
             alter_table(db, table)
 
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
-        with self._store.write() as db:
+        with self._change() as db:
             drop_table(db, database, name, keep_files=keep_files)
 
-    def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
+    def add_partitions(
+        self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True
+    ) -> None:
         if partitions:
-            with self._store.write() as db:
-                insert_partitions(db, partitions)
+            with self._change() as db:
+                insert_partitions(db, partitions, if_not_exists=if_not_exists)
 
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         with self._store.read() as db:
@@ -343,7 +347,7 @@ class EmbeddedCatalog(EmbeddedClient):
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         """Components of aborted transactions stay until the cleaner finds that nothing is left of them."""
-        with self._store.write() as db:
+        with self._change() as db:
             table_id = table_id_of(db, database, table)
             known = dict(_partition_rows(db, table_id, names))
             missing = [n for n in names if n not in known]

@@ -11,7 +11,7 @@ from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound
 from acidsql.metastore.embedded import places
-from acidsql.metastore.embedded.client import EmbeddedClient
+from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.schema import DATABASE_PARAMS, DBS, TBLS
 from acidsql.metastore.model import DEFAULT_DATABASE, Database
 from acidsql.partition_names import check_database_name
@@ -47,11 +47,11 @@ def parameter_rows(key: str, id: int, parameters: Mapping[str, str]) -> list[dic
     return [{key: id, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in parameters.items()]
 
 
-class EmbeddedDatabases(EmbeddedClient):
+class EmbeddedDatabases(EmbeddedChanges):
     """The databases of :class:`~acidsql.metastore.protocol.Catalog`."""
 
     def create_database(self, database: Database) -> None:
-        with self._store.write() as db:
+        with self._change() as db:
             check_database_name(database.name)
             if db.execute(_DATABASE, {"name": database.name}).first() is not None:
                 raise AlreadyExists(f"Database {database.name} already exists")
@@ -76,7 +76,7 @@ class EmbeddedDatabases(EmbeddedClient):
             return list(db.execute(select(DBS.c.NAME).order_by(DBS.c.NAME)).scalars())
 
     def drop_database(self, name: str) -> None:
-        with self._store.write() as db:
+        with self._change() as db:
             database_id = database_id_of(db, name)
             if name == DEFAULT_DATABASE:
                 raise AnalysisError(f"Can not drop {DEFAULT_DATABASE} database", code=40000)

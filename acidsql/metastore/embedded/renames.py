@@ -13,7 +13,7 @@ from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
 from acidsql.metastore.embedded import catalog, dropped_places, moves, schema
-from acidsql.metastore.embedded.client import EmbeddedClient
+from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of
 from acidsql.metastore.embedded.schema import (
     NEXT_WRITE_ID,
@@ -62,6 +62,12 @@ def _move_partitions(db: Connection, table_id: int, old: str, new: str) -> None:
             db.execute(update(PARTITIONS).where(p.PART_ID == part_id).values(LOCATION=moved))
 
 
+def _forget_name(db: Connection, new: Table) -> None:
+    """Forget what statements that failed to create a table of the new name have left, under write ids of that name."""
+    for entity, prefix in ((TXN_TO_WRITE_ID, "T2W"), *_WITH_PARTITIONS):
+        db.execute(delete(entity).where(_is(entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"], new)))
+
+
 def _rename_write_ids(db: Connection, old: Table, new: Table) -> None:
     w, n = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
     names = {w.T2W_DATABASE: new.database, w.T2W_TABLE: new.name}
@@ -82,7 +88,7 @@ def _set(db: Connection, entity: Entity, which: ColumnElement[bool], values: dic
     db.execute(update(entity).where(which).values({column.name: value for column, value in values.items()}))
 
 
-class EmbeddedRenames(EmbeddedClient):
+class EmbeddedRenames(EmbeddedChanges):
     """The part of :class:`~acidsql.metastore.protocol.Catalog` that gives names and locations."""
 
     def rename_table(
@@ -100,7 +106,7 @@ class EmbeddedRenames(EmbeddedClient):
         The next write id is remembered under the old name too: a table created under it later counts on from there.
         Its directories then never have the names of the renamed one's, which a DataFrame may still look for.
         """
-        with self._store.write() as db:
+        with self._change() as db:
             check_table_name(table.name)
             old = catalog.get_table(db, database, name)
             table_id = catalog.table_id_of(db, database, name)
@@ -109,6 +115,7 @@ class EmbeddedRenames(EmbeddedClient):
                 dropped_places.require_free(db, [old.location])
             if catalog.find_table(db, table.database, table.name) is not None:
                 raise AlreadyExists(f"Table {table.full_name} already exists")
+            _forget_name(db, table)
             own = TBLS.c.TBL_ID == table_id
             db.execute(update(TBLS).where(own).values(DB_ID=database_id, TBL_NAME=table.name))
             _rename_write_ids(db, old, table)
@@ -138,7 +145,7 @@ class EmbeddedRenames(EmbeddedClient):
         write_ids: ValidWriteIdList | None = None,
     ) -> None:
         """Rename a partition. Its files stay where they are: the caller moves them."""
-        with self._store.write() as db:
+        with self._change() as db:
             database, table = partition.database, partition.table
             owner = catalog.get_table(db, database, table)
             table_id = catalog.table_id_of(db, database, table)
@@ -170,7 +177,7 @@ class EmbeddedRenames(EmbeddedClient):
             _set(db, locks, locked, {locks.c.HL_PARTITION: new})
 
     def alter_partition(self, partition: Partition) -> None:
-        with self._store.write() as db:
+        with self._change() as db:
             owner = catalog.get_table(db, partition.database, partition.table)
             table_id = catalog.table_id_of(db, partition.database, partition.table)
             name = partition_name([k.name for k in owner.partition_keys], list(partition.values))

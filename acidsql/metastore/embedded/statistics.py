@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, or_, select
 
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.catalog import table_id_of
-from acidsql.metastore.embedded.client import EmbeddedClient
+from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.schema import (
     PARTITION_PARAMS,
     PARTITIONS,
@@ -138,7 +138,7 @@ def _replace_columns(db: Connection, table_id: int, name: str, columns: Sequence
     db.execute(insert(TAB_COL_STATS), rows)
 
 
-class EmbeddedStatistics(EmbeddedClient):
+class EmbeddedStatistics(EmbeddedChanges):
     """The part of :class:`~acidsql.metastore.protocol.Catalog` about statistics."""
 
     def update_statistics(
@@ -148,7 +148,7 @@ class EmbeddedStatistics(EmbeddedClient):
         with self._store.read() as db:
             if not _exist(db, table, changes):
                 return
-        with self._store.write(durable=False) as db:
+        with self._change(durable=False) as db:
             _increment(db, table, changes)
 
     def set_statistics(
@@ -159,7 +159,7 @@ class EmbeddedStatistics(EmbeddedClient):
         Where others have written, or are writing, what ``write_ids`` does not see, nothing is exact: they may have
         recorded that already, and would not do it again.
         """
-        with self._store.write() as db:
+        with self._change() as db:
             table_id = table_id_of(db, table.database, table.name)
             exact = not _writes_unseen(db, table, write_id, write_ids)
             for name, one in found.items():

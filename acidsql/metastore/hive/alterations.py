@@ -98,6 +98,7 @@ class HiveAlterations(HiveCatalog):
             )
             self._call(lambda c: c.rename_partition_req(request), missing=PartitionNotFound)
 
+        self._require_owner()
         self._done_once(rename, lambda: bool(self.list_partitions(database, table, [new])))
 
     def forget_moves(self, table: Table) -> None:
@@ -109,6 +110,7 @@ class HiveAlterations(HiveCatalog):
         made = self._raw_partition(owner, partition_name(keys, list(partition.values)))
         made.sd.location = translate.qualified(partition.location)
         place = (partition.database, partition.table)
+        self._require_owner()
         self._call(lambda c: c.alter_partition(*place, made), missing=PartitionNotFound)
 
     def _raw_partition(self, owner: Any, name: str) -> Any:

@@ -69,6 +69,7 @@ class HiveCatalog(HiveClient):
             locationUri=None if usual or self._is_hive4 else location,
             managedLocationUri=None if usual or not self._is_hive4 else location,
         )
+        self._require_owner()
         self._made_once(
             lambda c: c.create_database(made), lambda: self.get_database(database.name).location == location
         )
@@ -100,6 +101,7 @@ class HiveCatalog(HiveClient):
                 client.get_database(name)
             client.drop_database(name, True, False)
 
+        self._require_owner()
         self._gone_once(drop, DatabaseNotFound, f"Database does not exist: {name}")
 
     # --- tables ------------------------------------------------------------------------------------------------------
@@ -127,6 +129,7 @@ class HiveCatalog(HiveClient):
             else:
                 client.create_table(made)
 
+        self._require_owner()
         self._made_once(create, lambda: self._is_registered(table))
 
     def _is_registered(self, table: Table) -> bool:
@@ -191,6 +194,7 @@ class HiveCatalog(HiveClient):
     ) -> None:
         """Register a Thrift table in the place of one that may be called otherwise."""
         missing = f"Table not found {database}.{name}"
+        self._require_owner()
         if not self._is_hive4 and context is None:
             self._call(lambda c: c.alter_table(database, name, made), name=missing)
         elif not self._is_hive4:
@@ -210,17 +214,21 @@ class HiveCatalog(HiveClient):
             self._call(lambda c: c.alter_table_req(request), name=missing)
 
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
+        self._require_owner()
         self._gone_once(
             lambda c: c.drop_table(database, name, not keep_files), TableNotFound, f"Table not found {database}.{name}"
         )
 
     # --- partitions --------------------------------------------------------------------------------------------------
 
-    def add_partitions(self, partitions: Sequence[Partition], *, holds_rows: bool = False) -> None:
+    def add_partitions(
+        self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True
+    ) -> None:
         by_table: dict[tuple[str, str], list[Partition]] = {}
         for partition in partitions:
             by_table.setdefault((partition.database, partition.table), []).append(partition)
         tables = {place: self._raw_table(*place) for place in by_table}
+        self._require_owner()
         for (database, name), added in by_table.items():
             table = tables[database, name]
             distinct = {p.values: p for p in reversed(added)}
@@ -229,7 +237,7 @@ class HiveCatalog(HiveClient):
                 dbName=database,
                 tblName=name,
                 parts=[_counted(translate.partition_to_thrift(p, table), holds_rows) for p in distinct.values()],
-                ifNotExists=True,
+                ifNotExists=if_not_exists,
                 needResult=False,
             )
             self._call(methodcaller("add_partitions_req", request))
@@ -258,6 +266,7 @@ class HiveCatalog(HiveClient):
             ifExists=False,
             needResult=False,
         )
+        self._require_owner()
         self._gone_once(
             lambda c: c.drop_partitions_req(request),
             PartitionNotFound,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.connection import Connections, parse_uris
 from acidsql.metastore.hive.errors import hive_errors
 from acidsql.metastore.model import Capabilities
+from acidsql.metastore.owner import Owner
 from acidsql.settings import TXN_TIMEOUT, Settings, parse_seconds
 
 T = TypeVar("T")
@@ -52,6 +54,7 @@ class HiveClient:
     def __init__(self, uris: str, settings: Settings) -> None:
         self._settings = settings
         self._user = getpass.getuser()
+        self._owner = Owner()
         self._connections = Connections(parse_uris(uris), settings, self._user)
         try:
             self.version = self._call(lambda c: c.getVersion())
@@ -75,6 +78,18 @@ class HiveClient:
         if not number.isdigit():
             raise MetastoreError(f"The server is no Hive Metastore: it calls its version {self.version!r}")
         return int(number)
+
+    def on_behalf_of(self, txn_id: int) -> AbstractContextManager[None]:
+        return self._owner.is_txn(txn_id)
+
+    def _require_owner(self) -> None:
+        """Called before the catalog is changed: no call of the metastore's does both.
+
+        Raises:
+            NoSuchTransaction, TransactionAborted: When the transaction that the thread works for is not open.
+        """
+        if self._owner.txn_id:
+            self._call(lambda c: c.heartbeat(ttypes.HeartbeatRequest(txnid=self._owner.txn_id)))
 
     @property
     def lock_pause(self) -> float:
