@@ -20,6 +20,7 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from acidsql.cli.run import Printing
 from acidsql.cli.scan import is_blank, is_complete
 from acidsql.output import ERRORS, describe, write_result
+from acidsql.sql.parser import is_open_script
 
 if TYPE_CHECKING:
     from acidsql.session import AcidSession
@@ -96,7 +97,9 @@ def _word(typed: str) -> str:
 def _is_done(text: str) -> bool:
     """Whether Enter ends the input: a complete statement, a shell command, or empty input."""
     word = _word(text)
-    return is_complete(text) or word in _QUIT or word.startswith("!") or not word
+    if word in _QUIT or word.startswith("!") or not word:
+        return True
+    return is_complete(text) and not is_open_script(text)
 
 
 def _bindings() -> KeyBindings:

@@ -11,11 +11,18 @@ from collections.abc import Callable
 from acidsql.errors import ParseError
 from acidsql.sql.parser import abort, alter, data, ddl, dml, maintenance, merge, passthrough, queries, session, show
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
-from acidsql.sql.parser.script import ScriptStatement, split_script, substitute
+from acidsql.sql.parser.script import ScriptStatement, is_open_script, split_script, substitute
 from acidsql.sql.statements import Statement, TableName
 from acidsql.sql.tokens import Kind, Token, tokenize
 
-__all__ = ["ScriptStatement", "parse_statement", "parse_table_name", "split_script", "substitute"]
+__all__ = [
+    "ScriptStatement",
+    "is_open_script",
+    "parse_statement",
+    "parse_table_name",
+    "split_script",
+    "substitute",
+]
 
 
 def parse_statement(text: str) -> Statement:

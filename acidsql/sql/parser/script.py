@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from acidsql.errors import ParseError
 from acidsql.sql.tokens import Token, tokenize
@@ -29,20 +30,76 @@ class ScriptStatement:
 def split_script(text: str) -> list[ScriptStatement]:
     """The statements of a script, separated by ``;`` outside of strings, quoted names and comments; no empty ones.
 
+    ``BEGIN … END`` is one statement, with all that is in it.
+
     Raises:
         ParseError: When a string, a quoted name or a comment is not closed.
     """
     statements: list[ScriptStatement] = []
-    piece: list[Token] = []
-    for token in tokenize(text):
-        if token.word == ";" or not token.text:
-            if piece:
-                start = piece[0].start
-                statements.append(ScriptStatement(text[start : piece[-1].end], text.count("\n", 0, start) + 1, start))
-            piece = []
-        else:
-            piece.append(token)
+    tokens = tokenize(text)
+    at = 0
+    while tokens[at].text:
+        if tokens[at].word == ";":
+            at += 1
+            continue
+        first = at
+        at = _end_of_compound(tokens, at) or at
+        while tokens[at].text and tokens[at].word != ";":
+            at += 1
+        start = tokens[first].start
+        found = text[start : tokens[at - 1].end]
+        statements.append(ScriptStatement(found, text.count("\n", 0, start) + 1, start))
     return statements
+
+
+_OPENING = {"BEGIN", "CASE", "FOR", "IF", "LOOP", "REPEAT", "WHILE"}
+"""What begins a part of a compound statement that END ends, where it stands at the beginning of a statement."""
+
+
+class _Opened(NamedTuple):
+    """Such a word; other than as a statement (CASE as an expression) no statement begins within."""
+
+    word: str
+    is_statement: bool
+
+
+def is_open_script(text: str) -> bool:
+    """Whether a script ends within a ``BEGIN … END``, so that a ``;`` does not complete it."""
+    try:
+        return any(_end_of_compound(tokenize(text[s.offset :]), 0) is None for s in split_script(text))
+    except ParseError:
+        return False
+
+
+def _end_of_compound(tokens: Sequence[Token], at: int) -> int | None:
+    """Behind the END of a ``BEGIN … END``, by the grammar of Spark's SQL scripting; None if the END is missing.
+
+    0 for anything else: ``BEGIN``, ``BEGIN TRANSACTION`` and ``BEGIN WORK`` start a transaction.
+    """
+    following = tokens[at + 1] if tokens[at].word == "BEGIN" else tokens[-1]
+    if following.word in (";", "TRANSACTION", "WORK") or not following.text:
+        return 0
+    opened: list[_Opened] = []
+    starts, is_label, position = True, False, at
+    while tokens[position].text:
+        word, started = tokens[position].word, starts
+        starts = False
+        if not started and tokens[position - 1].word in (".", ":"):  # t.end, :case
+            pass
+        elif word == "END":
+            last = opened.pop()
+            if not opened:
+                return position + 1
+            if last.is_statement and tokens[position + 1].word == last.word:  # END IF
+                position += 1
+        elif word in ("BEGIN", "CASE") or (started and word in _OPENING):
+            opened.append(_Opened(word, started or word == "BEGIN"))
+            starts = word in ("BEGIN", "LOOP", "REPEAT")
+        elif opened[-1].is_statement:
+            starts = word in (";", "THEN", "ELSE", "DO") or (word == ":" and is_label)
+        is_label = started and tokens[position].is_name and word != "SELECT"
+        position += 1
+    return None
 
 
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")

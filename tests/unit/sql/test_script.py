@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acidsql.errors import ParseError
-from acidsql.sql.parser import ScriptStatement, split_script, substitute
+from acidsql.sql.parser import ScriptStatement, is_open_script, split_script, substitute
 
 
 def test_a_semicolon_ends_a_statement_and_empty_ones_are_left_out() -> None:
@@ -36,6 +36,32 @@ def test_a_statement_knows_its_line_and_its_offset() -> None:
 )
 def test_a_semicolon_in_a_string_a_name_or_a_comment_ends_nothing(text: str) -> None:
     assert [s.text for s in split_script(f"{text};SELECT 2")] == [text, "SELECT 2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BEGIN SELECT 1; SELECT 2; END",
+        "BEGIN DECLARE x INT DEFAULT 1; BEGIN SET x = CASE WHEN x > 0 THEN IF(a, b, c) ELSE 2 END; END; END",
+        "BEGIN IF (x > 1) THEN SELECT 1; ELSEIF x THEN SELECT IF(x, 1); ELSE IF y THEN VALUES 3; END IF; END IF; END",
+        "BEGIN CASE x WHEN 1 THEN SELECT 1; ELSE SELECT case when 1 then 2 end; END CASE; SELECT 2; END",
+        "BEGIN a: WHILE x < 3 DO SET x = x + 1; ITERATE a; END WHILE a; SELECT 1; END",
+        "BEGIN REPEAT SELECT repeat('a', 2); UNTIL x END REPEAT; lab: LOOP LEAVE lab; END LOOP lab; END",
+        "BEGIN FOR r AS SELECT * FROM t DO INSERT INTO u VALUES (r.a); END FOR; SELECT :if, :case; END",
+        "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 'END;'; END; SELECT t.end; END",
+        "BEGIN /* END; */ SELECT `END`; SELECT ';' ; END",
+    ],
+)
+def test_begin_and_end_are_one_statement(text: str) -> None:
+    assert [s.text for s in split_script(f"SELECT 0;{text};SELECT 9")] == ["SELECT 0", text, "SELECT 9"]
+    assert [s.text for s in split_script(text)] == [text]
+    assert not is_open_script(f"{text};")
+    assert is_open_script(f"SELECT 0; {text[:-4]}")
+
+
+@pytest.mark.parametrize("text", ["BEGIN", "BEGIN TRANSACTION", "BEGIN WORK", "BEGIN SELECT 1"])
+def test_begin_without_its_end_ends_as_any_other_statement(text: str) -> None:
+    assert [s.text for s in split_script(f"{text}; SELECT 2")] == [text, "SELECT 2"]
 
 
 def test_a_script_of_nothing_has_no_statements() -> None:
