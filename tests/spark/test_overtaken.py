@@ -15,6 +15,7 @@ from acidsql.commands.ddl import renames
 from acidsql.errors import AlreadyExists, LockTimeout, TransactionAborted
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import TxnState
+from acidsql.plan.staging import Staging
 from acidsql.plan.write import Writer
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, overtake_next_lock, rows
@@ -258,10 +259,23 @@ def test_an_empty_directory_of_the_new_name_is_not_the_one_that_moved(
     assert not (warehouse / "t").exists()
 
 
-def test_a_table_gets_a_name_that_another_was_not_created_under(shop: AcidSession) -> None:
+@pytest.mark.parametrize("location", ["", "LOCATION '{warehouse}/elsewhere'"])
+@pytest.mark.parametrize("pruned", [False, True])
+def test_a_table_gets_a_name_that_another_was_not_created_under(
+    shop: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, pruned: bool, location: str
+) -> None:
+    """The write ids of a CREATE TABLE … AS that failed, or was killed, are not those of the table that is renamed."""
+    if pruned:
+        shop.compactor.run_once()
+    if location:
+        monkeypatch.setattr(Staging, "discard", lambda self: False)
+    place = location.format(warehouse=warehouse)
     with pytest.raises(Exception, match="no such luck"):
-        shop.sql("CREATE TRANSACTIONAL TABLE u AS SELECT raise_error('no such luck') AS id")
+        shop.sql(f"CREATE TRANSACTIONAL TABLE u {place} AS SELECT raise_error('no such luck') AS id")
+    monkeypatch.undo()
     shop.sql("ALTER TABLE t RENAME TO u")
+    assert rows(shop, "SELECT * FROM u") == [(10, 1), (20, 2)]
+    shop.compactor.run_once()
     assert rows(shop, "SELECT * FROM u") == [(10, 1), (20, 2)]
     shop.sql("INSERT INTO u VALUES (30, 3)")
     shop.sql("UPDATE u SET id = id + 1")
