@@ -62,7 +62,9 @@ class Catalog(Protocol):
         """
         ...
 
-    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
+    def create_table(
+        self, table: Table, *, holds_rows: bool = False, imported: Import | None = None, at_commit: bool = False
+    ) -> None:
         """Register a table.
 
         Args:
@@ -71,6 +73,9 @@ class Catalog(Protocol):
             imported: What its directory holds: write ids and transaction ids start above that, and its partitions are
                 registered. The embedded store does all of it in one step. A Hive Metastore has no such step: the ids
                 come before the table, the partitions after it.
+            at_commit: Let only this thread see it until the transaction is committed on whose behalf it is created
+                (:meth:`on_behalf_of`). If that ends otherwise, the table is dropped. A store without
+                :attr:`Capabilities.hides_new_tables` shows it at once.
 
         Raises:
             DatabaseNotFound, AlreadyExists (on the embedded store also where the directory of a dropped table stands).
@@ -259,8 +264,9 @@ class Catalog(Protocol):
     # Directories of what was dropped. A Hive Metastore removes them itself, and there are none.
 
     def dropped_directories(self) -> list[DroppedDirectory]:
-        """The directories of dropped tables and partitions that may still be there. Their places, and what is above and
-        below, are not given to others before they are set aside."""
+        """The directories of dropped tables and partitions that may still be there, and of tables that were to be seen
+        at a commit that has not come. Their places, and what is above and below, are not given to others before they
+        are set aside."""
         ...
 
     def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:

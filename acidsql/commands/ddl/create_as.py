@@ -19,6 +19,7 @@ from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.compactor.dropped import remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, ColumnNotFound
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Table
 from acidsql.plan.target import RowCounts
@@ -33,13 +34,15 @@ class CreateTableAsCommand:
 
     1. Open a transaction; lock the new table's name EXCL_WRITE, its database and the tables read SHARED_READ.
     2. Take one snapshot; the query's columns become the table's, those that PARTITIONED BY names its keys.
-    3. Check the declaration as CREATE TABLE does.
+    3. Check the declaration as CREATE TABLE does. Register the table, to be seen from the commit on; on a Hive
+       Metastore, where others find it at once, only before step 5.
     4. Allocate a write id for the name, and write the rows into a staging directory at the location of the table, which
        no other statement writes to or removes.
-    5. Register the table, publish by rename, commit: no row is visible before that.
+    5. Publish by rename, commit: no row is visible before that.
     6. On failure, remove only what this statement created: its staging directory and published files, the registration
        unless another session uses the table by then, and the directory if this statement created it and no one else
-       owns it. What another session registered under the name first is not touched.
+       owns it. What another session registered under the name first is not touched. If the process is killed, the
+       embedded store drops the table with its directory once the transaction has timed out.
     """
 
     def __init__(self, env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> None:
@@ -69,6 +72,9 @@ class CreateTableAsCommand:
         return written
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
+        if self._new is not None:  # it starts over
+            self._new.take_back()
+            self._new = None
         binding, analysed = self._query(StatementContext(self.env))
         txn.lock(self._locks(binding))
         binding.context.revalidate(txn.valid_txns)
@@ -149,8 +155,12 @@ class CreateTableAsCommand:
         command = self._insert(table)
         staging = txn.stage(table)
         new.make_directory()
+        is_hidden = self.env.metastore.capabilities.hides_new_tables
+        if is_hidden:  # if the process is killed, the store knows what is to be removed
+            new.register()
         written = command.write(command.stored(_ordered(frame, table)).moved(self.env.writing), txn, staging)
-        new.register()
+        if not is_hidden:
+            new.register()
         command.publish(txn, staging)
         return written
 
@@ -174,12 +184,16 @@ class _New:
         self._directory.make()
 
     def register(self) -> None:
-        self._metastore.create_table(self.table)
+        self._metastore.create_table(self.table, at_commit=True)
         self._registered = True
         self._directory.make()
 
     def take_back(self) -> None:
         """Remove it, unless its rows may have been committed after all, or another session uses it."""
+        if self._registered and self._metastore.capabilities.hides_new_tables:
+            remove_dropped(self._metastore)
+            self._directory.restore()
+            return
         try:
             if self._registered:
                 self._metastore.discard_table(self.table, self._txn_id)

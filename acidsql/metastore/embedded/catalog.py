@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, or_, select, update
 
 from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
 from acidsql.metastore.embedded import components, constraints, dropped_places, moves, places, schema, txns, write_ids
@@ -22,8 +22,9 @@ from acidsql.metastore.embedded.schema import (
     RENAME_JOURNAL,
     TABLE_PARAMS,
     TBLS,
+    TXNS,
 )
-from acidsql.metastore.model import Column, ConstraintKind, Import, Partition, Table
+from acidsql.metastore.model import Column, ConstraintKind, DroppedDirectory, Import, Partition, Table, TxnState
 from acidsql.partition_names import check_table_name, parse_partition_name, partition_name
 from acidsql.valid_ids import ValidWriteIdList
 
@@ -58,17 +59,30 @@ _BUCKET_COLUMNS = (
     .order_by(BUCKETING_COLS.c.INTEGER_IDX)
 )
 
+_IS_NEW = TBLS.c.CREATING_TXN.is_not(None)
+_UNFINISHED = (
+    select(DBS.c.NAME, TBLS.c.TBL_NAME)
+    .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+    .where(_IS_NEW, ~exists().where(TXNS.c.TXN_ID == TBLS.c.CREATING_TXN, TXNS.c.TXN_STATE == TxnState.OPEN.value))
+)
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def insert_table(db: Connection, table: Table) -> None:
-    """Raises: DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is not valid."""
+def insert_table(db: Connection, table: Table, *, creating_txn: int | None = None) -> None:
+    """Register a table; for a transaction alone, if one is given, until :func:`show_created`.
+
+    Raises:
+        DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is not valid.
+    """
     check_table_name(table.name)
     database_id = database_id_of(db, table.database)
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
     _take_place(db, table)
-    table_id = insert_one(db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, **_table_row(table)})
+    table_id = insert_one(
+        db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, "CREATING_TXN": creating_txn, **_table_row(table)}
+    )
     _insert_parts(db, table_id, table)
 
 
@@ -78,10 +92,19 @@ def _take_place(db: Connection, table: Table, table_id: int | None = None) -> No
     dropped_places.take(db, table.database, table.name, [table.location])
 
 
-def find_table(db: Connection, database: str, name: str) -> Table | None:
-    """The table, None where it or its database does not exist."""
+def drop_unfinished(db: Connection) -> None:
+    """Drop the tables whose transactions have ended without a commit."""
+    for database, name in db.execute(_UNFINISHED).all():
+        drop_table(db, database, name, keep_files=False)
+
+
+def find_table(db: Connection, database: str, name: str, *, viewer: int | None = None) -> Table | None:
+    """The table, None where it or its database does not exist.
+
+    For a ``viewer``, a transaction or 0, a table does not exist that another one is creating.
+    """
     row = db.execute(_TABLE, {"database": database, "table": name}).first()
-    if row is None:
+    if row is None or (viewer is not None and row.CREATING_TXN not in (None, viewer)):
         return None
     key = {"id": row.TBL_ID}
     columns: tuple[list[Column], list[Column]] = ([], [])
@@ -108,17 +131,19 @@ def find_table(db: Connection, database: str, name: str) -> Table | None:
     )
 
 
-def get_table(db: Connection, database: str, name: str) -> Table:
-    """Raises: TableNotFound."""
-    table = find_table(db, database, name)
+def get_table(db: Connection, database: str, name: str, *, viewer: int | None = None) -> Table:
+    """As :func:`find_table`. Raises: TableNotFound."""
+    table = find_table(db, database, name, viewer=viewer)
     if table is None:
         raise TableNotFound(f"Table not found {database}.{name}")
     return table
 
 
-def _names_in(db: Connection, database: str) -> Select[Any]:
-    """A query of the names of tables and views, in their order. Raises: DatabaseNotFound."""
-    return select(TBLS.c.TBL_NAME).where(TBLS.c.DB_ID == database_id_of(db, database)).order_by(TBLS.c.TBL_NAME)
+def _names_in(db: Connection, database: str, viewer: int) -> Select[Any]:
+    """A query of the names of tables and views that a transaction sees, in their order. Raises: DatabaseNotFound."""
+    seen = or_(~_IS_NEW, TBLS.c.CREATING_TXN == viewer)
+    of_database = TBLS.c.DB_ID == database_id_of(db, database)
+    return select(TBLS.c.TBL_NAME).where(of_database, seen).order_by(TBLS.c.TBL_NAME)
 
 
 def alter_table(db: Connection, table: Table) -> None:
@@ -291,9 +316,12 @@ def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) 
 class EmbeddedCatalog(EmbeddedChanges):
     """The tables and partitions of :class:`~acidsql.metastore.protocol.Catalog`."""
 
-    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
+    def create_table(
+        self, table: Table, *, holds_rows: bool = False, imported: Import | None = None, at_commit: bool = False
+    ) -> None:
         with self._change() as db:
-            insert_table(db, table)
+            drop_unfinished(db)
+            insert_table(db, table, creating_txn=self._owner.txn_id if at_commit else None)
             if imported is not None:
                 txns.start_above(db, imported.max_txn, self._now())
                 if imported.write_ids.high_watermark > 0:
@@ -310,19 +338,20 @@ class EmbeddedCatalog(EmbeddedChanges):
 
     def get_table(self, database: str, name: str) -> Table:
         with self._store.read() as db:
-            return get_table(db, database, name)
+            return get_table(db, database, name, viewer=self._owner.txn_id)
 
     def find_table(self, database: str, name: str) -> Table | None:
         with self._store.read() as db:
-            return find_table(db, database, name)
+            return find_table(db, database, name, viewer=self._owner.txn_id)
 
     def list_tables(self, database: str) -> list[str]:
         with self._store.read() as db:
-            return list(db.execute(_names_in(db, database)).scalars())
+            return list(db.execute(_names_in(db, database, self._owner.txn_id)).scalars())
 
     def list_views(self, database: str) -> list[str]:
         with self._store.read() as db:
-            return list(db.execute(_names_in(db, database).where(TBLS.c.VIEW_EXPANDED_TEXT.is_not(None))).scalars())
+            names = _names_in(db, database, self._owner.txn_id)
+            return list(db.execute(names.where(TBLS.c.VIEW_EXPANDED_TEXT.is_not(None))).scalars())
 
     def alter_table(
         self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
@@ -333,6 +362,14 @@ class EmbeddedCatalog(EmbeddedChanges):
     def drop_table(self, database: str, name: str, *, keep_files: bool = False) -> None:
         with self._change() as db:
             drop_table(db, database, name, keep_files=keep_files)
+
+    def dropped_directories(self) -> list[DroppedDirectory]:
+        with self._store.read() as db:
+            if db.execute(_UNFINISHED).first() is None:
+                return dropped_places.dropped(db)
+        with self._store.write() as db:
+            drop_unfinished(db)
+            return dropped_places.dropped(db)
 
     def add_partitions(
         self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True

@@ -9,12 +9,25 @@ to commit has an id not above the commit id of the other. Hive's words for all t
 
 from __future__ import annotations
 
-from sqlalchemy import CHAR, BigInteger, Connection, DateTime, and_, bindparam, delete, func, insert, or_, select
+from sqlalchemy import (
+    CHAR,
+    BigInteger,
+    Connection,
+    DateTime,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from acidsql.errors import WriteConflict
 from acidsql.metastore.embedded import cleaning, components, locks, queue, txns
 from acidsql.metastore.embedded.client import EmbeddedClient
-from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, WRITE_SET
+from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
 from acidsql.settings import XLOCK_WRITE
 
@@ -118,6 +131,7 @@ def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) ->
             stamp = {"changed": "Y" if changed else "N", "at": cleaning.utc(now)}
             db.execute(_COMPLETE, {"txn": txn_id, **stamp})
         components.forget(db, txn_id)
+        db.execute(_SHOW_CREATED, {"txn": txn_id})
     if type in _IN_QUEUE:
         queue.set_committed(db, txn_id, txns.newest_txn(db), now)
     locks.release_of(db, txn_id)
@@ -151,6 +165,9 @@ def _prune_write_set(db: Connection) -> None:
     oldest = txns.oldest_open_writer(db)
     needed = txns.newest_txn(db) + 1 if oldest is None else oldest
     db.execute(delete(WRITE_SET).where(_S.WS_COMMIT_ID < needed))
+
+
+_SHOW_CREATED = update(TBLS).where(TBLS.c.CREATING_TXN == bindparam("txn")).values(CREATING_TXN=None)
 
 
 class EmbeddedCommits(EmbeddedClient):

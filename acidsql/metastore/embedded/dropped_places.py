@@ -98,10 +98,6 @@ def _whole(location: str) -> str:
 class EmbeddedDroppedPlaces(EmbeddedClient):
     """The part of :class:`~acidsql.metastore.protocol.Catalog` about directories of what was dropped."""
 
-    def dropped_directories(self) -> list[DroppedDirectory]:
-        with self._store.read() as db:
-            return dropped(db)
-
     def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
         with self._store.write() as db:
             for some in batches([d.id for d in dropped]):

@@ -16,7 +16,9 @@ from acidsql.valid_ids import ValidWriteIdList
 class HiveNewTables(HiveAlterations, HiveTransactions):
     """Tables that are registered with their files, tables that are discarded, and directories of what was dropped."""
 
-    def create_table(self, table: Table, *, holds_rows: bool = False, imported: Import | None = None) -> None:
+    def create_table(
+        self, table: Table, *, holds_rows: bool = False, imported: Import | None = None, at_commit: bool = False
+    ) -> None:
         """As the protocol says. Cut off between two of its calls, it can be run again.
 
         The ids come first: once the table is known, anybody may write to it, and the write ids of the names in its

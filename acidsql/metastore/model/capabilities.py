@@ -15,9 +15,12 @@ class Capabilities:
         is_shared_with_hive: Hive reads and writes the same tables: its layout, caches and restrictions apply.
         has_open_queue: Its compaction queue is that of Hive 4: it accepts rebalance requests and pools, and workers
             that are not its own can take requests.
+        hides_new_tables: A table can be registered so that others see it from the commit on; with Hive they find it,
+            empty, just before.
     """
 
     owns_directories: bool = False
     runs_compactor: bool = False
     is_shared_with_hive: bool = False
     has_open_queue: bool = True
+    hides_new_tables: bool = True

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from acidsql.errors import AcidError, AlreadyExists, StorageError
+from acidsql.commands.ddl import create_as, create_table
+from acidsql.compactor.dropped import remove_dropped
+from acidsql.errors import AcidError, AlreadyExists, LockTimeout, StorageError, TableNotFound
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.model import LockComponent, LockType, Table
 from acidsql.plan.staging import Staging
 from tests.unit.commands.definitions import Session, queries_of
 
@@ -20,27 +25,33 @@ class TestATableMadeAsAQuery:
         assert (session.rows(), session.is_idle) == ({"": [1, 2]}, True)
 
     @pytest.mark.parametrize("numbers", [(), (7, 8)], ids=["without rows", "with rows"])
-    def test_leaves_the_table_alone_that_another_session_has_made_meanwhile(
-        self, session: Session, other: Session, numbers: tuple[int, ...]
+    def test_leaves_the_table_alone_that_another_session_has_made_without_a_lock(
+        self, session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, ...]
     ) -> None:
-        def make() -> None:
-            other.table()
-            if numbers:
-                other.insert(*numbers)
+        create = EmbeddedMetastore.create_table
 
-        with queries_of(1, 2, meanwhile=make), pytest.raises(AlreadyExists):
+        def overtaken(store: EmbeddedMetastore, table: Table, **options: Any) -> None:
+            if store is session.store:
+                create(other.store, table)
+                if numbers:
+                    other.insert(*numbers)
+            create(store, table, **options)
+
+        monkeypatch.setattr(EmbeddedMetastore, "create_table", overtaken)
+        with queries_of(1, 2), pytest.raises(AlreadyExists):
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert (other.rows(), other.is_idle) == ({"": sorted(numbers)}, True)
         other.insert(9)
         assert other.rows() == {"": sorted([*numbers, 9])}
 
-    def test_leaves_the_directory_alone_that_another_table_has_by_then(self, session: Session, other: Session) -> None:
+    def test_does_not_share_its_directory(self, session: Session, other: Session) -> None:
         def make() -> None:
-            other.sql("CREATE TRANSACTIONAL TABLE u (a int) LOCATION '{root}/w/t'")
+            with pytest.raises(AlreadyExists, match=r"table default\.t is at"):
+                other.sql("CREATE TRANSACTIONAL TABLE u (a int) LOCATION '{root}/w/t'")
 
-        with queries_of(1, meanwhile=make), pytest.raises(AlreadyExists, match=r"table default\.u is at"):
+        with queries_of(1, meanwhile=make):
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
-        assert (other.seen, other.is_idle) == ({"default.u": {"": []}}, True)
+        assert (other.seen, other.is_idle) == ({"default.t": {"": [1]}}, True)
 
     def test_leaves_nothing_when_it_fails_before_it_is_registered(self, session: Session) -> None:
         before = session.files
@@ -55,13 +66,46 @@ class TestATableMadeAsAQuery:
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert (session.seen, session.files, session.is_idle) == ({}, before, True)
 
-    def test_that_fails_leaves_the_rows_that_others_have_put_into_it(self, session: Session, other: Session) -> None:
-        def insert() -> None:
-            other.insert(7)
+    def test_is_seen_by_others_from_its_commit_on(self, session: Session, other: Session) -> None:
+        """It was seen, empty, from its registration on."""
 
-        with queries_of(1), fails(Staging, "publish", before=insert), pytest.raises(StorageError):
+        def look() -> None:
+            assert other.seen == {}
+            with pytest.raises(TableNotFound):
+                other.insert(7)
+
+        before = session.files
+        with queries_of(1), fails(Staging, "publish", before=look), pytest.raises(StorageError):
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
-        assert (other.rows(), other.is_idle) == ({"": [7]}, True)
+        assert (session.seen, session.files, session.is_idle) == ({}, before, True)
+        with queries_of(1, meanwhile=look):
+            session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
+        assert (other.seen, other.is_idle) == ({"default.t": {"": [1]}}, True)
+
+    @pytest.mark.parametrize("text", ["CREATE TRANSACTIONAL TABLE t (b int)", "ALTER TABLE u RENAME TO t"])
+    def test_that_was_killed_leaves_nothing_once_its_transaction_has_timed_out(
+        self, session: Session, other: Session, text: str
+    ) -> None:
+        other.table("u")
+        before = session.files
+        killed = patch.object(create_as._New, "take_back", lambda self: None)
+        with (
+            queries_of(1),
+            killed,
+            patch.object(Staging, "discard", lambda self: False),
+            patch.object(Staging, "discard_staged", lambda self: None),
+            fails(Staging, "publish", after=True),
+            pytest.raises(StorageError),
+        ):
+            session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
+        assert session.files != before
+        if "RENAME" in text:
+            remove_dropped(other.store)  # as the housekeeper does
+            assert session.files == before
+        other.sql(text)
+        assert other.rows() == {"": []}
+        other.insert(7)
+        assert other.rows() == {"": [7]}
 
     def test_that_fails_leaves_the_table_that_another_session_has_made_in_its_place(
         self, session: Session, other: Session
@@ -84,15 +128,24 @@ class TestATableMadeAsAQuery:
         session.table()
         assert session.rows() == {"": []}
 
-    def test_does_not_keep_others_from_making_that_table_meanwhile(self, session: Session, other: Session) -> None:
-        with queries_of(1, meanwhile=other.table), pytest.raises(AlreadyExists):
+    def test_keeps_its_name_from_others(self, session: Session) -> None:
+        other = Session(session.root, {"acidsql.lock.timeout": "10ms"})
+
+        def make() -> None:
+            with pytest.raises(LockTimeout):
+                other.table()
+
+        with queries_of(1, meanwhile=make):
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
-        assert other.rows() == {"": []}
+        assert other.rows() == {"": [1]}
+        other.close()
 
 
 def test_a_failed_create_table_leaves_the_directory_of_the_one_that_was_faster(
     session: Session, other: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The faster one does not lock the name: one of an older version, or at this LOCATION."""
+    monkeypatch.setattr(create_table, "name_lock", lambda database, name: LockComponent(LockType.SHARED_READ, database))
     mkdirs = LocalFileSystem.mkdirs
     later = [other.table]
 

@@ -9,11 +9,12 @@ from unittest.mock import patch
 
 import pytest
 
+from acidsql.commands.ddl import create_table
 from acidsql.commands.dml import truncate
 from acidsql.errors import AcidError, AlreadyExists, PartitionNotFound, TableNotFound, TransactionError
 from acidsql.format.names import BaseName
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import LockRequest, LockResponse
+from acidsql.metastore.model import LockComponent, LockRequest, LockResponse, LockType
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target
 from tests.unit.commands.definitions import Session
@@ -91,7 +92,11 @@ class TestDropTable:
                 other.table()
                 other.close()
 
-        with patch.object(EmbeddedMetastore, "drop_table", drop):
+        unlocked = LockComponent(LockType.SHARED_READ, "default")
+        with (
+            patch.object(EmbeddedMetastore, "drop_table", drop),
+            patch.object(create_table, "name_lock", lambda *_: unlocked),
+        ):
             filled.sql("DROP TABLE t")
         assert (filled.rows(), filled.is_idle) == ({"": []}, True)
 
