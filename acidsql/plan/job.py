@@ -29,7 +29,8 @@ from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.plan.text import TASK_SHIFT, literal, quote, row_number_of
-from acidsql.types import to_spark
+from acidsql.plan.values import with_leaves
+from acidsql.types import Char, HiveType, to_spark
 
 _WRITER = (
     f"CASE WHEN shiftright(bucketId, {VERSION_SHIFT}) = 0 THEN bucketId"
@@ -87,7 +88,14 @@ def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolati
 
 def _columns(target: Target) -> list[tuple[str, str]]:
     """Name and value of each column. The session uses the zone of the files, so values are stored unchanged."""
-    return [(name, value_column(i)) for i, (name, _) in enumerate(row_type_of(target.table).fields)]
+    fields = enumerate(row_type_of(target.table).fields)
+    return [(name, with_leaves(value_column(i), type, _without_padding)) for i, (name, type) in fields]
+
+
+def _without_padding(value: str, type: HiveType) -> str:
+    """A text as its ``char`` has it in a file of strings, as Spark writes it: padded it would stay so where the column
+    becomes a ``string`` later, other than in files of Hive's and of the driver's."""
+    return f"rtrim({value})" if isinstance(type, Char) else value
 
 
 def _row(target: Target) -> str:

@@ -7,7 +7,7 @@ from pyspark.errors import NumberFormatException
 
 from acidsql.errors import AnalysisError, ConstraintViolation
 from acidsql.session import AcidSession
-from tests.spark.answers import nothing_is_open
+from tests.spark.answers import nothing_is_open, rows
 
 
 @pytest.mark.parametrize("driver_rows", ["20000", "0"], ids=["driver", "job"])
@@ -44,6 +44,23 @@ def test_char_values_compare_without_their_padding(acid: AcidSession, column: st
     assert acid.sql(f"UPDATE t SET id = 7 WHERE {column} {condition}", **given).collect()[0][0] == 1
     assert acid.sql(f"DELETE FROM t WHERE {column} {condition}", **given).collect()[0][0] == 1
     assert [tuple(r) for r in acid.table("t").collect()] == [(2, "x   ", "x   ")]
+
+
+@pytest.mark.parametrize("type", ["string", "varchar(8)"])
+def test_a_char_that_becomes_a_string_has_no_padding_whoever_wrote_it(acid: AcidSession, type: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, c char(5), s struct<x:char(3)>)")
+    for number, driver_rows in ((1, 20000), (2, 0), (3, 20000), (4, 0)):
+        acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+        acid.sql(f"INSERT INTO t SELECT {number}, 'ab', named_struct('x', 'y')")
+        if number > 2:
+            acid.sql(f"UPDATE t SET id = id + 10 WHERE id IN ({number}, {number - 2})")
+    assert rows(acid, "SELECT id FROM t WHERE c = 'ab'") == [(11,), (12,), (13,), (14,)]
+    acid.sql(f"ALTER TABLE t CHANGE c c {type}")
+    acid.sql("ALTER TABLE t CHANGE s s struct<x:string>")
+    expected = [(n, "ab", "y") for n in (11, 12, 13, 14)]
+    assert rows(acid, "SELECT id, c, s.x FROM t WHERE c = 'ab'") == expected
+    acid.sql("ALTER TABLE t COMPACT 'major' AND WAIT")
+    assert rows(acid, "SELECT id, c, s.x FROM t WHERE c = 'ab'") == expected
 
 
 @pytest.mark.parametrize("values", [("toolong", "x"), ("a", "toolong")])
