@@ -33,6 +33,7 @@ CAPABILITIES = {
     "follows renamed parents": "a foreign key keeps its columns when one of its parent's is renamed",
     "forgets components": "the components of an aborted transaction can be dropped by the client",
     "Hive's own tables": "what only Hive makes can be put into it by the metastore's own API",
+    "hides new tables": "a table can be registered so that others see it from the commit on",
     "keeps blockers up to date": "each waiting lock in SHOW LOCKS names one that is in its way now",
     "keeps constraints": "a table keeps NOT NULL and DEFAULT where they are when it gets another column",
     "keeps house when asked": "ended transactions that left nothing are forgotten when the client says so",

@@ -8,10 +8,10 @@ from threading import Thread
 
 import pytest
 
-from acidsql.errors import NoSuchTransaction, TransactionAborted
-from acidsql.metastore.model import Column, Database, Statistics, Table
+from acidsql.errors import AlreadyExists, NoSuchTransaction, TableNotFound, TransactionAborted
+from acidsql.metastore.model import Column, Database, LockType, Operation, Statistics, Table
 from acidsql.metastore.protocol import Metastore
-from tests.metastore.situations import begin, home, partition, table
+from tests.metastore.situations import ask, begin, home, partition, sweep, table
 
 
 def wider(store: Metastore) -> Table:
@@ -90,3 +90,79 @@ def test_it_is_that_of_the_innermost_block_and_of_its_thread_alone(full: Metasto
     full.add_partitions([partition("d")])
     assert [p.values[0] for p in full.list_partitions("default", "t")] == ["1", "2", "a", "b", "d"]
     full.commit_txn(open_)
+
+
+# --- a table that is seen from the commit on -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def created(full: Metastore) -> tuple[Metastore, int]:
+    """A store, and the transaction that is creating ``new`` in it."""
+    txn_id = begin(full)
+    ask(full, txn_id, LockType.EXCL_WRITE, "default.new", Operation.INSERT)
+    with full.on_behalf_of(txn_id):
+        full.create_table(table("new", partitioned=True), at_commit=True)
+        assert full.allocate_table_write_id(txn_id, "default", "new") == 1
+        full.add_partitions([partition("1", "new")])
+        assert full.list_tables("default") == ["new", "t"]
+        assert full.get_table("default", "new").partition_keys
+    return full, txn_id
+
+
+def is_hidden(store: Metastore) -> bool:
+    names = store.list_tables("default") == ["t"] and store.list_views("default") == []
+    return names and store.find_table("default", "new") is None
+
+
+@pytest.mark.needs("hides new tables")
+class TestATableThatIsSeenFromTheCommitOn:
+    def test_is_not_seen_before_by_others(self, created: tuple[Metastore, int]) -> None:
+        store, txn_id = created
+        other = begin(store)
+        with store.on_behalf_of(other):
+            assert is_hidden(store)
+        assert is_hidden(store)
+        with pytest.raises(TableNotFound):
+            store.get_table("default", "new")
+        store.commit_txn(txn_id)
+        assert store.list_tables("default") == ["new", "t"]
+        assert [p.values for p in store.list_partitions("default", "new")] == [("1",)]
+        assert store.dropped_directories() == []
+
+    def test_keeps_its_name_and_its_place(self, created: tuple[Metastore, int]) -> None:
+        store, _ = created
+        for other in (table("new"), replace(table("u"), location=f"{home()}/new")):
+            with pytest.raises(AlreadyExists):
+                store.create_table(other)
+        with pytest.raises(AlreadyExists):
+            store.rename_table("default", "t", table("new", partitioned=True))
+
+    @pytest.mark.parametrize("asked", [True, False])
+    def test_is_dropped_where_that_never_comes(self, created: tuple[Metastore, int], asked: bool) -> None:
+        store, txn_id = created
+        store.abort_txns([txn_id])
+        assert is_hidden(store)
+        if asked:
+            assert [d.location for d in store.dropped_directories()] == [f"{home()}/new"]
+        with pytest.raises(AlreadyExists, match="has not been removed"):
+            store.create_table(table("new"))
+        sweep(store)
+        store.create_table(table("new"))
+        assert store.list_partitions("default", "new") == []
+        assert store.allocate_table_write_id(begin(store), "default", "new") == 2  # its names do not come again
+
+    def test_that_was_forgotten_with_its_transaction_is_dropped(self, created: tuple[Metastore, int]) -> None:
+        store, txn_id = created
+        store.abort_txns([txn_id])
+        store.forget_txn_components(txn_id)
+        store.commit_txn(begin(store))
+        store.clean_empty_aborted_txns()
+        assert is_hidden(store)
+        assert [d.location for d in store.dropped_directories()] == [f"{home()}/new"]
+
+    def test_leaves_its_name_to_one_that_is_renamed(self, created: tuple[Metastore, int]) -> None:
+        store, txn_id = created
+        store.abort_txns([txn_id])
+        sweep(store)
+        store.rename_table("default", "t", replace(table("new", partitioned=True), location=f"{home()}/t"))
+        assert store.list_tables("default") == ["new"]
