@@ -160,6 +160,20 @@ class TestATableThatIsSeenFromTheCommitOn:
         assert is_hidden(store)
         assert [d.location for d in store.dropped_directories()] == [f"{home()}/new"]
 
+    def test_has_its_rows_where_it_waited_for_another_of_its_name_to_be_dropped(self, full: Metastore) -> None:
+        """What it writes is recorded when it asks for its lock."""
+        dropper, txn_id = begin(full), begin(full)
+        ask(full, dropper, LockType.EXCLUSIVE, "default.t")
+        ask(full, txn_id, LockType.EXCL_WRITE, "default.t", Operation.INSERT)
+        full.drop_table("default", "t", keep_files=True)
+        full.commit_txn(dropper)
+        with full.on_behalf_of(txn_id):
+            full.create_table(table("t"), at_commit=True)
+            write_id = full.allocate_table_write_id(txn_id, "default", "t")
+        full.commit_txn(txn_id)
+        assert full.list_tables("default") == ["t"]
+        assert [w.write_id for w in full.completed_writes("default", "t") or ()] == [write_id]
+
     def test_leaves_its_name_to_one_that_is_renamed(self, created: tuple[Metastore, int]) -> None:
         store, txn_id = created
         store.abort_txns([txn_id])

@@ -181,8 +181,8 @@ def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) ->
     for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
     db.execute(delete(TBLS).where(TBLS.c.TBL_ID == table_id))
+    components.forget_ended(db, database, name)
     for table, of_database, of_table in (
-        (schema.TXN_COMPONENTS, "TC_DATABASE", "TC_TABLE"),
         (schema.COMPLETED_TXN_COMPONENTS, "CTC_DATABASE", "CTC_TABLE"),
         (schema.TXN_TO_WRITE_ID, "T2W_DATABASE", "T2W_TABLE"),
         (schema.WRITE_SET, "WS_DATABASE", "WS_TABLE"),

@@ -131,7 +131,7 @@ def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) ->
             stamp = {"changed": "Y" if changed else "N", "at": cleaning.utc(now)}
             db.execute(_COMPLETE, {"txn": txn_id, **stamp})
         components.forget(db, txn_id)
-        db.execute(_SHOW_CREATED, {"txn": txn_id})
+    db.execute(_SHOW_CREATED, {"txn": txn_id})
     if type in _IN_QUEUE:
         queue.set_committed(db, txn_id, txns.newest_txn(db), now)
     locks.release_of(db, txn_id)

@@ -14,8 +14,14 @@ from datetime import timezone
 from sqlalchemy import Connection, and_, bindparam, delete, exists, insert, null, select, update
 from sqlalchemy import literal as value
 
-from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, TXN_TO_WRITE_ID
-from acidsql.metastore.model import CompletedWrite, LockComponent, LockRequest, Operation
+from acidsql.metastore.embedded.schema import (
+    COMPLETED_TXN_COMPONENTS,
+    HIVE_LOCKS,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    TXNS,
+)
+from acidsql.metastore.model import CompletedWrite, LockComponent, LockRequest, Operation, TxnState
 
 _C, _W = TXN_COMPONENTS.c, TXN_TO_WRITE_ID.c
 
@@ -105,6 +111,16 @@ def back_seeded(db: Connection, database: str, table: str, write_ids: dict[int, 
 def forget(db: Connection, txn_id: int) -> None:
     """Drop the components of a transaction."""
     db.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
+
+
+def forget_ended(db: Connection, database: str, table: str) -> None:
+    """Drop the components of a table that is gone, but for those of open transactions.
+
+    They are recorded when a lock is asked for: one that waits for the table's lock may be going to create the next
+    table of its name. Who wanted the old one finds that it is gone, and aborts.
+    """
+    is_open = exists().where(TXNS.c.TXN_ID == _C.TC_TXNID, TXNS.c.TXN_STATE == TxnState.OPEN.value)
+    db.execute(delete(TXN_COMPONENTS).where(_C.TC_DATABASE == database, _C.TC_TABLE == table, ~is_open))
 
 
 def _row(

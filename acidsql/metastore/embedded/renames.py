@@ -12,7 +12,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, 
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, dropped_places, moves, schema
+from acidsql.metastore.embedded import catalog, components, dropped_places, moves, schema
 from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of
 from acidsql.metastore.embedded.schema import (
@@ -64,7 +64,8 @@ def _move_partitions(db: Connection, table_id: int, old: str, new: str) -> None:
 
 def _forget_name(db: Connection, new: Table) -> None:
     """Forget what statements that failed to create a table of the new name have left, under write ids of that name."""
-    for entity, prefix in ((TXN_TO_WRITE_ID, "T2W"), *_WITH_PARTITIONS):
+    components.forget_ended(db, new.database, new.name)
+    for entity, prefix in ((TXN_TO_WRITE_ID, "T2W"), *_WITH_PARTITIONS[1:]):
         db.execute(delete(entity).where(_is(entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"], new)))
 
 
