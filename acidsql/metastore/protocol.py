@@ -63,7 +63,13 @@ class Catalog(Protocol):
         ...
 
     def create_table(
-        self, table: Table, *, holds_rows: bool = False, imported: Import | None = None, at_commit: bool = False
+        self,
+        table: Table,
+        *,
+        holds_rows: bool = False,
+        imported: Import | None = None,
+        at_commit: bool = False,
+        makes_directory: bool = False,
     ) -> None:
         """Register a table.
 
@@ -76,6 +82,7 @@ class Catalog(Protocol):
             at_commit: Let only this thread see it until the transaction is committed on whose behalf it is created
                 (:meth:`on_behalf_of`). If that ends otherwise, the table is dropped. A store without
                 :attr:`Capabilities.hides_new_tables` shows it at once.
+            makes_directory: With ``at_commit``: whether its directory was made for it, and is dropped with it.
 
         Raises:
             DatabaseNotFound, AlreadyExists (on the embedded store also where the directory of a dropped table stands).

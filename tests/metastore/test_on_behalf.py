@@ -101,7 +101,7 @@ def created(full: Metastore) -> tuple[Metastore, int]:
     txn_id = begin(full)
     ask(full, txn_id, LockType.EXCL_WRITE, "default.new", Operation.INSERT)
     with full.on_behalf_of(txn_id):
-        full.create_table(table("new", partitioned=True), at_commit=True)
+        full.create_table(table("new", partitioned=True), at_commit=True, makes_directory=True)
         assert full.allocate_table_write_id(txn_id, "default", "new") == 1
         full.add_partitions([partition("1", "new")])
         assert full.list_tables("default") == ["new", "t"]
@@ -150,6 +150,15 @@ class TestATableThatIsSeenFromTheCommitOn:
         store.create_table(table("new"))
         assert store.list_partitions("default", "new") == []
         assert store.allocate_table_write_id(begin(store), "default", "new") == 2  # its names do not come again
+
+    def test_leaves_a_directory_that_was_there_before(self, full: Metastore) -> None:
+        txn_id = begin(full)
+        with full.on_behalf_of(txn_id):
+            full.create_table(table("new"), at_commit=True)
+        full.abort_txns([txn_id])
+        assert is_hidden(full)
+        assert full.dropped_directories() == []
+        full.create_table(table("new"))
 
     def test_that_was_forgotten_with_its_transaction_is_dropped(self, created: tuple[Metastore, int]) -> None:
         store, txn_id = created

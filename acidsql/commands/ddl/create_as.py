@@ -42,7 +42,7 @@ class CreateTableAsCommand:
     6. On failure, remove only what this statement created: its staging directory and published files, the registration
        unless another session uses the table by then, and the directory if this statement created it and no one else
        owns it. What another session registered under the name first is not touched. If the process is killed, the
-       embedded store drops the table with its directory once the transaction has timed out.
+       embedded store drops the table once the transaction has timed out, with its directory if this statement made it.
     """
 
     def __init__(self, env: Environment, statement: CreateTable, parameters: Mapping[str, Any]) -> None:
@@ -184,15 +184,14 @@ class _New:
         self._directory.make()
 
     def register(self) -> None:
-        self._metastore.create_table(self.table, at_commit=True)
+        self._metastore.create_table(self.table, at_commit=True, makes_directory=self._directory.is_own)
         self._registered = True
         self._directory.make()
 
     def take_back(self) -> None:
         """Remove it, unless its rows may have been committed after all, or another session uses it."""
-        if self._registered and self._metastore.capabilities.hides_new_tables:
+        if self._registered and self._directory.is_own and self._metastore.capabilities.hides_new_tables:
             remove_dropped(self._metastore)
-            self._directory.restore()
             return
         try:
             if self._registered:

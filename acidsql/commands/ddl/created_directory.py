@@ -39,13 +39,10 @@ class CreatedDirectory:
             self._was_missing = True
             self._fs.mkdirs(self.path)
 
-    def restore(self) -> None:
-        """Create it again if it was there before. A failure is only logged, so that the original error is raised."""
-        try:
-            if not self._was_missing:
-                self._fs.mkdirs(self.path)
-        except AcidError as e:
-            logger.warning("the directory %s could not be restored: %s", self.path, e)
+    @property
+    def is_own(self) -> bool:
+        """Whether this statement has created it."""
+        return self._was_missing
 
     def take_back(self) -> None:
         """Remove it if no one else uses it. A failure is only logged, so that the original error is raised."""

@@ -61,7 +61,7 @@ _BUCKET_COLUMNS = (
 
 _IS_NEW = TBLS.c.CREATING_TXN.is_not(None)
 _UNFINISHED = (
-    select(DBS.c.NAME, TBLS.c.TBL_NAME)
+    select(DBS.c.NAME, TBLS.c.TBL_NAME, TBLS.c.MAKES_DIRECTORY)
     .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
     .where(_IS_NEW, ~exists().where(TXNS.c.TXN_ID == TBLS.c.CREATING_TXN, TXNS.c.TXN_STATE == TxnState.OPEN.value))
 )
@@ -69,8 +69,10 @@ _UNFINISHED = (
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def insert_table(db: Connection, table: Table, *, creating_txn: int | None = None) -> None:
-    """Register a table; for a transaction alone, if one is given, until :func:`show_created`.
+def insert_table(
+    db: Connection, table: Table, *, creating_txn: int | None = None, makes_directory: bool | None = None
+) -> None:
+    """Register a table; for a transaction alone, if one is given, until it is committed.
 
     Raises:
         DatabaseNotFound, AlreadyExists (also for its place), AnalysisError for a name that is not valid.
@@ -80,9 +82,8 @@ def insert_table(db: Connection, table: Table, *, creating_txn: int | None = Non
     if db.execute(_TABLE_ID, {"database": table.database, "table": table.name}).first() is not None:
         raise AlreadyExists(f"Table {table.full_name} already exists")
     _take_place(db, table)
-    table_id = insert_one(
-        db, TBLS, {"DB_ID": database_id, "TBL_NAME": table.name, "CREATING_TXN": creating_txn, **_table_row(table)}
-    )
+    owner = {"DB_ID": database_id, "CREATING_TXN": creating_txn, "MAKES_DIRECTORY": makes_directory}
+    table_id = insert_one(db, TBLS, {**owner, "TBL_NAME": table.name, **_table_row(table)})
     _insert_parts(db, table_id, table)
 
 
@@ -93,9 +94,9 @@ def _take_place(db: Connection, table: Table, table_id: int | None = None) -> No
 
 
 def drop_unfinished(db: Connection) -> None:
-    """Drop the tables whose transactions have ended without a commit."""
-    for database, name in db.execute(_UNFINISHED).all():
-        drop_table(db, database, name, keep_files=False)
+    """Drop the tables whose transactions have ended without a commit, and the directories that those have made."""
+    for database, name, makes_directory in db.execute(_UNFINISHED).all():
+        drop_table(db, database, name, keep_files=not makes_directory)
 
 
 def find_table(db: Connection, database: str, name: str, *, viewer: int | None = None) -> Table | None:
@@ -317,11 +318,20 @@ class EmbeddedCatalog(EmbeddedChanges):
     """The tables and partitions of :class:`~acidsql.metastore.protocol.Catalog`."""
 
     def create_table(
-        self, table: Table, *, holds_rows: bool = False, imported: Import | None = None, at_commit: bool = False
+        self,
+        table: Table,
+        *,
+        holds_rows: bool = False,
+        imported: Import | None = None,
+        at_commit: bool = False,
+        makes_directory: bool = False,
     ) -> None:
         with self._change() as db:
             drop_unfinished(db)
-            insert_table(db, table, creating_txn=self._owner.txn_id if at_commit else None)
+            if at_commit:
+                insert_table(db, table, creating_txn=self._owner.txn_id, makes_directory=makes_directory)
+            else:
+                insert_table(db, table)
             if imported is not None:
                 txns.start_above(db, imported.max_txn, self._now())
                 if imported.write_ids.high_watermark > 0:

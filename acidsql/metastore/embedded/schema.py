@@ -1,9 +1,9 @@
 """The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
 What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
-TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES and CREATING_TXN are columns of ours; RENAME_JOURNAL, DROPPED_DIRECTORIES and
-PLACE_WRITE_IDS are tables of ours. The catalog is as wide as this project needs: a table's storage stands in its row, a
-partition's values in its name.
+TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES, CREATING_TXN and MAKES_DIRECTORY are columns of ours; RENAME_JOURNAL,
+DROPPED_DIRECTORIES and PLACE_WRITE_IDS are tables of ours. The catalog is as wide as this project needs: a table's
+storage stands in its row, a partition's values in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -35,7 +35,7 @@ SCHEMA_VERSION = 6
 4: the queue of compactions and its history, TXN_MIN_OPEN of TXNS.
 5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT), DROPPED_DIRECTORIES, PLACE_WRITE_IDS, RENAME_JOURNAL in
    the place of properties that users could write, indexes of locations.
-6: tables that are their transaction's alone until it is committed (CREATING_TXN of TBLS).
+6: tables that are their transaction's alone until it is committed (CREATING_TXN, MAKES_DIRECTORY of TBLS).
 """
 
 metadata = MetaData()
@@ -86,6 +86,7 @@ TBLS = Table(
     Column("VIEW_ORIGINAL_TEXT", Text),
     Column("VIEW_EXPANDED_TEXT", Text),
     Column("CREATING_TXN", BigInteger),  # NULL once that is committed
+    Column("MAKES_DIRECTORY", Boolean),  # whether that has made the directory, which is then dropped with the table
     Index("TBLS_CREATING_TXN_IDX", "CREATING_TXN"),
     UniqueConstraint("DB_ID", "TBL_NAME", name="UNIQUETABLE"),
 )

@@ -17,7 +17,13 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
     """Tables that are registered with their files, tables that are discarded, and directories of what was dropped."""
 
     def create_table(
-        self, table: Table, *, holds_rows: bool = False, imported: Import | None = None, at_commit: bool = False
+        self,
+        table: Table,
+        *,
+        holds_rows: bool = False,
+        imported: Import | None = None,
+        at_commit: bool = False,
+        makes_directory: bool = False,
     ) -> None:
         """As the protocol says. Cut off between two of its calls, it can be run again.
 

@@ -82,6 +82,24 @@ class TestATableMadeAsAQuery:
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert (other.seen, other.is_idle) == ({"default.t": {"": [1]}}, True)
 
+    @pytest.mark.parametrize("killed", [False, True])
+    def test_that_fails_removes_only_its_own_from_a_directory_that_was_there(
+        self, session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, killed: bool
+    ) -> None:
+        place = session.root / "w" / "mine"
+        (place / "_tmp_notes").mkdir(parents=True)
+        (place / "_tmp_notes" / "x").write_text("mine")
+        place.chmod(0o2770)
+        before = session.files
+        if killed:
+            monkeypatch.setattr(create_as._New, "take_back", lambda self: None)
+        with queries_of(1), fails(Staging, "publish", after=True), pytest.raises(StorageError):
+            session.sql("CREATE TRANSACTIONAL TABLE t LOCATION '{root}/w/mine' AS SELECT 1")
+        remove_dropped(other.store)
+        assert (other.seen, session.files, place.stat().st_mode & 0o7777) == ({}, before, 0o2770)
+        other.table()
+        assert other.rows() == {"": []}
+
     @pytest.mark.parametrize("text", ["CREATE TRANSACTIONAL TABLE t (b int)", "ALTER TABLE u RENAME TO t"])
     def test_that_was_killed_leaves_nothing_once_its_transaction_has_timed_out(
         self, session: Session, other: Session, text: str
