@@ -68,7 +68,7 @@ class CreateTableCommand:
 
     def run(self) -> Table | None:
         """All phases; the table, or None if it exists and IF NOT EXISTS is given."""
-        if self.prepare() is None:  # an invalid statement opens no transaction
+        if self.described() is None:  # an invalid statement opens no transaction
             return None
         locks = [LockComponent(LockType.SHARED_READ, self.database), name_lock(self.database, self.name)]
         with write_transaction(self.env, locks):
@@ -98,10 +98,29 @@ class CreateTableCommand:
             raise self._fail(e) from e
 
     def prepare(self) -> tuple[Table, bool] | None:
-        """The table to be created, and whether its directory already has files.
+        """The table to be created, and whether its directory already has files. Asked for under the lock on the name:
+        the directory may be that of a statement that is creating a table of this name.
 
         None if the table exists and IF NOT EXISTS is given. Nothing is changed yet.
         """
+        table = self.described()
+        if table is None:
+            return None
+        free_place(self.env.metastore, table.location)
+        # a killed or running statement has left at most a staging directory there
+        filesystem, path = fs.resolve(table.location)
+        has_files = any(not entry.name.startswith(STAGING_PREFIX) for entry in filesystem.list(path))
+        if has_files and self.statement.location is None:
+            raise self._fail(
+                AlreadyExists(
+                    f"Directory {path} of the new table already exists and is not empty",
+                    hint=f"Register it with LOCATION '{path}', or remove it.",
+                )
+            )
+        return table, has_files
+
+    def described(self) -> Table | None:
+        """The table to be created; None if it exists and IF NOT EXISTS is given."""
         env, statement = self.env, self.statement
         try:
             check_table_name(self.name)
@@ -117,19 +136,7 @@ class CreateTableCommand:
             raise self._fail(AnalysisError(f"Table {self.full_name} has no columns"))
         usual = fs.join(home.location, table_directory(self.name))
         location = fs.qualify(statement.location) if statement.location else usual
-        filesystem, path = fs.resolve(location)
-        table = self._table(path)
-        free_place(env.metastore, path)
-        # a killed or running statement has left at most a staging directory there
-        has_files = any(not entry.name.startswith(STAGING_PREFIX) for entry in filesystem.list(path))
-        if has_files and statement.location is None:
-            raise self._fail(
-                AlreadyExists(
-                    f"Directory {path} of the new table already exists and is not empty",
-                    hint=f"Register it with LOCATION '{path}', or remove it.",
-                )
-            )
-        return table, has_files
+        return self._table(fs.resolve(location)[1])
 
     def _table(self, path: str) -> Table:
         statement = self.statement

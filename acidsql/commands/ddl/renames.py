@@ -56,7 +56,7 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
         return env.sql(statement.span.text, parameters)
     span = statement.new_name.span
     try:
-        _renamed(env, table, statement)  # an invalid statement opens no transaction
+        _renamed(env, table, statement, is_locked=False)  # an invalid statement opens no transaction
     except AcidError as e:
         raise with_location(span, e) from e
     locks = [
@@ -67,7 +67,7 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
     with write_transaction(env, locks) as txn:
         txn.revalidate(table)
         try:
-            target = _renamed(env, table, statement)
+            target = _renamed(env, table, statement, is_locked=True)
             write_id = txn.allocate_write_id(table)
             _rename(env, table, target, write_id, txn.valid_write_ids(table))
         except AcidError as e:
@@ -75,8 +75,10 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
     return env.nothing()
 
 
-def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
+def _renamed(env: Environment, table: Table, statement: RenameTable, *, is_locked: bool) -> Table:
     """The table with its new name and location.
+
+    Without the lock on the name a directory there may be that of a statement that is creating a table of this name.
 
     Raises:
         DatabaseNotFound: When the new database does not exist.
@@ -94,8 +96,9 @@ def _renamed(env: Environment, table: Table, statement: RenameTable) -> Table:
         new = _unused(env, fs.resolve(fs.join(home.location, table_directory(name)))[1])
         if filesystem.root == fs.resolve(new)[0].root:
             location = new
-            free_places(env.metastore, [table.location, new])
-            if filesystem.exists(new):
+            if is_locked:
+                free_places(env.metastore, [table.location, new])
+            if is_locked and filesystem.exists(new):
                 message = f"New location for this table {database}.{name} already exists : {new}"
                 raise AlreadyExists(f"Unable to alter table. {message}", code=REFUSED_BY_HIVE)
     return replace(table, database=database, name=name, location=location)

@@ -135,6 +135,7 @@ class HiveStatistics(HiveCatalog):
         Statistics of columns come last, as in Hive. By them the server says that they are exact, too; where the rows
         are not, or it is Hive 3.1, that is taken back.
         """
+        self._require_owner()
         partitions = self._named_partitions(table, [n for n in found if n]) if table.partition_keys else {}
         for name, partition in partitions.items():
             _set_statistics(partition, found[name], flag=self._is_hive4)

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from acidsql.commands.ddl import create_as, create_table
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, LockTimeout, StorageError, TableNotFound
 from acidsql.fs import LocalFileSystem
@@ -146,14 +147,21 @@ class TestATableMadeAsAQuery:
         session.table()
         assert session.rows() == {"": []}
 
-    def test_keeps_its_name_from_others(self, session: Session) -> None:
+    def test_keeps_its_name_from_others(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where its directory has files already, which are not theirs to remove."""
         other = Session(session.root, {"acidsql.lock.timeout": "10ms"})
+        other.table("u")
+        publish = WriteTransaction.publish
 
-        def make() -> None:
-            with pytest.raises(LockTimeout):
-                other.table()
+        def published(self: WriteTransaction, *args: Any, **options: Any) -> None:
+            publish(self, *args, **options)
+            texts = ("TABLE t (a int)", "TABLE IF NOT EXISTS t (a int)", "TABLE t AS SELECT 1")
+            for text in (*(f"CREATE TRANSACTIONAL {text}" for text in texts), "ALTER TABLE u RENAME TO t"):
+                with pytest.raises(LockTimeout):
+                    other.sql(text)
 
-        with queries_of(1, meanwhile=make):
+        monkeypatch.setattr(WriteTransaction, "publish", published)
+        with queries_of(1):
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert other.rows() == {"": [1]}
         other.close()
