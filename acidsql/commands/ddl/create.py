@@ -75,6 +75,7 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
         if name not in env.metastore.list_databases() and statement.if_exists:
             return env.nothing()
         database = env.metastore.get_database(name)
+        remove_dropped(env.metastore)  # first of all the table of a killed CREATE TABLE … AS, which nobody sees
         for table in env.metastore.list_tables(name) if statement.cascade else ():
             finish_moves(env.metastore, env.metastore.get_table(name, table))
             env.metastore.drop_table(name, table)

@@ -83,6 +83,19 @@ class TestATableMadeAsAQuery:
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert (other.seen, other.is_idle) == ({"default.t": {"": [1]}}, True)
 
+    @pytest.mark.parametrize("cascade", ["", "CASCADE"])
+    def test_that_was_killed_does_not_keep_its_database(
+        self, session: Session, monkeypatch: pytest.MonkeyPatch, cascade: str
+    ) -> None:
+        before = session.files
+        session.sql("CREATE DATABASE d")
+        with monkeypatch.context() as patched:
+            patched.setattr(create_as._New, "take_back", lambda self: None)
+            with queries_of(1), fails(Staging, "publish", after=True), pytest.raises(StorageError):
+                session.sql("CREATE TRANSACTIONAL TABLE d.t AS SELECT 1")
+        session.sql(f"DROP DATABASE d {cascade}")
+        assert (session.store.list_databases(), session.files, session.is_idle) == (["default"], before, True)
+
     @pytest.mark.parametrize("killed", [False, True])
     def test_that_fails_removes_only_its_own_from_a_directory_that_was_there(
         self, session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, killed: bool
