@@ -90,4 +90,6 @@ def _positions(catalyst: Catalyst, rows: Plan, conditions: Sequence[Expression])
     for condition in conditions:
         plan = catalyst.filter(condition, plan)
     first = Catalyst.output(rows)[0]
-    return [row[0] for row in catalyst.frame(catalyst.project([first], plan)).collect()]
+    chosen = catalyst.project([first], plan)
+    chosen.setAnalyzed()  # as the conditions are: another look would pad what they compare with a char
+    return [row[0] for row in catalyst.frame(chosen).collect()]

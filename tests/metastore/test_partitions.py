@@ -8,7 +8,7 @@ from acidsql.errors import PartitionNotFound, TableNotFound
 from acidsql.metastore.model import Column, Partition, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
-from tests.metastore.situations import home, partition, table
+from tests.metastore.situations import home, partition, sweep, table
 
 
 @pytest.fixture
@@ -119,3 +119,18 @@ def test_dropping_one_that_is_not_there_drops_none(by_p: Metastore) -> None:
     with pytest.raises(PartitionNotFound, match="p=2"):
         by_p.drop_partitions("default", "t", ["p=1", "p=2"])
     assert by_p.list_partitions("default", "t") == [partition("1")]
+
+
+@pytest.mark.needs("database file")
+def test_a_directory_is_done_with_by_a_slow_session_only_if_it_is_the_one_that_it_saw(by_p: Metastore) -> None:
+    """Two sessions remove what was dropped first; the slower one says so when the next is dropped."""
+    by_p.add_partitions([partition("1"), partition("2")])
+    by_p.drop_partitions("default", "t", ["p=2"])
+    seen = by_p.dropped_directories()
+    sweep(by_p)
+    by_p.drop_partitions("default", "t", ["p=1"])
+    [dropped] = by_p.dropped_directories()
+    by_p.set_aside(seen)
+    by_p.forget_dropped(seen)
+    assert by_p.dropped_directories() == [dropped]
+    assert (dropped.location, dropped.is_aside) == (partition("1").location, False)

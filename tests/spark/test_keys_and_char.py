@@ -46,6 +46,34 @@ def test_char_values_compare_without_their_padding(acid: AcidSession, column: st
     assert [tuple(r) for r in acid.table("t").collect()] == [(2, "x   ", "x   ")]
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "k NOT LIKE 'a'",
+        "k <> s AND s = 'a'",
+        "NOT (k <=> s) AND s = 'a'",
+        "k NOT BETWEEN 'a' AND 'b'",
+        "k BETWEEN 'a' AND 'b'",
+        "nullif(k, 'a') IS NOT NULL",
+        "k LIKE 'a%'",
+        "k = 'a'",
+        "k IN ('a', s)",
+        "length(k) = 5 AND k < 'b'",
+    ],
+)
+def test_conditions_on_char_keys_choose_partitions_as_they_choose_rows(acid: AcidSession, condition: str) -> None:
+    """What Spark's optimiser has made of a condition was padded once more, for the choice of partitions alone."""
+    values = "(1, 'a', 'a'), (2, 'a', 'b'), (3, 'a', 'a\t'), (4, 'b', 'abcde'), (5, 'a', NULL)"
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, s string) PARTITIONED BY (k char(5))")
+    acid.sql("CREATE TRANSACTIONAL TABLE plain (id int, s string, k char(5))")
+    for table in ("t", "plain"):
+        acid.sql(f"INSERT INTO {table} VALUES {values}")
+    expected = rows(acid, f"SELECT id FROM plain WHERE {condition}")
+    assert rows(acid, f"SELECT id FROM t WHERE {condition}") == expected
+    assert acid.sql(f"DELETE FROM t WHERE {condition}").collect()[0].num_deleted_rows == len(expected)
+    assert rows(acid, f"SELECT id FROM t WHERE {condition}") == []
+
+
 @pytest.mark.parametrize("type", ["string", "varchar(8)"])
 def test_a_char_that_becomes_a_string_has_no_padding_whoever_wrote_it(acid: AcidSession, type: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, c char(5), s struct<x:char(3)>)")

@@ -248,7 +248,7 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
             is_unclear = True
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
-        ended = None if isinstance(error, AcidError) or not isinstance(error, Exception) else _end_of(env, txn_id)
+        ended = None if is_unclear else _end_of(env, txn_id, error)
         try:
             for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
                 staging.discard_staged()
@@ -319,11 +319,13 @@ def _forget(env: Environment, txn_id: int) -> None:
         logger.warning("aborted transaction %s could not be deleted and stays listed: %s", txn_id, e)
 
 
-def _end_of(env: Environment, txn_id: int) -> TransactionError | None:
+def _end_of(env: Environment, txn_id: int, error: BaseException) -> TransactionError | None:
     """How a transaction was ended by others; None if it is open, or if that is unknown.
 
-    The error of a statement may be a consequence: what it was reading has been removed since.
+    The error of a statement may be a consequence: what it was reading or creating has been removed since.
     """
+    if isinstance(error, TransactionError) or not isinstance(error, Exception):
+        return None
     try:
         env.metastore.heartbeat(txn_id=txn_id)
     except (TransactionAborted, NoSuchTransaction) as e:

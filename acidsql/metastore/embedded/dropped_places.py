@@ -28,7 +28,7 @@ from acidsql.metastore.embedded.schema import DROPPED_DIRECTORIES, PLACE_WRITE_I
 from acidsql.metastore.model import DroppedDirectory
 
 _D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
-_DROPPED = select(_D.DD_ID, _D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE).order_by(_D.DD_ID)
+_DROPPED = select(_D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE).order_by(_D.DD_ID)
 
 
 def drop(db: Connection, locations: Iterable[str]) -> None:
@@ -100,13 +100,13 @@ class EmbeddedDroppedPlaces(EmbeddedClient):
 
     def set_aside(self, dropped: Sequence[DroppedDirectory]) -> None:
         with self._store.write() as db:
-            for some in batches([d.id for d in dropped]):
-                db.execute(update(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)).values(DD_IS_ASIDE=True))
+            for some in batches([d.token for d in dropped]):  # SQLite uses ids again
+                db.execute(update(DROPPED_DIRECTORIES).where(_D.DD_TOKEN.in_(some)).values(DD_IS_ASIDE=True))
 
     def forget_dropped(self, dropped: Sequence[DroppedDirectory]) -> None:
         with self._store.write() as db:
-            for some in batches([d.id for d in dropped]):
-                db.execute(delete(DROPPED_DIRECTORIES).where(_D.DD_ID.in_(some)))
+            for some in batches([d.token for d in dropped]):
+                db.execute(delete(DROPPED_DIRECTORIES).where(_D.DD_TOKEN.in_(some)))
 
     def has_owner(self, location: str) -> bool:
         with self._store.read() as db:

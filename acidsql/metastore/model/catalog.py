@@ -243,7 +243,6 @@ class DroppedDirectory:
         is_aside: Whether it is known to have left its place. Whatever stands there then is somebody else's.
     """
 
-    id: int
     location: str
     token: str
     is_aside: bool
