@@ -111,7 +111,7 @@ def with_leaves(expression: str, type: HiveType, leaf: Leaf) -> str:
             return f"map_from_arrays({keys}, {values})"
         # two keys may become one, of which a session may want the last (spark.sql.mapKeyDedupPolicy)
         keys = f"transform({keys}, e -> {with_leaves('e', type.key, leaf)})"
-        twice = failing("Two keys of a map have the same local time")
+        twice = failing("Two keys of a map are equal as they are stored: the same char, or the same local time")
         unique = f"CASE WHEN size(array_distinct(k)) < size(k) THEN CAST({twice} AS boolean) ELSE true END"
         return f"transform(array({keys}), k -> CASE WHEN {unique} THEN map_from_arrays(k, {values}) END)[0]"
     if isinstance(type, Struct):
