@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, contains
+from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
 
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _ORDER = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
@@ -55,7 +55,7 @@ def _judge(old: HiveType, new: HiveType, *, is_nested: bool = True, is_repeated:
     if isinstance(old, Array) and isinstance(new, Array):
         return _judge(old.element, new.element)
     if isinstance(old, Map) and isinstance(new, Map):
-        pads = contains(new.key, "char") and not contains(old.key, "char")
+        pads = isinstance(new.key, Char) and not isinstance(old.key, Char)
         if pads or _judge(old.key, new.key) is not Verdict.FINE:  # two keys might become equal
             return Verdict.UNREADABLE
         return _judge(old.value, new.value)

@@ -106,7 +106,6 @@ def test_what_becomes_of_the_values_that_are_there(old: str, new: str, expected:
         ("map<int,int>", "map<bigint,int>", FINE),
         ("map<string,int>", "map<char(2),int>", UNREADABLE),
         ("map<varchar(2),int>", "map<char(3),int>", UNREADABLE),
-        ("map<struct<a:varchar(2)>,int>", "map<struct<a:char(2)>,int>", UNREADABLE),
         ("map<char(2),int>", "map<char(3),int>", FINE),
         ("map<char(2),varchar(2)>", "map<string,char(2)>", FINE),
         ("map<string,int>", "array<int>", UNREADABLE),
