@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import signal
 import sqlite3
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
+from typing import Any, cast
 
 import pytest
+from sqlalchemy import text
 
 from acidsql.errors import AcidError, MetastoreError
 from acidsql.metastore import open_metastore
@@ -20,7 +26,7 @@ from acidsql.metastore.model import CompactionRequest, CompactionType, Directory
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from tests.metastore.conftest import OpenStore
-from tests.metastore.situations import begin, table, write
+from tests.metastore.situations import begin, partition, table, write
 from tests.metastore.stores import Opening
 
 pytestmark = pytest.mark.needs("database file")
@@ -301,3 +307,53 @@ class TestAStoreOfVersion4:
         assert found["killed"].moves == (DirectoryMove(f"{home}/before", f"{home}/killed", "1"),)
         assert [name for name, one in found.items() if one.moves] == ["killed"]
         assert [name for name, one in found.items() if any("move" in key for key in one.parameters)] == []
+
+
+class TestAnInterrupt:
+    """SQLite kept the write lock of a connection that SQLAlchemy had closed because of Ctrl-C."""
+
+    def test_comes_when_the_transaction_of_the_store_is_over(self, store: Metastore, opening: Opening) -> None:
+        embedded = cast(Any, store)._store
+        steps = list[str]()
+
+        def change() -> None:
+            with embedded.write() as db:
+                db.execute(text("DELETE FROM NEXT_LOCK_ID"))
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.01)
+                steps.append("went on")
+                db.execute(text("INSERT INTO NEXT_LOCK_ID VALUES (7)"))
+
+        with pytest.raises(KeyboardInterrupt):
+            change()
+        assert steps == ["went on"]
+        with closing(sqlite3.connect(opening.file, timeout=0.1, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert other.execute("SELECT * FROM NEXT_LOCK_ID").fetchall() == [(7,)]
+            other.execute("ROLLBACK")
+        begin(store)
+
+    def test_ends_a_wait_for_other_threads(self, store: Metastore) -> None:
+        turn = cast(Any, store)._store._opened.turn
+        with turn:
+            Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            started = time.monotonic()
+            with pytest.raises(KeyboardInterrupt):
+                begin(store)
+            assert time.monotonic() - started < 30  # it would wait for a minute
+        begin(store)
+
+    def test_at_any_moment_leaves_the_store_to_others(self, store: Metastore, opening: Opening) -> None:
+        store.create_table(table(partitioned=True))
+        beside = open_metastore(opening.url, Settings({"acidsql.metastore.busy.timeout": "20s"}), warehouse="file:/w")
+        for number in range(60):
+            timer = Timer(random.random() * 0.01, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                timer.start()
+                while True:
+                    store.add_partitions([partition(str(number))])
+                    store.drop_partitions("default", "t", [f"p={number}"])
+            except (KeyboardInterrupt, AcidError):
+                timer.cancel()
+            beside.commit_txn(begin(beside))
+        beside.close()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
@@ -14,7 +15,11 @@ from sqlalchemy import URL, Connection, Engine, insert, inspect, select, text, u
 from acidsql.errors import MetastoreError
 from acidsql.metastore.embedded import forks, moves, schema, sqlite
 from acidsql.metastore.embedded.forks import no_fork
+from acidsql.metastore.embedded.interrupts import deferred
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
+
+_MOMENT = 0.1
+"""Seconds after which a wait looks for an interrupt."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be read.
         """
-        with no_fork(), self._explained(), self._here().readers.begin() as connection:
+        with no_fork(), deferred(), self._explained(), self._here().readers.begin() as connection:
             yield connection
 
     @contextmanager
@@ -84,16 +89,26 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
         """
-        with no_fork():
+        with no_fork(), deferred() as interrupts:
             opened = self._here()
-            if not opened.turn.acquire(timeout=self._busy_timeout):
-                raise sqlite.busy(self._url, self._busy_timeout)
+            self._take_turn(opened, interrupts)
             try:
                 engine = opened.writers if durable else opened.relaxed_sync
                 with self._explained(), engine.begin() as connection:
                     yield connection
             finally:
                 opened.turn.release()
+
+    def _take_turn(self, opened: _Open, interrupts: Sequence[int]) -> None:
+        """Wait for the other threads of this process.
+
+        Raises:
+            MetastoreError: When they take too long, or the wait is interrupted.
+        """
+        end = time.monotonic() + self._busy_timeout
+        while not opened.turn.acquire(timeout=max(0.0, min(_MOMENT, end - time.monotonic()))):
+            if interrupts or time.monotonic() >= end:
+                raise sqlite.busy(self._url, self._busy_timeout)
 
     def close(self) -> None:
         """Close the connections; further calls are errors. Closing twice is none."""
