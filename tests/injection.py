@@ -17,7 +17,7 @@ from acidsql.errors import StorageError
 READS = frozenset(
     (
         *("list", "exists", "open_read", "read_bytes"),
-        *("find_table", "get_table", "list_partitions"),
+        *("find_table", "get_table", "list_partitions", "on_behalf_of"),
         *("get_valid_txns", "get_valid_write_ids", "get_latest_txn_in_conflict", "min_open_txn", "min_unseen_txn"),
         *("find_ready_to_clean", "aborted_components", "aborted_compactions"),
     )

@@ -100,6 +100,7 @@ def test_two_tables_in_one_statement(both: Both) -> None:
     both.answer_alike(f"SELECT x.v, y.v FROM {a.name} x LEFT JOIN {b.name} y ON x.id = y.id + 2")
 
 
+@pytest.mark.usefixtures("compactor")
 @pytest.mark.parametrize("by", SIDES)
 def test_both_delete_from_what_spark_had_in_memory(both: Both, by: str) -> None:
     """Several files are written of it: Hive looks for the delete events of a file by the number of that file."""
