@@ -70,7 +70,7 @@ _UNFINISHED = (
 
 
 def insert_table(
-    db: Connection, table: Table, *, creating_txn: int | None = None, makes_directory: bool | None = None
+    db: Connection, table: Table, *, creating_txn: int | None = None, makes_directory: bool = False
 ) -> None:
     """Register a table; for a transaction alone, if one is given, until it is committed.
 
@@ -182,6 +182,11 @@ def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) ->
     for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
     db.execute(delete(TBLS).where(TBLS.c.TBL_ID == table_id))
+    forget_name(db, database, name)
+
+
+def forget_name(db: Connection, database: str, name: str) -> None:
+    """Forget what the transaction tables record under the name of a table that is not there; locks stay."""
     components.forget_ended(db, database, name)
     for table, of_database, of_table in (
         (schema.COMPLETED_TXN_COMPONENTS, "CTC_DATABASE", "CTC_TABLE"),
@@ -328,10 +333,8 @@ class EmbeddedCatalog(EmbeddedChanges):
     ) -> None:
         with self._change() as db:
             drop_unfinished(db)
-            if at_commit:
-                insert_table(db, table, creating_txn=self._owner.txn_id, makes_directory=makes_directory)
-            else:
-                insert_table(db, table)
+            creating_txn = self._owner.txn_id if at_commit else None
+            insert_table(db, table, creating_txn=creating_txn, makes_directory=makes_directory)
             if imported is not None:
                 txns.start_above(db, imported.max_txn, self._now())
                 if imported.write_ids.high_watermark > 0:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from acidsql.metastore.embedded import sqlite
 from acidsql.metastore.embedded.store import Store
 from acidsql.metastore.model import Capabilities
+from acidsql.metastore.owner import Owner
 from acidsql.settings import METASTORE_BUSY, TXN_TIMEOUT, Settings
 
 
@@ -24,6 +26,10 @@ class EmbeddedClient:
         self._settings = settings
         self._first_timeout = settings.value(TXN_TIMEOUT)
         self._now = now_ms
+        self._owner = Owner()
+
+    def on_behalf_of(self, txn_id: int) -> AbstractContextManager[None]:
+        return self._owner.is_txn(txn_id)
 
     def close(self) -> None:
         self._store.close()

@@ -12,7 +12,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, 
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, components, dropped_places, moves, schema
+from acidsql.metastore.embedded import catalog, dropped_places, moves, schema
 from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of
 from acidsql.metastore.embedded.schema import (
@@ -62,13 +62,6 @@ def _move_partitions(db: Connection, table_id: int, old: str, new: str) -> None:
             db.execute(update(PARTITIONS).where(p.PART_ID == part_id).values(LOCATION=moved))
 
 
-def _forget_name(db: Connection, new: Table) -> None:
-    """Forget what statements that failed to create a table of the new name have left, under write ids of that name."""
-    components.forget_ended(db, new.database, new.name)
-    for entity, prefix in ((TXN_TO_WRITE_ID, "T2W"), *_WITH_PARTITIONS[1:]):
-        db.execute(delete(entity).where(_is(entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"], new)))
-
-
 def _rename_write_ids(db: Connection, old: Table, new: Table) -> None:
     w, n = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
     names = {w.T2W_DATABASE: new.database, w.T2W_TABLE: new.name}
@@ -116,7 +109,8 @@ class EmbeddedRenames(EmbeddedChanges):
                 dropped_places.require_free(db, [old.location])
             if catalog.find_table(db, table.database, table.name) is not None:
                 raise AlreadyExists(f"Table {table.full_name} already exists")
-            _forget_name(db, table)
+            # of statements that failed to create a table of the new name
+            catalog.forget_name(db, table.database, table.name)
             own = TBLS.c.TBL_ID == table_id
             db.execute(update(TBLS).where(own).values(DB_ID=database_id, TBL_NAME=table.name))
             _rename_write_ids(db, old, table)
