@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -19,8 +19,10 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.session import AcidSession
 from tests import injection
 
-STORE_STEPS = tuple(n for n in dir(Metastore) if not n.startswith("_") and callable(getattr(Metastore, n)))
-"""Every method of the protocol."""
+STORE_STEPS = tuple(
+    n for n in dir(Metastore) if not n.startswith("_") and n != "alone" and callable(getattr(Metastore, n))
+)
+"""Every method of the protocol that is one step by itself."""
 FILE_STEPS = ("list", "rename", "mkdirs", "delete", "delete_if_empty")
 """What one session does to names that another one may look at. What a file holds never changes."""
 READS = frozenset(
@@ -69,6 +71,23 @@ class _Watch:
         self._was_inner = is_inner
         return answer
 
+    @contextmanager
+    def alone(self, step: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+        """One step, whatever is done in it: the store lets nobody else change anything."""
+        if threading.get_ident() != self._thread or self._is_inside:
+            with step():
+                yield
+            return
+        self._was_inner = False
+        self._before("alone")
+        self._is_inside = True
+        try:
+            with step():
+                yield
+        finally:
+            self._is_inside = False
+        self._after("alone", None)
+
     def around(self, step: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
         if threading.get_ident() != self._thread or self._is_inside:
             return step(*args, **kwargs)
@@ -88,6 +107,7 @@ def watched(acid: AcidSession, before: Before = ignored, after: After = ignored)
     """Tell of the steps that a session makes on this thread while the block runs."""
     watch, store = _Watch(before, after), acid.metastore
     with ExitStack() as stack:
+        stack.enter_context(patch.object(store, "alone", functools.partial(watch.alone, store.alone)))
         for name in STORE_STEPS:
             step = functools.partial(watch.around, getattr(store, name), name)
             stack.enter_context(patch.object(store, name, step))

@@ -164,10 +164,10 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
     span = statement.new_partition.span
     name, old = one_partition(env, table, statement.partition, parameters)
     new_name = whole_name(table, statement.new_partition, spec_values(env, table, statement.new_partition, parameters))
-    _renamed_partition(env, table, old, new_name, span)  # an invalid statement opens no transaction
+    _renamed_partition(env, table, old, new_name, span, is_locked=False)  # an invalid statement opens no transaction
     with write_transaction(env, [LockComponent(LockType.EXCLUSIVE, table.database, table.name)]) as txn:
         txn.revalidate(table, [old])
-        target = _renamed_partition(env, table, old, new_name, span)
+        target = _renamed_partition(env, table, old, new_name, span, is_locked=True)
         txn.allocate_write_id(table)
         write_ids = txn.valid_write_ids(table)
         try:
@@ -177,8 +177,16 @@ def rename_partition(env: Environment, statement: RenamePartition, parameters: M
     return env.nothing()
 
 
-def _renamed_partition(env: Environment, table: Table, old: Partition, new_name: str, span: Span) -> Partition:
-    """The partition with its new name, and its new location if the old one is the default."""
+def _renamed_partition(
+    env: Environment, table: Table, old: Partition, new_name: str, span: Span, *, is_locked: bool
+) -> Partition:
+    """The partition with its new name, and its new location if the old one is the default.
+
+    Without the lock on the table a directory there may be that of a statement that is adding this partition.
+
+    Raises:
+        AlreadyExists: When there is such a partition, or its directory has files.
+    """
     if env.metastore.list_partitions(table.database, table.name, [new_name]):
         raise with_location(span, AlreadyExists(f"Partition already exists: {new_name}"))
     target = new_partition(table, new_name)
@@ -187,10 +195,13 @@ def _renamed_partition(env: Environment, table: Table, old: Partition, new_name:
     if not (_is_usual(table, old) and fs.renames_in_one_step(table.location)):
         return replace(target, location=old.location)
     target = replace(target, location=_unused_partition(env, table, new_name, span))
-    free_place(env.metastore, target.location)
-    filesystem, path = fs.resolve(target.location)
-    if filesystem.list(path):
-        raise with_location(span, _partition_directory_exists(path))
+    if is_locked:
+        free_place(env.metastore, target.location)
+        filesystem, path = fs.resolve(target.location)
+        if filesystem.exists(path) and not filesystem.delete_if_empty(path):
+            message = f"New location for this partition already exists : {path}"
+            error = AlreadyExists(f"Unable to rename partition. {message}", code=REFUSED_BY_HIVE)
+            raise with_location(span, error)
     return target
 
 
@@ -219,11 +230,6 @@ def _unused_partition(env: Environment, table: Table, name: str, span: Span) -> 
     raise with_location(span, UnsupportedError(problem, hint="INSERT OVERWRITE … SELECT writes the rows there."))
 
 
-def _partition_directory_exists(path: str) -> AlreadyExists:
-    message = f"New location for this partition already exists : {path}"
-    return AlreadyExists(f"Unable to rename partition. {message}", code=REFUSED_BY_HIVE)
-
-
 def _rename_partition(
     env: Environment, table: Table, name: str, partitions: tuple[Partition, Partition], write_ids: ValidWriteIdList
 ) -> None:
@@ -232,10 +238,6 @@ def _rename_partition(
     finish_moves(metastore, metastore.get_table(table.database, table.name))
     moved = not metastore.capabilities.owns_directories and new.location != old.location
     move = new_move(old.location, new.location) if moved else None
-    if move is not None:
-        filesystem, path = fs.resolve(new.location)
-        if filesystem.exists(path) and not filesystem.delete_if_empty(path):
-            raise _partition_directory_exists(path)
     try:
         metastore.rename_partition(name, new, move=move, write_ids=write_ids)
         if move is not None:

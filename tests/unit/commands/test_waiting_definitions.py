@@ -173,6 +173,22 @@ class TestRename:
             filled.sql("ALTER TABLE p PARTITION (p = 1) RENAME TO PARTITION (p = 7)")
         assert filled.rows("default.p") == {"p=1": [1], "p=2": [2], "p=7": []}
 
+    def test_of_a_partition_to_one_that_is_being_inserted_is_told_of_that_partition(self, filled: Session) -> None:
+        """Its directory is there before it is registered: what was said was that the location exists."""
+        [old] = filled.store.list_partitions("default", "p", ["p=1"])
+        new = replace(old, values=("7",), location=old.location.replace("p=1", "p=7"))
+        (filled.root / "w" / "p" / "p=7" / "delta_0000003_0000003_0000").mkdir(parents=True)
+        registered = before_the_lock(filled, does=lambda: filled.store.add_partitions([new], if_not_exists=False))
+        with registered, pytest.raises(AlreadyExists, match="Partition already exists: p=7"):
+            filled.sql("ALTER TABLE p PARTITION (p = 1) RENAME TO PARTITION (p = 7)")
+        assert filled.is_idle
+
+    def test_of_a_partition_to_a_directory_with_files_is_refused(self, filled: Session) -> None:
+        (filled.root / "w" / "p" / "p=7" / "else").mkdir(parents=True)
+        with pytest.raises(AlreadyExists, match="New location for this partition already exists"):
+            filled.sql("ALTER TABLE p PARTITION (p = 1) RENAME TO PARTITION (p = 7)")
+        assert (filled.rows("default.p"), filled.is_idle) == ({"p=1": [1], "p=2": [2]}, True)
+
 
 class TestSetLocation:
     def test_of_a_partition_that_moved_is_refused(self, filled: Session) -> None:
