@@ -16,6 +16,7 @@ from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.resolve.names import AcidTable, View
 from acidsql.errors import UnsupportedError
+from acidsql.interrupts import deferred
 from acidsql.metastore.model import TxnType
 from acidsql.settings import READ_LEASE
 from acidsql.sql.placed import padded, with_versions
@@ -31,11 +32,16 @@ class Pin:
     def __init__(self, env: Environment) -> None:
         self._env = env
         env.heartbeats.end_released()
-        [self.id] = env.metastore.open_txns(user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent)
+        self.id = 0
         try:
+            with deferred():
+                [self.id] = env.metastore.open_txns(
+                    user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
+                )
             self.context = StatementContext(env, env.metastore.get_valid_txns(self.id))
         except BaseException:
-            self.end()
+            if self.id:
+                self.end()
             raise
 
     def confirm(self) -> None:

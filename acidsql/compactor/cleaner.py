@@ -119,9 +119,10 @@ class Cleaner:
             metastore.mark_refused(entry.id, f"Table {table.full_name} is marked {NO_CLEANUP}: its files are kept")
             return False
         txns, write_ids = self._seen(table, min_open)
-        if entry.highest_write_id is not None:
-            write_ids = write_ids.for_cleaning(entry.highest_write_id)
         partial = self._places_of(table, entry.partition) > set(locations)  # aborts are purged for all
+        if entry.highest_write_id is not None:
+            partial |= write_ids.high_watermark < entry.highest_write_id  # nor are those seen as aborted above it
+            write_ids = write_ids.for_cleaning(entry.highest_write_id)
         self._remove_staged({table.location, *locations}, min_open, lock)
         for location in locations:
             state = self._state(table, location, write_ids, txns)

@@ -9,7 +9,8 @@ whichever comes first: the statement that dropped it, one that needs the locatio
 2. Sync the rename and record it; from now on the location is free. The store does not reuse it before.
 3. Remove the renamed directory, and delete the record.
 
-Where a rename is not atomic (an object store), step 1 already removes the files.
+Where a rename is not atomic (an object store), step 1 already removes the files. It does so, too, with those of a table
+that was never finished in a directory that had been there before it: the directory stays.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Sequence
 
 from acidsql import fs
 from acidsql.errors import AcidError
-from acidsql.format.names import STAGING_PREFIX
+from acidsql.format.names import STAGING_PREFIX, staging_txn
 from acidsql.metastore.model import DroppedDirectory
 from acidsql.metastore.protocol import Metastore
 
@@ -82,7 +83,10 @@ def _free(metastore: Metastore, dropped: Sequence[DroppedDirectory]) -> dict[Dro
         standing = {d for d in metastore.dropped_directories() if not d.is_aside}
         for one in standing.intersection(dropped):
             try:
-                _put_aside(_place(one), _aside(one))
+                if one.made_by is None:
+                    _put_aside(_place(one), _aside(one))
+                else:
+                    _remove_files(_place(one), one.made_by)
             except AcidError as e:
                 logger.warning("dropped files could not be removed yet from %s: %s", one.location, e)
                 problems[one] = e
@@ -106,16 +110,33 @@ def _put_aside(path: str, aside: str) -> None:
     filesystem.delete(path)
 
 
+def _remove_files(path: str, txn_id: int) -> None:
+    """Remove what a transaction has put into a directory that was empty.
+
+    What is staged goes first: whoever is about to publish it, however long it was suspended, then cannot do so.
+
+    Raises:
+        StorageError: When something cannot be removed.
+    """
+    filesystem = fs.resolve(path)[0]
+    for entry in filesystem.list(path):
+        if staging_txn(entry.name) == txn_id:
+            filesystem.delete(fs.join(path, entry.name))
+    for entry in filesystem.list(path):
+        if not entry.name.startswith(STAGING_PREFIX):
+            filesystem.delete(fs.join(path, entry.name))
+
+
 def _sync(dropped: Iterable[DroppedDirectory]) -> None:
     """Sync the renames before the store records them. Raises: StorageError.
 
     Otherwise the directories could reappear after a power failure, at a location that may be reused by then.
     """
-    parents = dict.fromkeys(_place(d).rpartition("/")[0] for d in dropped)
-    for parent in parents:
-        filesystem = fs.resolve(parent)[0]
-        if filesystem.exists(parent):
-            filesystem.sync(directories=[parent])
+    changed = dict.fromkeys(_place(d) if d.made_by is not None else _place(d).rpartition("/")[0] for d in dropped)
+    for directory in changed:
+        filesystem = fs.resolve(directory)[0]
+        if filesystem.exists(directory):
+            filesystem.sync(directories=[directory])
 
 
 def _is_removed(dropped: DroppedDirectory) -> bool:

@@ -13,6 +13,7 @@ from acidsql.compactor.rebalance import check_rebalance, compaction_of
 from acidsql.compactor.version import VERSION
 from acidsql.errors import AcidError, CompactionError
 from acidsql.format.rewrite import Rewritten
+from acidsql.interrupts import deferred
 from acidsql.metastore.model import (
     CompactionFilter,
     CompactionInfo,
@@ -87,10 +88,24 @@ class Worker:
 
     def run_one(self) -> Outcome | None:
         """Run one request; None if the queue is empty."""
+        with self._taken() as entry:
+            return None if entry is None else self._run(entry)
+
+    @contextmanager
+    def _taken(self) -> Iterator[CompactionInfo | None]:
+        """The next request; whatever interrupts this, it is not left as one that somebody works on."""
+        entry: CompactionInfo | None = None
+        try:
+            with deferred():
+                entry = self._context.metastore.find_next_compact(self._name, pool=self._pool, worker_version=VERSION)
+            yield entry
+        except BaseException as e:
+            if entry is not None:
+                self._mark_failed(entry, f"The worker was interrupted: {type(e).__name__}")
+            raise
+
+    def _run(self, entry: CompactionInfo) -> Outcome:
         metastore = self._context.metastore
-        entry = metastore.find_next_compact(self._name, pool=self._pool, worker_version=VERSION)
-        if entry is None:
-            return None
         begin = time.monotonic()
         try:
             done = self._compact(entry)
@@ -103,9 +118,6 @@ class Worker:
             outcome = Outcome(entry, CompactionState.FAILED, message=message, seconds=time.monotonic() - begin)
             logger.exception("%s", outcome)
             return outcome
-        except (KeyboardInterrupt, SystemExit) as e:
-            self._mark_failed(entry, f"The worker was interrupted: {type(e).__name__}")
-            raise
         else:
             outcome = Outcome(entry, CompactionState.READY_FOR_CLEANING, done, seconds=time.monotonic() - begin)
         logger.info("%s", outcome)
@@ -161,12 +173,6 @@ class Worker:
         """A transaction with the lock of a compaction; committed at the end, aborted after an error."""
         context, metastore = self._context, self._context.metastore
         is_rebalance = entry.type is CompactionType.REBALANCE
-        [txn_id] = metastore.open_txns(
-            user=context.user,
-            host=context.host,
-            type=TxnType.REBALANCE_COMPACTION if is_rebalance else TxnType.COMPACTION,
-            agent_info=self._name,
-        )
         lock = LockComponent(
             LockType.EXCL_WRITE if is_rebalance else LockType.SHARED_READ,
             entry.database,
@@ -174,13 +180,23 @@ class Worker:
             entry.partition,
             Operation.UPDATE if is_rebalance else Operation.SELECT,
         )
+        txn_id = 0
         try:
+            with deferred():
+                [txn_id] = metastore.open_txns(
+                    user=context.user,
+                    host=context.host,
+                    type=TxnType.REBALANCE_COMPACTION if is_rebalance else TxnType.COMPACTION,
+                    agent_info=self._name,
+                )
             with context.heartbeats.keep_alive(txn_id):
                 request = LockRequest((lock,), txn_id, context.user, context.host, self._name)
                 wait_for_lock(metastore, context.settings, request)
                 yield txn_id
                 metastore.commit_txn(txn_id)
         except BaseException:
+            if not txn_id:
+                raise
             try:
                 metastore.abort_txns([txn_id], reason=_reason(entry))
             except BaseException as e:  # busy, or full: the error of the compaction itself is what counts

@@ -20,6 +20,7 @@ import pytest
 from sqlalchemy import text
 
 from acidsql.errors import AcidError, MetastoreError
+from acidsql.interrupts import deferred
 from acidsql.metastore import open_metastore
 from acidsql.metastore.embedded.schema import SCHEMA_VERSION
 from acidsql.metastore.model import CompactionRequest, CompactionType, DirectoryMove
@@ -343,17 +344,86 @@ class TestAnInterrupt:
             assert time.monotonic() - started < 30  # it would wait for a minute
         begin(store)
 
-    def test_at_any_moment_leaves_the_store_to_others(self, store: Metastore, opening: Opening) -> None:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGALRM])
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+    def test_at_any_moment_leaves_the_store_to_others(
+        self, store: Metastore, opening: Opening, number: signal.Signals, error: type[BaseException]
+    ) -> None:
+        """A program's time limit may be a signal, too; and an error that somebody keeps has cursors in its frames."""
         store.create_table(table(partitioned=True))
         beside = open_metastore(opening.url, Settings({"acidsql.metastore.busy.timeout": "20s"}), warehouse="file:/w")
-        for number in range(60):
-            timer = Timer(random.random() * 0.01, os.kill, (os.getpid(), signal.SIGINT))
-            try:
-                timer.start()
-                while True:
-                    store.add_partitions([partition(str(number))])
-                    store.drop_partitions("default", "t", [f"p={number}"])
-            except (KeyboardInterrupt, AcidError):
-                timer.cancel()
-            beside.commit_txn(begin(beside))
+
+        def answer(number: int, frame: object) -> None:
+            raise error
+
+        kept: BaseException | None = None
+        before = signal.signal(number, answer)
+        try:
+            for i in range(40):
+                timer = Timer(random.random() * 0.01, os.kill, (os.getpid(), number))
+                try:
+                    timer.start()
+                    while True:
+                        store.add_partitions([partition(str(i))])
+                        store.list_partitions("default", "t")
+                        store.drop_partitions("default", "t", [f"p={i}"])
+                except (error, AcidError) as e:
+                    timer.cancel()
+                    kept = e
+                latest = begin(beside)
+                assert store.get_valid_txns().high_watermark == latest, kept
+                beside.commit_txn(latest)
+        finally:
+            signal.signal(number, before)
         beside.close()
+
+    def test_of_another_thread_leaves_no_old_snapshot(self, store: Metastore) -> None:
+        """An exception that is raised in a thread from outside comes at any place."""
+        embedded = cast(Any, store)._store
+        kept = list[BaseException]()
+        for _ in range(3):
+            try:
+                with embedded.read() as db:
+                    cursor = db.execute(text("SELECT * FROM TXNS"))
+                    raise TimeoutError(cursor)
+            except TimeoutError as e:
+                kept.append(e)
+            latest = begin(store)
+            assert store.get_valid_txns().high_watermark == latest
+
+    def test_leaves_no_transaction_that_nobody_knows(self, store: Metastore) -> None:
+        """It came between the commit of the store and the statement that was to have the transaction's id."""
+        known = list[int]()
+
+        def opening() -> None:
+            with deferred():
+                os.kill(os.getpid(), signal.SIGINT)
+                known.append(begin(store))
+
+        with pytest.raises(KeyboardInterrupt):
+            opening()
+        assert [t.id for t in store.show_txns()] == known
+
+    def test_of_several_kinds_is_answered_for_each(self) -> None:
+        came = list[int]()
+
+        def answer(number: int, frame: object) -> None:
+            came.append(number)
+            raise TimeoutError(number)
+
+        def interrupted() -> None:
+            with deferred() as pending:
+                for number in (*numbers, *numbers):
+                    os.kill(os.getpid(), number)
+                assert list(pending) == [*numbers, *numbers]
+
+        numbers = (signal.SIGALRM, signal.SIGUSR1)
+        before = [signal.signal(number, answer) for number in numbers]
+        try:
+            with pytest.raises(TimeoutError):
+                interrupted()
+            assert came == list(numbers)
+            assert [signal.getsignal(number) for number in numbers] == [answer, answer]
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)

@@ -157,7 +157,8 @@ class TestATableThatIsSeenFromTheCommitOn:
             full.create_table(table("new"), at_commit=True)
         full.abort_txns([txn_id])
         assert is_hidden(full)
-        assert full.dropped_directories() == []
+        assert [(d.location, d.made_by) for d in full.dropped_directories()] == [(f"{home()}/new", txn_id)]
+        sweep(full)
         full.create_table(table("new"))
 
     def test_that_was_forgotten_with_its_transaction_is_dropped(self, created: tuple[Metastore, int]) -> None:

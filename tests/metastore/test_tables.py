@@ -324,6 +324,7 @@ class TestATableWhoseStatementFailed:
         store.create_table(table())
         return txn_id
 
+    @pytest.mark.lacks("hides new tables")
     @pytest.mark.parametrize("aborted", [False, True])
     def test_is_forgotten(self, store: Metastore, txn_id: int, aborted: bool) -> None:
         if aborted:

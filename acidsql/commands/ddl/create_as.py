@@ -190,14 +190,12 @@ class _New:
 
     def take_back(self) -> None:
         """Remove it, unless its rows may have been committed after all, or another session uses it."""
-        if self._registered and self._directory.is_own and self._metastore.capabilities.hides_new_tables:
-            remove_dropped(self._metastore)
-            return
         try:
             if self._registered:
                 self._metastore.discard_table(self.table, self._txn_id)
+                remove_dropped(self._metastore)
         except AcidError as e:
-            logger.warning("the new table %s could not be removed and stays empty: %s", self.table.full_name, e)
+            logger.warning("what there is of the new table %s could not be removed yet: %s", self.table.full_name, e)
         self._directory.take_back()
 
 

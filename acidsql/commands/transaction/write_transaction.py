@@ -20,6 +20,7 @@ from acidsql.errors import (
     TransactionAborted,
     TransactionError,
 )
+from acidsql.interrupts import deferred
 from acidsql.metastore.model import (
     LockComponent,
     LockRequest,
@@ -239,15 +240,19 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
         ConstraintViolation: When a value violates a constraint of its column.
         WriteConflict: When another transaction changed the same rows first.
     """
-    [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
-    txn = WriteTransaction(env, txn_id)
+    txn: WriteTransaction | None = None
     is_unclear = False
     try:
+        with deferred():
+            [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
+            txn = WriteTransaction(env, txn_id)
         with env.heartbeats.keep_alive(txn_id), own_failures(), env.metastore.on_behalf_of(txn_id):
             yield txn
             is_unclear = True
             env.metastore.commit_txn(txn_id)
     except BaseException as error:
+        if txn is None:
+            raise
         ended = None if is_unclear else _end_of(env, txn_id, error)
         try:
             for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room

@@ -61,7 +61,7 @@ _BUCKET_COLUMNS = (
 
 _IS_NEW = TBLS.c.CREATING_TXN.is_not(None)
 _UNFINISHED = (
-    select(DBS.c.NAME, TBLS.c.TBL_NAME, TBLS.c.MAKES_DIRECTORY)
+    select(DBS.c.NAME, TBLS.c.TBL_NAME, TBLS.c.LOCATION, TBLS.c.CREATING_TXN, TBLS.c.MAKES_DIRECTORY)
     .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
     .where(_IS_NEW, ~exists().where(TXNS.c.TXN_ID == TBLS.c.CREATING_TXN, TXNS.c.TXN_STATE == TxnState.OPEN.value))
 )
@@ -94,8 +94,13 @@ def _take_place(db: Connection, table: Table, table_id: int | None = None) -> No
 
 
 def drop_unfinished(db: Connection) -> None:
-    """Drop the tables whose transactions have ended without a commit, and the directories that those have made."""
-    for database, name, makes_directory in db.execute(_UNFINISHED).all():
+    """Drop the tables whose transactions have ended without a commit.
+
+    Their directories go with them; of one that was there before it goes what the transaction has put into it.
+    """
+    for database, name, location, txn_id, makes_directory in db.execute(_UNFINISHED).all():
+        if not makes_directory:
+            dropped_places.drop(db, [location], made_by=txn_id)
         drop_table(db, database, name, keep_files=not makes_directory)
 
 
@@ -332,7 +337,6 @@ class EmbeddedCatalog(EmbeddedChanges):
         makes_directory: bool = False,
     ) -> None:
         with self._change() as db:
-            drop_unfinished(db)
             creating_txn = self._owner.txn_id if at_commit else None
             insert_table(db, table, creating_txn=creating_txn, makes_directory=makes_directory)
             if imported is not None:
@@ -342,12 +346,9 @@ class EmbeddedCatalog(EmbeddedChanges):
                 insert_partitions(db, imported.partitions)
 
     def discard_table(self, table: Table, txn_id: int) -> bool:
-        with self._store.write() as db:
-            is_the_same = find_table(db, table.database, table.name) == table
-            if not is_the_same or components.is_used(db, table.database, table.name, txn_id):
-                return False
-            drop_table(db, table.database, table.name, keep_files=True)
-            return True
+        """Whether it is gone: it is dropped when its transaction is aborted."""
+        with self._store.read() as db:
+            return find_table(db, table.database, table.name) is None
 
     def get_table(self, database: str, name: str) -> Table:
         with self._store.read() as db:
@@ -378,10 +379,6 @@ class EmbeddedCatalog(EmbeddedChanges):
 
     def dropped_directories(self) -> list[DroppedDirectory]:
         with self._store.read() as db:
-            if db.execute(_UNFINISHED).first() is None:
-                return dropped_places.dropped(db)
-        with self._store.write() as db:
-            drop_unfinished(db)
             return dropped_places.dropped(db)
 
     def add_partitions(

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from acidsql.errors import WriteConflict
-from acidsql.metastore.embedded import cleaning, components, locks, queue, txns
+from acidsql.metastore.embedded import aborts, cleaning, components, locks, queue, txns
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
@@ -121,7 +121,7 @@ def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) ->
     if changed and (not exclusive_writes or db.execute(_HOLDS_SHARED_WRITE, {"txn": txn_id}).first() is not None):
         conflict = _conflict(db, txn_id, commit_id)
         if conflict is not None:
-            txns.abort(db, [txn_id], reason=conflict.message)
+            aborts.abort(db, [txn_id], reason=conflict.message)
             return conflict
     txns.set_committed(db, txn_id)
     if changed:

@@ -16,7 +16,6 @@ from sqlalchemy import literal as value
 
 from acidsql.metastore.embedded.schema import (
     COMPLETED_TXN_COMPONENTS,
-    HIVE_LOCKS,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXNS,
@@ -134,14 +133,6 @@ def _row(
         "TC_OPERATION_TYPE": operation.value,
         "TC_WRITEID": write_id,
     }
-
-
-def is_used(db: Connection, database: str, table: str, txn_id: int) -> bool:
-    """Whether something in a table was committed, or a transaction other than one has a lock on it or asks for one."""
-    done, lock = COMPLETED_TXN_COMPONENTS.c, HIVE_LOCKS.c
-    committed = select(1).where(done.CTC_DATABASE == database, done.CTC_TABLE == table)
-    locked = select(1).where(lock.HL_DB == database, lock.HL_TABLE == table, lock.HL_TXNID != txn_id)
-    return any(db.execute(query.limit(1)).first() is not None for query in (committed, locked))
 
 
 def completed_writes(db: Connection, database: str, table: str) -> list[CompletedWrite]:

@@ -28,12 +28,16 @@ from acidsql.metastore.embedded.schema import DROPPED_DIRECTORIES, PLACE_WRITE_I
 from acidsql.metastore.model import DroppedDirectory
 
 _D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
-_DROPPED = select(_D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE).order_by(_D.DD_ID)
+_DROPPED = select(_D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE, _D.DD_MADE_BY).order_by(_D.DD_ID)
 
 
-def drop(db: Connection, locations: Iterable[str]) -> None:
-    """Record directories that are to be removed."""
-    rows = [{"DD_LOCATION": one, "DD_TOKEN": uuid.uuid4().hex, "DD_IS_ASIDE": False} for one in locations if one]
+def drop(db: Connection, locations: Iterable[str], *, made_by: int | None = None) -> None:
+    """Record directories that are to be removed; of those that stay what a transaction has put into them."""
+    rows = [
+        {"DD_LOCATION": one, "DD_TOKEN": uuid.uuid4().hex, "DD_IS_ASIDE": False, "DD_MADE_BY": made_by}
+        for one in locations
+        if one
+    ]
     if rows:
         db.execute(insert(DROPPED_DIRECTORIES), rows)
 

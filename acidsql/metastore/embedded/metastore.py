@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acidsql.metastore.embedded.aborts import EmbeddedAborts
 from acidsql.metastore.embedded.catalog import EmbeddedCatalog
 from acidsql.metastore.embedded.cleaning import EmbeddedCleaning
 from acidsql.metastore.embedded.commit import EmbeddedCommits
@@ -24,6 +25,7 @@ class EmbeddedMetastore(
     EmbeddedStatistics,
     EmbeddedDroppedPlaces,
     EmbeddedTxns,
+    EmbeddedAborts,
     EmbeddedWriteIds,
     EmbeddedLocks,
     EmbeddedCommits,

@@ -27,7 +27,7 @@ from sqlalchemy import (
     func,
 )
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
@@ -36,6 +36,7 @@ SCHEMA_VERSION = 6
 5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT), DROPPED_DIRECTORIES, PLACE_WRITE_IDS, RENAME_JOURNAL in
    the place of properties that users could write, indexes of locations.
 6: tables that are their transaction's alone until it is committed (CREATING_TXN, MAKES_DIRECTORY of TBLS).
+7: files of such a table in a directory that was there before it (DD_MADE_BY of DROPPED_DIRECTORIES).
 """
 
 metadata = MetaData()
@@ -279,6 +280,7 @@ DROPPED_DIRECTORIES = Table(
     Column("DD_LOCATION", Text, nullable=False),
     Column("DD_TOKEN", String(32), nullable=False),  # in the name that it gets before it is removed
     Column("DD_IS_ASIDE", Boolean, nullable=False),
+    Column("DD_MADE_BY", BigInteger),  # the transaction whose files are removed from it; NULL where it goes itself
 )
 
 PLACE_WRITE_IDS = Table(

@@ -69,11 +69,18 @@ def open_engine(url: URL, busy_timeout: float) -> Engine:
     )
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
+    event.listen(engine, "invalidate", _on_invalidate)
     return engine
 
 
 def _on_connect(connection: sqlite3.Connection, record: Any) -> None:
     connection.execute("PRAGMA synchronous=FULL")
+
+
+def _on_invalidate(connection: sqlite3.Connection, record: Any, error: BaseException | None) -> None:
+    """A transaction that an exception from outside has cut off: closing alone would leave its lock to its cursors."""
+    if connection.in_transaction:
+        connection.rollback()
 
 
 def _on_begin(connection: Connection) -> None:

@@ -11,11 +11,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from sqlalchemy import URL, Connection, Engine, insert, inspect, select, text, update
+from sqlalchemy.exc import SQLAlchemyError
 
-from acidsql.errors import MetastoreError
+from acidsql.errors import AcidError, MetastoreError
+from acidsql.interrupts import deferred
 from acidsql.metastore.embedded import forks, moves, schema, sqlite
 from acidsql.metastore.embedded.forks import no_fork
-from acidsql.metastore.embedded.interrupts import deferred
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
 
 _MOMENT = 0.1
@@ -74,7 +75,7 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be read.
         """
-        with no_fork(), deferred(), self._explained(), self._here().readers.begin() as connection:
+        with deferred(), no_fork(), self._explained(), _transaction(self._here().readers) as connection:
             yield connection
 
     @contextmanager
@@ -89,12 +90,12 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
         """
-        with no_fork(), deferred() as interrupts:
+        with deferred() as interrupts, no_fork():
             opened = self._here()
             self._take_turn(opened, interrupts)
             try:
                 engine = opened.writers if durable else opened.relaxed_sync
-                with self._explained(), engine.begin() as connection:
+                with self._explained(), _transaction(engine) as connection:
                     yield connection
             finally:
                 opened.turn.release()
@@ -169,6 +170,23 @@ class Store:
                 hint="Upgrade acidsql." if newer else None,
             )
         return version
+
+
+@contextmanager
+def _transaction(engine: Engine) -> Iterator[Connection]:
+    """Committed at the end, rolled back after an error.
+
+    After one that may come from outside (a thread's asynchronous exception) its connection is not used again: a cursor
+    that lives on in the exception's frames would keep the old snapshot open in it.
+    """
+    with engine.begin() as connection:
+        try:
+            yield connection
+        except (AcidError, SQLAlchemyError):
+            raise
+        except BaseException:
+            connection.invalidate()
+            raise
 
 
 def _create(connection: Connection, warehouse: str) -> None:

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, func, select
 
-from acidsql.metastore.embedded import txns
+from acidsql.metastore.embedded import aborts
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, TXNS
 from acidsql.metastore.model import TxnState
@@ -57,7 +57,7 @@ def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0
     aborted: list[int] = []
     for own, rows in groupby(silent, key=lambda row: int(row[0])):
         reason = f"timed out: no heartbeat for more than {own / 1000:g} s"
-        aborted += txns.abort(db, [int(row[1]) for row in rows], reason=reason)
+        aborted += aborts.abort(db, [int(row[1]) for row in rows], reason=reason)
     return sorted(aborted)
 
 

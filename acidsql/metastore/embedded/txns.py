@@ -12,7 +12,7 @@ from acidsql.errors import AnalysisError, NoSuchTransaction, TransactionAborted,
 from acidsql.metastore.embedded import components
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.client import EmbeddedClient
-from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_COMPONENTS, TXNS
+from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXNS
 from acidsql.metastore.model import CompletedWrite, Operation, TxnInfo, TxnState, TxnType
 from acidsql.settings import MAX_OPEN_BATCH, MAX_OPEN_TXNS
 from acidsql.valid_ids import ValidTxnList
@@ -165,23 +165,6 @@ def heartbeat(db: Connection, txn_id: int, now: int) -> None:
         require_open(db, txn_id)
 
 
-def abort(db: Connection, txn_ids: Sequence[int], reason: str) -> list[int]:
-    """Abort those that are open, and release their locks. Their components stay until their files are gone."""
-    aborted: list[int] = []
-    for some in batches(sorted(set(txn_ids))):
-        ids = list(
-            db.execute(
-                select(_T.TXN_ID).where(_T.TXN_ID.in_(some), _T.TXN_STATE == _OPEN).order_by(_T.TXN_ID)
-            ).scalars()
-        )
-        if ids:
-            db.execute(update(TXNS).where(_T.TXN_ID.in_(ids)).values(TXN_STATE=_ABORTED, TXN_META_INFO=reason or None))
-            db.execute(delete(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_TXNID.in_(ids)))
-            components.back_write_ids(db, ids)
-            aborted += ids
-    return aborted
-
-
 def set_committed(db: Connection, txn_id: int) -> None:
     """The moment at which a transaction becomes true."""
     db.execute(_SET_COMMITTED, {"txn": txn_id})
@@ -208,7 +191,7 @@ def forget_empty(db: Connection, now: int) -> None:
 
 
 class EmbeddedTxns(EmbeddedClient):
-    """:class:`~acidsql.metastore.protocol.Transactions`: open, abort, keep alive, list."""
+    """:class:`~acidsql.metastore.protocol.Transactions`: open, keep alive, list."""
 
     def open_txns(
         self, count: int = 1, *, user: str, host: str, type: TxnType = TxnType.DEFAULT, agent_info: str = ""
@@ -232,10 +215,6 @@ class EmbeddedTxns(EmbeddedClient):
             row["TXN_TIMEOUT"] = self._timeout
             db.execute(insert(TXNS), [{"TXN_ID": txn_id, **row} for txn_id in ids])
             return ids
-
-    def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
-        with self._store.write() as db:
-            return abort(db, txn_ids, reason)
 
     def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
         with self._store.write(durable=False) as db:

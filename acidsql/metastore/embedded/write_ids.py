@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
 from acidsql.errors import TransactionError
 from acidsql.metastore.embedded import components, txns
@@ -34,9 +34,6 @@ _HIGHEST = (
 _BY_TXN = select(_W.T2W_TXNID, _W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_WRITEID + 0 <= bindparam("high"))
 _LATER = _BY_TXN.where(_W.T2W_TXNID > bindparam("txn"))
 _OF_TXNS = _BY_TXN.where(_W.T2W_TXNID.in_(bindparam("txns", expanding=True)))
-_COUNT_TO = select(func.count()).select_from(
-    select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_WRITEID <= bindparam("high")).limit(bindparam("most")).subquery()
-)
 _ANY = select(_W.T2W_WRITEID).where(_OF_TABLE).limit(1)
 _OWN = select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
 _GIVE_BACK = delete(TXN_TO_WRITE_ID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
@@ -47,7 +44,9 @@ _SET_NEXT = update(NEXT_WRITE_ID).where(_NEXT_OF_TABLE).values(NWI_NEXT=bindpara
 def valid_write_ids(db: Connection, table: str, valid: ValidTxnList) -> ValidWriteIdList:
     """The write ids of ``database.table`` that a snapshot sees (Hive: ``GetValidWriteIdsForTableFunction``).
 
-    Only what the snapshot does not see is read; a table has many write ids, and few of those.
+    Only what the snapshot does not see is read; a table has many write ids, and few of those. All of it is listed: Hive
+    ends the list with the lowest where nothing that is seen is left on record, and a cleaner with such a list would
+    leave files of aborted write ids above it, which are then forgotten with the compaction that it cleans up after.
     """
     database, _, name = table.partition(".")
     key = {"database": database, "table": name}
@@ -56,11 +55,6 @@ def valid_write_ids(db: Connection, table: str, valid: ValidTxnList) -> ValidWri
         following = db.execute(_NEXT, key).scalar()
         high = 0 if following is None else following - 1
     hidden = sorted(_hidden(db, {**key, "high": high}, valid))
-    if hidden and _count_to(db, {**key, "high": high}, len(hidden) + 1) == len(hidden):
-        # Nothing that is seen is left in TXN_TO_WRITE_ID: it was forgotten, being older than all that is not seen. So
-        # everything below the lowest hidden one is seen, and the rest need not be listed.
-        hidden = hidden[:1]
-        high = hidden[0][0]
     aborted = tuple(w for w, txn in hidden if valid.is_aborted(txn))
     opened = tuple(w for w, txn in hidden if not valid.is_aborted(txn))
     return ValidWriteIdList(table, high, opened, aborted)
@@ -75,17 +69,11 @@ def _hidden(db: Connection, key: dict[str, object], valid: ValidTxnList) -> Iter
         yield write_id, txn
 
 
-def _count_to(db: Connection, key: dict[str, object], most: int) -> int:
-    """How many write ids of a table are on record, counting no further than ``most``."""
-    return int(db.execute(_COUNT_TO, {**key, "most": most}).scalar_one())
-
-
 def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
     """Start a table's write ids above those in files made elsewhere.
 
     Those that must not be seen get an aborted transaction each, whose component says that files are there. The highest
-    one that is seen goes on record too: without it the table would look as if all that is seen were forgotten for its
-    age (:func:`valid_write_ids`), and what lies between the hidden ones would be lost.
+    one that is seen goes on record too, or the snapshots would end with the highest one that is not seen.
 
     Raises:
         TransactionError: When the table has write ids already.

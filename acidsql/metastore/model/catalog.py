@@ -237,15 +237,19 @@ class Partition:
 class DroppedDirectory:
     """The directory of a dropped table or partition, which has not been removed yet.
 
+    Or that of a table which was never finished: of one that was there before it only the table's files are removed.
+
     Attributes:
         location: Where it stood when it was dropped.
         token: A name that no other directory has: it is put aside under it, and then removed.
         is_aside: Whether it is known to have left its place. Whatever stands there then is somebody else's.
+        made_by: The transaction that was creating a table in a directory that stays; None where that goes, too.
     """
 
     location: str
     token: str
     is_aside: bool
+    made_by: int | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -11,7 +12,7 @@ import pytest
 from acidsql.commands.ddl import create_as, create_table
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import remove_dropped
-from acidsql.errors import AcidError, AlreadyExists, LockTimeout, StorageError, TableNotFound
+from acidsql.errors import AcidError, AlreadyExists, LockTimeout, StorageError, TableNotFound, TransactionAborted
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import LockComponent, LockType, Table
@@ -114,6 +115,64 @@ class TestATableMadeAsAQuery:
         other.table()
         assert other.rows() == {"": []}
 
+    @pytest.mark.parametrize(
+        ("next_one", "rows"),
+        [
+            ("", None),
+            ("t (a int) LOCATION '{root}/w/mine'", []),
+            ("t LOCATION '{root}/w/mine' AS SELECT 1", [7, 8]),
+        ],
+    )
+    def test_that_goes_on_after_its_end_writes_nothing_into_the_next_table(
+        self, session: Session, other: Session, next_one: str, rows: list[int] | None
+    ) -> None:
+        """Its directory had been there: what was staged in it stayed, and was published into the next one's."""
+        place = session.root / "w" / "mine"
+        place.mkdir(parents=True)
+
+        def take_over() -> None:
+            other.store.abort_txns([t.id for t in other.store.show_txns()])
+            remove_dropped(other.store)
+            if next_one:
+                other.sql(f"CREATE TRANSACTIONAL TABLE {next_one}")
+
+        suspended = fails(Staging, "publish", before=take_over, goes_on=True)
+        with queries_of(7, 8), suspended, pytest.raises(TransactionAborted):
+            session.sql("CREATE TRANSACTIONAL TABLE t LOCATION '{root}/w/mine' AS SELECT 1")
+        assert other.seen == ({} if rows is None else {"default.t": {"": rows}})
+        assert (other.is_idle, place.is_dir()) == (True, True)
+
+    @pytest.mark.parametrize("was_there", [False, True])
+    def test_that_was_killed_before_its_commit_leaves_its_place_to_others(
+        self, session: Session, other: Session, was_there: bool
+    ) -> None:
+        if was_there:
+            (session.root / "w" / "mine").mkdir(parents=True)
+        killed = patch.object(create_as._New, "take_back", lambda self: None)
+        stays = patch.object(Staging, "discard", lambda self: False)
+        with queries_of(7, 8), killed, stays, fails(EmbeddedMetastore, "commit_txn"), pytest.raises(StorageError):
+            session.sql("CREATE TRANSACTIONAL TABLE t LOCATION '{root}/w/mine' AS SELECT 1")
+        with queries_of(1):
+            other.sql("CREATE TRANSACTIONAL TABLE u LOCATION '{root}/w/mine' AS SELECT 1")
+        assert other.seen == {"default.u": {"": [1]}}
+
+    def test_that_ends_while_another_table_is_removed_stops_nobody(self, session: Session, other: Session) -> None:
+        """The store's lock was held, and asked for again, by the statement that looked for what is to be removed."""
+        session.table("u")
+        alone = EmbeddedMetastore.alone
+
+        def meanwhile() -> None:
+            def ended(store: EmbeddedMetastore) -> Any:
+                other.store.abort_txns([min(t.id for t in other.store.show_txns())])
+                return alone(store)
+
+            with patch.object(EmbeddedMetastore, "alone", ended):
+                other.sql("DROP TABLE u")
+
+        with queries_of(1, meanwhile=meanwhile), pytest.raises(TransactionAborted):
+            session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
+        assert (other.seen, other.is_idle) == ({}, True)
+
     @pytest.mark.parametrize("text", ["CREATE TRANSACTIONAL TABLE t (b int)", "ALTER TABLE u RENAME TO t"])
     def test_that_was_killed_leaves_nothing_once_its_transaction_has_timed_out(
         self, session: Session, other: Session, text: str
@@ -178,6 +237,23 @@ class TestATableMadeAsAQuery:
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert other.rows() == {"": [1]}
         other.close()
+
+
+def test_an_interrupt_leaves_no_transaction_that_nobody_knows(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came before the transaction's id was kept: open, without heartbeats, until it timed out."""
+    opened = EmbeddedMetastore.open_txns
+
+    def interrupted(*args: Any, **kwargs: Any) -> list[int]:
+        ids = opened(*args, **kwargs)
+        signal.raise_signal(signal.SIGINT)
+        return ids
+
+    monkeypatch.setattr(EmbeddedMetastore, "open_txns", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        session.table()
+    assert session.is_idle
 
 
 def test_a_failed_create_table_leaves_the_directory_of_the_one_that_was_faster(
@@ -250,10 +326,16 @@ def test_a_failed_create_database_leaves_the_one_that_was_faster(
 
 
 class fails(pytest.MonkeyPatch):
-    """A step that fails once, before or after it is done."""
+    """A step that fails once, before or after it is done; or that only goes on late."""
 
     def __init__(
-        self, owner: type, step: str, *, after: bool = False, before: Callable[[], object] = lambda: None
+        self,
+        owner: type,
+        step: str,
+        *,
+        after: bool = False,
+        before: Callable[[], object] = lambda: None,
+        goes_on: bool = False,
     ) -> None:
         super().__init__()
         original = getattr(owner, step)
@@ -261,6 +343,8 @@ class fails(pytest.MonkeyPatch):
         def failing(*args: object, **kwargs: object) -> object:
             self.undo()
             before()
+            if goes_on:
+                return original(*args, **kwargs)
             if after:
                 original(*args, **kwargs)
             raise StorageError("injected")

@@ -33,6 +33,31 @@ def known(world: World) -> list[int]:
     return [t.id for t in world.store.show_txns() if t.state.value == "a"]
 
 
+@pytest.mark.parametrize("layout", ["hive3", "hive4"])
+@pytest.mark.parametrize("type", [MINOR, MAJOR])
+@pytest.mark.parametrize("reads", [False, True])
+def test_what_was_aborted_does_not_come_back_where_all_that_is_seen_is_old(
+    tmp_path: Path, layout: str, type: CompactionType, reads: bool
+) -> None:
+    """The store's list of write ids ended with the lowest aborted one: the cleaner left the others' files, and the
+    compaction's end forgot them all."""
+    world = World(tmp_path, {"acidsql.compactor.layout": layout})
+    world.table()
+    reader = world.reader() if reads else None
+    world.overwrite(1)
+    world.overwrite(7, end="abort")
+    world.insert(8, end="abort")
+    world.insert(9, end="abort")
+    world.compact(type)
+    if reader is not None:
+        world.end(reader.txn_id)
+    known(world)  # what is seen, and older than what was aborted, is forgotten
+    world.end(world.begin())
+    world.clean()
+    assert (world.content(), world.names(), known(world)) == ([1], ["base_0000001"], [])
+    world.close()
+
+
 class TestDirectoriesOfAbortedWrites:
     def test_of_a_table_go_and_the_transactions_are_forgotten(self, world: World) -> None:
         world.table()

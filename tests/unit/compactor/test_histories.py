@@ -199,7 +199,8 @@ class Histories(RuleBasedStateMachine):
         world.store.compact(CompactionRequest("default", "t", None, MAJOR, "ann", "desk"))
         open_before = {t.id for t in world.store.show_txns()}
         store = type(world.store)
-        with patch.multiple(store, mark_compacted=dies, abort_txns=lambda *_, **__: []), suppress(Death):
+        dead = patch.multiple(store, mark_compacted=dies, mark_failed=dies, abort_txns=lambda *_, **__: [])
+        with dead, suppress(Death):
             Worker(world.context, "other-1").run_one()
         self.everybody_reads_what_he_ought_to()
         world.store.abort_txns([t.id for t in world.store.show_txns() if t.id not in open_before])

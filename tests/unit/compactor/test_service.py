@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +80,25 @@ class TestAnInterruption:
         assert (entry.state, entry.error) == (State.FAILED, f"The worker was interrupted: {kind.__name__}")
         assert world.names() == before
         assert world.store.show_txns() == []
+        world.compact()
+        assert world.content() == [1, 2]
+
+    @pytest.mark.parametrize("step", ["find_next_compact", "open_txns"])
+    def test_that_comes_before_the_answer_of_the_store_is_kept_leaves_nothing_either(
+        self, world: World, compactor: Compactor, step: str
+    ) -> None:
+        """The request stayed as one that is being worked on, for a day, and the transaction open."""
+        world.ask()
+        made = getattr(EmbeddedMetastore, step)
+
+        def interrupted(*args: object, **kwargs: object) -> object:
+            answer = made(*args, **kwargs)
+            signal.raise_signal(signal.SIGINT)
+            return answer
+
+        with patch.object(EmbeddedMetastore, step, interrupted), pytest.raises(KeyboardInterrupt):
+            compactor.run_once()
+        assert (world.states(), world.store.show_txns()) == ([State.FAILED], [])
         world.compact()
         assert world.content() == [1, 2]
 
