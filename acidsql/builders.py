@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -80,14 +80,13 @@ def require_used(text: str, parameters: Iterable[str]) -> None:
 
 
 def insert_text(
-    table: str, view: str, columns: Sequence[str], *, overwrite: bool, partition: Mapping[str, Value], by_name: bool
+    table: str, view: str, *, overwrite: bool, partition: Mapping[str, Value], by_name: bool
 ) -> tuple[str, dict[str, Any]]:
     """An INSERT of all rows of a view, and its parameters.
 
     Args:
         table: The table name as in a statement.
         view: The view's name.
-        columns: The view's columns.
         overwrite: Whether existing rows are replaced.
         partition: Values of static partition keys; a string is a value here, not an expression.
         by_name: Whether columns are matched by name instead of by position.
@@ -96,8 +95,7 @@ def insert_text(
     keys = ", ".join(f"{quote(name)} = {expressions.value(value)}" for name, value in partition.items())
     into = f"INSERT {'OVERWRITE TABLE' if overwrite else 'INTO'} {table}"
     spec = f" PARTITION ({keys})" if keys else ""
-    listed = ", ".join(quote(c) for c in columns)
-    return f"{into}{spec}{' BY NAME' if by_name else ''} SELECT {listed} FROM {quote(view)}", expressions.parameters
+    return f"{into}{spec}{' BY NAME' if by_name else ''} SELECT * FROM {quote(view)}", expressions.parameters
 
 
 class MergeBuilder:

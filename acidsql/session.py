@@ -142,7 +142,6 @@ class AcidSession:
             text, parameters = insert_text(
                 table,
                 views.add(frame),
-                frame.columns,
                 overwrite=overwrite,
                 partition=partition or {},
                 by_name=by_name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,16 +10,20 @@ from acidsql.errors import InvalidValue
 from acidsql.sql.statements import Span
 from acidsql.sql.tokens import Kind, tokenize
 
+_NO_LINE_BREAK = re.compile(r"[^\n]")
+
 
 def padded(span: Span) -> str:
-    """The text of a span, preceded by the line breaks and blanks that keep its line and column."""
-    return f"{_before(span)}{span.text}"
+    """The text of a span, preceded by as many blanks and line breaks as there are characters before it.
+
+    What Spark says about its place, by line and column or by the number of the character, is then true of the source.
+    """
+    return f"{blank(span.source[: span.start])}{span.text}"
 
 
-def _before(span: Span) -> str:
-    head = span.source[: span.start]
-    line_start = head.rfind("\n") + 1
-    return "\n" * head.count("\n") + " " * (span.start - line_start)
+def blank(text: str) -> str:
+    """As many blanks, with the same line breaks."""
+    return _NO_LINE_BREAK.sub(" ", text)
 
 
 def place_of(node: Any, span: Span) -> Span:
@@ -26,8 +31,7 @@ def place_of(node: Any, span: Span) -> Span:
     origin = node.origin()
     if not (origin.startIndex().isDefined() and origin.stopIndex().isDefined()):
         return span
-    shift = span.start - len(_before(span))
-    start, end = origin.startIndex().get() + shift, origin.stopIndex().get() + 1 + shift
+    start, end = origin.startIndex().get(), origin.stopIndex().get() + 1
     return Span(span.source, start, end) if span.start <= start < end <= span.end else span
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import random
@@ -23,11 +24,11 @@ from acidsql.errors import AcidError, MetastoreError
 from acidsql.interrupts import deferred
 from acidsql.metastore import open_metastore
 from acidsql.metastore.embedded.schema import SCHEMA_VERSION
-from acidsql.metastore.model import CompactionRequest, CompactionType, DirectoryMove
+from acidsql.metastore.model import CompactionRequest, CompactionType, DirectoryMove, LockType, Operation
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from tests.metastore.conftest import OpenStore
-from tests.metastore.situations import begin, partition, table, write
+from tests.metastore.situations import ask, begin, partition, table, write
 from tests.metastore.stores import Opening
 
 pytestmark = pytest.mark.needs("database file")
@@ -308,6 +309,48 @@ class TestAStoreOfVersion4:
         assert found["killed"].moves == (DirectoryMove(f"{home}/before", f"{home}/killed", "1"),)
         assert [name for name, one in found.items() if one.moves] == ["killed"]
         assert [name for name, one in found.items() if any("move" in key for key in one.parameters)] == []
+
+
+RELAXED = frozenset(
+    (
+        *("open_txns", "lock", "check_lock", "unlock", "heartbeat", "heartbeat_txns"),
+        *("add_dynamic_partitions", "update_statistics"),
+    )
+)
+"""Calls that a power cut may undo: what they say matters to processes that it ends, or is only an estimate."""
+
+
+def test_what_is_committed_is_synced(store: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded = cast(Any, store)._store
+    levels = dict[str, set[int]]()
+    write = type(embedded).write
+
+    @contextmanager
+    def noted(self: Any, *, durable: bool = True) -> Iterator[Any]:
+        frames = (frame.function for frame in inspect.stack())
+        call = next(name for name in frames if name in dir(Metastore))
+        with write(self, durable=durable) as db:
+            levels.setdefault(call, set()).add(db.exec_driver_sql("PRAGMA synchronous").scalar())
+            yield db
+
+    monkeypatch.setattr(type(embedded), "write", noted)
+    store.create_table(table(partitioned=True))
+    store.add_partitions([partition("1")])
+    txn_id = begin(store)
+    ask(store, txn_id, LockType.SHARED_WRITE, "default.t", Operation.UPDATE)
+    write_id = store.allocate_table_write_id(txn_id, "default", "t")
+    store.add_dynamic_partitions(txn_id, write_id, "default", "t", ["p=1"], Operation.UPDATE)
+    store.heartbeat(txn_id=txn_id)
+    store.commit_txn(txn_id)
+    store.abort_txns([begin(store)])
+    store.compact(CompactionRequest("default", "t", "p=1", CompactionType.MAJOR, "u", "h"))
+    store.find_next_compact("w")
+    store.drop_partitions("default", "t", ["p=1"])
+    store.drop_table("default", "t")
+    full, normal = 2, 1
+    assert {"commit_txn", "allocate_table_write_id", "abort_txns", "create_table", "drop_table"} < set(levels)
+    assert {call for call, found in levels.items() if full not in found} <= RELAXED
+    assert all(found <= {full, normal} for found in levels.values())
 
 
 class TestAnInterrupt:

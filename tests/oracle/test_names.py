@@ -12,6 +12,7 @@ pytestmark = pytest.mark.spark
 
 NAMESAKES = [
     "SELECT a.t.id, b.t.id FROM a.t JOIN b.t ON a.t.id = b.t.id",
+    "SELECT a.t.id, b.t.id, a.t.v FROM a.t, b.t WHERE a.t.id = b.t.id",
     "SELECT a.t.id, b.t.id FROM a.t JOIN b.t ON spark_catalog.a.t.id = spark_catalog.b.t.id",
     "SELECT a.t.*, b.t.id FROM a.t CROSS JOIN b.t",
     "SELECT spark_catalog.a.t.* FROM a.t CROSS JOIN b.t",

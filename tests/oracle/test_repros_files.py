@@ -94,8 +94,15 @@ def test_a_subquery_that_gives_null_compares_with_no_row(
     assert rows(acid, f"SELECT id FROM t WHERE b <=> {highest}", least=100) == [(2,)]
     assert rows(acid, f"SELECT id FROM t WHERE b >= {highest}", least=0) == [(1,)]
     if kind != "insert-only":
-        for text in (f"UPDATE t SET b = 7 WHERE b >= {highest}", f"DELETE FROM t WHERE b < {highest}"):
-            assert acid.sql(text, least=100).collect()[0].num_affected_rows == 0
+        for text in (
+            f"UPDATE t SET b = 7 WHERE b >= {highest}",
+            f"DELETE FROM t WHERE b < {highest}",
+            f"MERGE INTO t USING {highest.replace('max(id)', 'max(id) AS m')} s ON t.b >= s.m WHEN MATCHED THEN DELETE",
+            f"MERGE INTO t USING u ON t.b >= {highest} WHEN MATCHED THEN DELETE",
+            f"INSERT INTO t SELECT * FROM t WHERE b <= {highest}",
+            f"INSERT INTO t SELECT t.* FROM t JOIN u ON t.b >= {highest}",
+        ):
+            assert acid.sql(text, least=100).collect()[0].num_affected_rows == 0, text
     assert rows(acid, "SELECT * FROM t") == [(1, 1), (2, None)]
 
 
@@ -296,6 +303,25 @@ def test_files_of_hives_query_compaction_are_read_case_sensitively(
         assert rows(acid, f"SELECT * FROM {table}") == expected
         acid.sql(f"INSERT OVERWRITE TABLE {table} SELECT * FROM {table}")
     assert rows(acid, f"SELECT * FROM {table}") == expected
+
+
+@pytest.mark.parametrize("step", first_quick(["emp/13_major_cleaned", "emp/11_minor_cleaned"]))
+def test_files_of_hives_query_compaction_are_changed_case_sensitively(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, step: str
+) -> None:
+    table = adopt(acid, step, tmp_path / "hive")
+    before = rows(acid, f"SELECT id FROM {table}")
+    [(first,), (second,), *_] = before
+    with setting(spark, "spark.sql.caseSensitive", "true"):
+        assert acid.sql(f"UPDATE {table} SET name = 'new' WHERE id = {first}").collect()[0].num_updated_rows == 1
+        assert acid.sql(f"DELETE FROM {table} WHERE id = {second}").collect()[0].num_deleted_rows == 1
+        merged = acid.sql(
+            f"MERGE INTO {table} USING (SELECT {first} AS id) s ON {table}.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET name = 'merged' WHEN NOT MATCHED THEN INSERT (id) VALUES (-1)"
+        )
+        assert (merged.collect()[0].num_updated_rows, merged.collect()[0].num_inserted_rows) == (1, 0)
+    assert rows(acid, f"SELECT id FROM {table}") == [row for row in before if row != (second,)]
+    assert rows(acid, f"SELECT name FROM {table} WHERE id = {first}") == [("merged",)]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
+from acidsql.catalyst import Catalyst
+from acidsql.commands.resolve.binding import Binding
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
 from tests.oracle.choice import first_quick
@@ -90,33 +93,124 @@ TAILS = [
 ]
 
 
-@pytest.mark.parametrize("text", ["DELETE FROM t WHERE id > 0", "UPDATE t SET v = 0 WHERE id > 0"])
+MERGING = "MERGE INTO t USING (SELECT 1 AS k) s ON t.id = s.k"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE FROM t WHERE id > 0 {}",
+        "UPDATE t SET v = 0 WHERE id > 0 {}",
+        "UPDATE t SET v = 0 {}",
+        "UPDATE t SET v = 0 {} WHERE id > 0",
+        f"{MERGING} {{}} WHEN MATCHED THEN DELETE",
+        f"{MERGING} WHEN MATCHED AND t.v > 0 {{}} THEN DELETE",
+        f"{MERGING} WHEN MATCHED THEN UPDATE SET v = 0 {{}}",
+        f"{MERGING} AND t.v = 5 WHEN NOT MATCHED THEN INSERT VALUES (s.k, 7 {{}})",
+    ],
+)
 def test_a_clause_behind_the_condition_is_refused(acid: AcidSession, text: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int)")
     acid.sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
     accepted = []
     for tail in TAILS:
         with suppress(AcidError, PySparkException):
-            acid.sql(f"{text} {tail}")
+            acid.sql(text.format(tail))
             accepted.append(tail)
     assert accepted == []
     nothing_is_open(acid)
     assert rows(acid, "SELECT * FROM t") == [(1, 1), (2, 2), (3, 3)]
 
 
-INSIDE = ["v0", "k0", "rowId", "writeId", "bucketId", "`__acid_key_0`", "_c0", "originalTransaction"]
+INSIDE = ["v0", "k0", "rowId", "writeId", "bucketId", "`__acid_key_0`", "_c0", "originalTransaction", "`__acid_v_0`"]
 
 
-def test_names_that_the_engine_uses_inside_are_not_the_users(acid: AcidSession) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE t SET a = 5, b = {}",
+        "UPDATE t SET a = 5 WHERE b < {}",
+        "DELETE FROM t WHERE a < {}",
+        "MERGE INTO t USING (SELECT 1 AS k) s ON t.a = s.k WHEN MATCHED THEN UPDATE SET b = {}",
+        "MERGE INTO t USING (SELECT 1 AS k) s ON t.a = s.k AND {} > 0 WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_names_that_the_engine_uses_inside_are_not_the_users(acid: AcidSession, text: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (a int, b int) PARTITIONED BY (p int)")
     acid.sql("INSERT INTO t VALUES (1, 2, 3)")
     accepted = []
     for name in INSIDE:
         with suppress(AcidError, PySparkException):
-            acid.sql(f"UPDATE t SET a = 5, b = {name}")
+            acid.sql(text.format(name))
             accepted.append(name)
     assert accepted == []
     assert rows(acid, "SELECT * FROM t") == [(1, 2, 3)]
+
+
+def test_names_that_the_engine_gives_cannot_be_known(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement has a secret in the names that it gives to columns."""
+    seen = list[set[str]]()
+    analysed = Binding.analysed
+
+    def noted(self: Binding, plan: Any) -> Any:
+        made = analysed(self, plan)
+        names = {attribute.name() for attribute in Catalyst.items(made.output())}
+        seen.append({name for name in names if name.startswith("__acid")})
+        assert all(self.secret in name for name in seen[-1]), names
+        assert len(self.secret) >= 8
+        return made
+
+    monkeypatch.setattr(Binding, "analysed", noted)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int, b int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 2, 3)")
+    for _ in range(2):
+        acid.sql("UPDATE t SET b = 3 WHERE a = 1")
+    given = [names for names in seen if names]
+    assert len(given) >= 2
+    assert not given[0] & given[-1]
+
+
+@pytest.mark.parametrize("written_by", ["job", "driver"])
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "WHEN MATCHED THEN UPDATE SET v = explode(array(7, 8, 9))",
+        "WHEN MATCHED AND explode(array(true, true)) THEN UPDATE SET v = 1",
+        "WHEN NOT MATCHED THEN INSERT VALUES (s.id, explode(array(7, 8)))",
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = posexplode(array(7, 8))",
+    ],
+)
+def test_merge_with_a_generator_in_a_clause_is_refused(
+    acid: AcidSession, warehouse: Path, written_by: str, clause: str
+) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {20000 if written_by == 'driver' else 1}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int)")
+    acid.sql("INSERT INTO t VALUES (1, 10), (2, 20)")
+    text = f"MERGE INTO t USING (SELECT explode(array(1, 5)) AS id) s ON t.id = s.id {clause}"
+    assert_nothing_left(acid, warehouse, lambda: acid.sql(text))
+    assert rows(acid, "SELECT * FROM t") == [(1, 10), (2, 20)]
+
+
+def test_the_builder_of_an_update_refuses_generators(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int)")
+    acid.sql("INSERT INTO t VALUES (1, 10)")
+    for value in (functions.explode(functions.expr("array(7, 8)")), functions.expr("stack(2, 1, 2)")):
+        assert_nothing_left(acid, warehouse, lambda value=value: acid.update("t", {"v": value}))
+    assert rows(acid, "SELECT * FROM t") == [(1, 10)]
+
+
+def test_a_condition_above_a_window_is_none_for_partitions(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, k string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 'a', 2), (2, 'a', 3), (3, 'b', 2)")
+    numbered = "SELECT id, p, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS n FROM t"
+    assert rows(acid, f"SELECT id FROM ({numbered}) WHERE p = 2 AND n = 1") == [(3,)]
+    assert rows(acid, f"SELECT id FROM ({numbered}) WHERE p = 2") == [(1,), (3,)]
+    assert rows(acid, "SELECT id FROM (SELECT *, sum(id) OVER (PARTITION BY p) AS n FROM t) WHERE p = 2 AND n = 4") == [
+        (1,),
+        (3,),
+    ]
+    acid.sql(f"DELETE FROM t WHERE id IN (SELECT id FROM ({numbered}) WHERE p = 2 AND n = 1)")
+    assert rows(acid, "SELECT id FROM t") == [(1,), (2,)]
 
 
 def test_qualify_is_no_condition_for_partitions(acid: AcidSession, spark: SparkSession) -> None:

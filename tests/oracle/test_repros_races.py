@@ -207,7 +207,7 @@ def test_an_insert_that_commits_after_a_truncate_is_there(
         assert rows(acid, "SELECT * FROM t") == ([(2,)] if truncate.done else [(1,), (2,)])
 
 
-@pytest.mark.parametrize("moment", first_quick(["alter_table", "lock", "allocate_table_write_id", "commit_txn"]))
+@pytest.mark.parametrize("moment", first_quick(["lock", "alter_table", "allocate_table_write_id", "commit_txn"]))
 def test_two_merges_that_add_columns_keep_the_columns_of_both(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -224,6 +224,7 @@ def test_two_merges_that_add_columns_keep_the_columns_of_both(
         except (AcidError, PySparkException):
             assert inner.done, "it failed without reason"
         else:
+            assert inner.came
             assert rows(acid, "SELECT id, b FROM t WHERE id > 2") == [(3, "phone 123")]
         if inner.done:
             assert rows(acid, "SELECT id, a FROM t WHERE id = 2") == [(2, "salary 5000")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from acidsql.errors import AcidError
 from acidsql.session import AcidSession
@@ -178,7 +180,7 @@ def test_a_parameter_is_what_the_caller_bound(acid: AcidSession, spark: SparkSes
         ]
     ),
 )
-def test_merge_evaluates_its_source_once(acid: AcidSession, source: str) -> None:
+def test_merge_sees_one_time_and_one_chance(acid: AcidSession, source: str) -> None:
     acid.sql("SET acidsql.write.driver.rows = 5")
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p int)")
     acid.sql("INSERT INTO t SELECT id, 'old', p FROM (SELECT explode(sequence(1, 20)) AS p), (SELECT 1 AS id)")
@@ -188,6 +190,52 @@ def test_merge_evaluates_its_source_once(acid: AcidSession, source: str) -> None
             " WHEN NOT MATCHED THEN INSERT VALUES (-1, 'inserted', s.p)"
         )
     assert rows(acid, "SELECT * FROM t WHERE id = -1") == []
+
+
+@pytest.fixture
+def changing(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """A view of one number from 1 to 20, another one whenever it is read."""
+    reads = tmp_path / "reads"
+    reads.write_text("x")
+
+    class Reader(DataSourceReader):
+        def read(self, partition: object) -> Iterator[tuple[int]]:
+            reads.write_text(f"{reads.read_text()}x")
+            yield (len(reads.read_text()) % 20 + 1,)
+
+    class Changing(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "changing"
+
+        def schema(self) -> str:
+            return "p int"
+
+        def reader(self, schema: object) -> DataSourceReader:
+            return Reader()
+
+    spark.dataSource.register(Changing)
+    spark.read.format("changing").load().createOrReplaceTempView("changing")
+    assert len({spark.table("changing").collect()[0][0] for _ in range(3)}) > 1
+    yield "changing"
+    spark.catalog.dropTempView("changing")
+
+
+@pytest.mark.parametrize("most", [5, 0])
+def test_merge_reads_its_source_once(acid: AcidSession, changing: str, most: int) -> None:
+    """Of a source that others change, as files or tables elsewhere, two reads are two sources: what the one has pruned
+    by, the other would not find."""
+    acid.sql(f"SET acidsql.write.driver.rows = {most}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t SELECT 1, 'old', p FROM (SELECT explode(sequence(1, 20)) AS p)")
+    for number in range(3):
+        answer = acid.sql(
+            f"MERGE INTO t USING {changing} s ON t.p = s.p WHEN MATCHED THEN UPDATE SET v = 'new {number}', id = s.p"
+            " WHEN NOT MATCHED THEN INSERT VALUES (-1, 'inserted', s.p)"
+        ).collect()[0]
+        assert (answer.num_updated_rows, answer.num_inserted_rows) == (1, 0)
+        [(id, p)] = rows(acid, f"SELECT id, p FROM t WHERE v = 'new {number}'")
+        assert id == p
 
 
 @pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))

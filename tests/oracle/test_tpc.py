@@ -52,7 +52,7 @@ def twins(
 
 
 def qualified(text: str, database: str, tables: Iterable[str]) -> str:
-    """The query with the database before each table, and before each column that names its table."""
+    """The query with the database before each table. (Qualified columns are asked in ``test_names``.)"""
     names = "|".join(sorted(tables, key=len, reverse=True))
     return re.sub(rf"(\bfrom\s+|\bjoin\s+|,\s*)({names})\b(?!\s*[.(])", rf"\1{database}.\2", text, flags=re.I)
 

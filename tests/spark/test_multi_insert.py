@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
+from acidsql.errors import TableNotFound, UnsupportedError
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting
 from tests.spark.answers import nothing_is_open, rows
@@ -180,3 +181,29 @@ def test_a_source_that_fails_is_not_kept(elsewhere: AcidSession) -> None:
         elsewhere.sql(failing + INTO_TWO.format(low="r < 0", high="r >= 0"))
     assert elsewhere.spark.sparkContext._jsc.getPersistentRDDs().size() == before  # type: ignore[union-attr]
     nothing_is_open(elsewhere)
+
+
+@pytest.mark.parametrize("clause", ["", "WITH c AS (SELECT id, id % 2 AS odd FROM src) "])
+def test_inserts_into_tables_of_sparks_are_run_by_spark(shop: AcidSession, spark: SparkSession, clause: str) -> None:
+    """Over one snapshot of the ACID tables in it, as a single INSERT is; also where it is explained."""
+    source = "FROM c" if clause else "FROM (SELECT id, id % 2 AS odd FROM src)"
+    legs = "INSERT INTO even SELECT id WHERE odd = 0 INSERT INTO uneven SELECT id WHERE odd = 1 AND id < :n"
+    text = f"{clause}{source} {legs}"
+    try:
+        for name in ("even", "uneven"):
+            spark.sql(f"CREATE TABLE {name} (id int) USING parquet")
+        shop.sql(text, n=10)
+        assert [len(spark.table(name).collect()) for name in ("even", "uneven")] == [10, 5]
+        assert "even" in rows(shop, f"EXPLAIN {text}", n=10)[0][0]
+        assert [len(spark.table(name).collect()) for name in ("even", "uneven")] == [10, 5]
+        with pytest.raises(UnsupportedError, match="into tables of Spark's and into ACID tables"):
+            shop.sql(
+                f"{source} INSERT INTO low SELECT id, null WHERE odd = 0 {legs}".replace("FROM c", "FROM src"), n=1
+            )
+        assert rows(shop, "SELECT * FROM low") == []
+        with pytest.raises(TableNotFound):
+            shop.sql(f"{source} INSERT INTO nowhere SELECT id {legs}", n=1)
+        nothing_is_open(shop)
+    finally:
+        for name in ("even", "uneven"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")

@@ -88,19 +88,19 @@ def test_other_values_are_refused(value: Any) -> None:
 
 def test_an_insert_with_static_partitions() -> None:
     text, parameters = insert_text(
-        "hr.t", "v", ["a", "b`c"], overwrite=True, partition={"day": "2024-01-01", "n": 5}, by_name=False
+        "hr.t", "v`w", overwrite=True, partition={"day": "2024-01-01", "n": 5}, by_name=False
     )
     statement = parse_statement(text)
     assert isinstance(statement, Insert)
     assert statement.overwrite
     assert statement.partition is not None
     assert [k.text for k, _ in statement.partition.keys] == ["day", "n"]
-    assert statement.query.text == "SELECT `a`, `b``c` FROM `v`"
+    assert statement.query.text == "SELECT * FROM `v``w`"
     assert parameters == {"acid_value_0": "2024-01-01", "acid_value_1": 5}
 
 
 def test_an_insert_by_name() -> None:
-    text, _ = insert_text("t", "v", ["a"], overwrite=False, partition={}, by_name=True)
+    text, _ = insert_text("t", "v", overwrite=False, partition={}, by_name=True)
     statement = parse_statement(text)
     assert isinstance(statement, Insert)
     assert statement.by_name

@@ -49,11 +49,23 @@ class CreatedDirectory:
         if not self._was_missing:
             return
         try:
-            with self._metastore.alone():
-                if not self._metastore.has_owner(self.path):
-                    self._fs.delete_if_empty(self.path)
+            remove_empty(self._metastore, self.path)
         except AcidError as e:
             logger.warning("the empty directory %s could not be removed: %s", self.path, e)
+
+
+def remove_empty(metastore: Metastore, path: str) -> bool:
+    """Remove a directory that is empty and nobody's; no owner can be registered meanwhile.
+
+    Returns:
+        Whether there is none now.
+
+    Raises:
+        StorageError: When it cannot be removed.
+    """
+    filesystem = fs.resolve(path)[0]
+    with metastore.alone():
+        return not filesystem.exists(path) or (not metastore.has_owner(path) and filesystem.delete_if_empty(path))
 
 
 @contextmanager

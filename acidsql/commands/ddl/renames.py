@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
-from acidsql.commands.ddl.created_directory import created_directories
+from acidsql.commands.ddl.created_directory import created_directories, remove_empty
 from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_name
 from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move
 from acidsql.commands.environment import Environment
@@ -98,7 +98,7 @@ def _renamed(env: Environment, table: Table, statement: RenameTable, *, is_locke
             location = new
             if is_locked:
                 free_places(env.metastore, [table.location, new])
-            if is_locked and filesystem.exists(new) and not filesystem.delete_if_empty(new):
+            if is_locked and not remove_empty(env.metastore, new):
                 message = f"New location for this table {database}.{name} already exists : {new}"
                 raise AlreadyExists(f"Unable to alter table. {message}", code=REFUSED_BY_HIVE)
     return replace(table, database=database, name=name, location=location)
@@ -197,9 +197,8 @@ def _renamed_partition(
     target = replace(target, location=_unused_partition(env, table, new_name, span))
     if is_locked:
         free_place(env.metastore, target.location)
-        filesystem, path = fs.resolve(target.location)
-        if filesystem.exists(path) and not filesystem.delete_if_empty(path):
-            message = f"New location for this partition already exists : {path}"
+        if not remove_empty(env.metastore, target.location):
+            message = f"New location for this partition already exists : {fs.resolve(target.location)[1]}"
             error = AlreadyExists(f"Unable to rename partition. {message}", code=REFUSED_BY_HIVE)
             raise with_location(span, error)
     return target

@@ -386,17 +386,25 @@ def _small(changes: ChangeSet) -> bool | None:
     return None if estimated_bytes(changes.frame) <= SMALL_BYTES else False
 
 
-def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run INSERT; the row of counts. INSERT into a Spark table is run by Spark, over snapshots."""
+def target_of(env: Environment, statement: Insert) -> Table | None:
+    """The table to write to; None for one of Spark's.
+
+    Raises:
+        TableNotFound: When there is none of that name.
+        UnsupportedError: When it is a view.
+    """
     table = env.find_table(statement.table)
     if table is None:
         env.refuse_view(statement.table)
         if not env.known_to_spark(statement.table):
             error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")
             raise with_location(statement.table.span, error)
-        return _insert_by_spark(env, statement, parameters)
+    return table
+
+
+def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
+    """Run INSERT; the row of counts. INSERT into a Spark table is run by Spark, over snapshots."""
+    table = target_of(env, statement)
+    if table is None:
+        return with_query(env, statement.span, statement.query, parameters)
     return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)
-
-
-def _insert_by_spark(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
-    return with_query(env, statement.span, statement.query, parameters)

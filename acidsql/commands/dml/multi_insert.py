@@ -10,14 +10,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.dml.insert import InsertCommand, InsertPlan
+from acidsql.commands.dml.insert import InsertCommand, InsertPlan, target_of
 from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.query import with_query
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AnalysisError
+from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import RowCounts
@@ -146,6 +147,22 @@ def _evaluated(source: SharedSource | None) -> Iterator[None]:
         source.forget()
 
 
+def is_by_spark(env: Environment, statement: MultiInsert) -> bool:
+    """Whether all INSERTs are into tables of Spark's.
+
+    Raises:
+        UnsupportedError: When only some are: there is no transaction over both.
+    """
+    targets = [target_of(env, insert) for insert in statement.inserts]
+    others = [i for i, table in zip(statement.inserts, targets, strict=True) if table is None]
+    if others and len(others) < len(targets):
+        problem = "One statement cannot insert into tables of Spark's and into ACID tables"
+        raise with_location(others[0].table.span, UnsupportedError(problem, hint="Write two statements."))
+    return bool(others)
+
+
 def multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> DataFrame:
-    """Run a multi-insert; the row of counts."""
+    """Run a multi-insert; the row of counts. INSERTs into Spark tables are run by Spark, over snapshots."""
+    if is_by_spark(env, statement):
+        return with_query(env, statement.span, statement.span, parameters)
     return env.counts(inserted=MultiInsertCommand(env, statement, parameters).run().inserted)

@@ -13,10 +13,10 @@ from acidsql.commands import query
 from acidsql.commands.ddl.create_as import CreateTableAsCommand
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.dml.delete import DeleteCommand
-from acidsql.commands.dml.insert import InsertCommand
+from acidsql.commands.dml.insert import InsertCommand, target_of
 from acidsql.commands.dml.load import load_command
 from acidsql.commands.dml.merge import MergeCommand
-from acidsql.commands.dml.multi_insert import MultiInsertCommand
+from acidsql.commands.dml.multi_insert import MultiInsertCommand, is_by_spark
 from acidsql.commands.dml.truncate import TruncateCommand, truncate_command
 from acidsql.commands.dml.update import UpdateCommand
 from acidsql.commands.environment import Environment
@@ -63,11 +63,13 @@ Make = Callable[[Environment, Any, Mapping[str, Any]], "Explainable | None"]
 
 def _insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> Explainable | None:
     """None for INSERT into a Spark table."""
-    env.refuse_view(statement.table)
-    table = env.find_table(statement.table)
-    if table is None and env.known_to_spark(statement.table) and env.registered(statement.table) is None:
-        return None
-    return InsertCommand(env, statement, parameters, env.get_table(statement.table))
+    table = target_of(env, statement)
+    return None if table is None else InsertCommand(env, statement, parameters, table)
+
+
+def _multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> Explainable | None:
+    """None for INSERTs into Spark tables."""
+    return None if is_by_spark(env, statement) else MultiInsertCommand(env, statement, parameters)
 
 
 def _delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> Explainable:
@@ -98,7 +100,7 @@ def _vacuum(env: Environment, statement: Vacuum, parameters: Mapping[str, Any]) 
 
 COMMANDS: dict[type[Statement], Make] = {
     Insert: _insert,
-    MultiInsert: MultiInsertCommand,
+    MultiInsert: _multi_insert,
     Update: UpdateCommand,
     Merge: MergeCommand,
     Delete: _delete,
@@ -158,7 +160,9 @@ def _query(env: Environment, inner: Query, parameters: Mapping[str, Any], mode: 
 
 def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any], head: str) -> DataFrame:
     """A statement about a Spark table is explained by Spark, over snapshots of the ACID tables in it."""
-    span = inner.query if isinstance(inner, Insert | CreateTable) else None
+    span = inner.span if isinstance(inner, MultiInsert) else None
+    if isinstance(inner, Insert | CreateTable):
+        span = inner.query
     if span is None or not query.reads_acid_tables(env, span, parameters):
         return env.sql(f"{head}{inner.span.text}", parameters)
     with query.pinned(env) as pin:

@@ -190,6 +190,16 @@ class TestRename:
         assert (filled.rows("default.p"), filled.is_idle) == ({"p=1": [1], "p=2": [2]}, True)
 
 
+class TestDropOfAPartition:
+    def test_that_moved_meanwhile_removes_it_where_it_is(self, filled: Session) -> None:
+        moved = "ALTER TABLE p PARTITION (p = 1) SET LOCATION '{root}/w/third'"
+        with before_the_lock(filled, moved):
+            filled.sql("ALTER TABLE p DROP PARTITION (p = 1)")
+        assert (filled.rows("default.p"), filled.is_idle) == ({"p=2": [2]}, True)
+        assert "third" not in filled.files
+        assert any(name.startswith("p/p=1/delta") for name in filled.files)  # of no partition, by SET LOCATION
+
+
 class TestSetLocation:
     def test_of_a_partition_that_moved_is_refused(self, filled: Session) -> None:
         with before_the_lock(filled, *NEW_PARTITION), pytest.raises(TransactionError, match="was changed while"):

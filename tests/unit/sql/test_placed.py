@@ -22,6 +22,7 @@ def test_a_piece_keeps_its_line_and_its_column(before: str, piece: str, after: s
     assert text.endswith(piece)
     assert text.count("\n") == (before + piece).count("\n")
     head = text[: len(text) - len(piece)]
+    assert len(head) == len(before)
     assert len(head.rpartition("\n")[2]) == len(before.rpartition("\n")[2])
     assert not head.strip()
 

@@ -44,7 +44,12 @@ def test_a_query_alone_stays_the_users_own_span() -> None:
 )
 def test_two_with_clauses_keep_what_each_of_them_sees(text: str, expected: str) -> None:
     found = of_insert(text)
-    assert found.text == expected
+    assert " ".join(found.text.split()) == " ".join(expected.split())
+    statement = parse_statement(text)
+    assert isinstance(statement, Insert)
+    for piece in (statement.with_clause, statement.query):
+        assert piece is not None
+        assert found.source[piece.start : piece.end] == piece.text == text[piece.start : piece.end]
 
 
 def test_an_insert_of_several_has_the_common_from_before_its_select() -> None:
@@ -54,5 +59,18 @@ def test_an_insert_of_several_has_the_common_from_before_its_select() -> None:
     assert isinstance(statement, MultiInsert)
     [leg] = statement.inserts
     found = whole_query(statement.with_clause, statement.source, leg.query)
-    assert found.text == "WITH c AS (SELECT 1 AS a)\nFROM c, x\nSELECT a WHERE a > 0"
-    assert whole_query(None, statement.source, leg.query).text == "FROM c, x\nSELECT a WHERE a > 0"
+    assert " ".join(found.text.split()) == "WITH c AS (SELECT 1 AS a) FROM c, x SELECT a WHERE a > 0"
+    without = whole_query(None, statement.source, leg.query)
+    assert " ".join(without.text.split()) == "FROM c, x SELECT a WHERE a > 0"
+    for one in (found, without):
+        assert [one.source[p.start : p.end] for p in (statement.source, leg.query)] == [
+            "FROM c, x",
+            "SELECT a WHERE a > 0",
+        ]
+        assert one.source.index("SELECT a WHERE") == leg.query.source.index("SELECT a WHERE")
+
+
+def test_a_piece_of_ours_follows_on_its_own_line() -> None:
+    text = "WITH c AS (SELECT 1 AS a) MERGE INTO t USING c"
+    clause, ours = Span(text, 0, 25), Span("SELECT * FROM c", 0, 15)
+    assert whole_query(clause, ours).text == "WITH c AS (SELECT 1 AS a) \nSELECT * FROM c"
