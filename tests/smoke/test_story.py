@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 import acidsql
@@ -118,3 +118,39 @@ def test_errors_name_their_place_and_leave_nothing(emp: AcidSession) -> None:
     with pytest.raises(AnalysisException):
         emp.sql("SELECT nope FROM emp").collect()
     assert emp.sql("SHOW LOCKS").collect() == []
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
+def test_what_is_pushed_down_into_files_finds_its_rows(written: AcidSession) -> None:
+    """As over more than 4 MB: smaller files are read whole."""
+    acid = written
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, name string, d decimal(10,2)) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t SELECT id, 'n' || id, id / 4, id % 3 FROM range(0, 100, 1, 1)")
+    for condition in (
+        "id = 5",
+        "name = 'n5'",
+        "d = 1.25",
+        "id > 4 AND id < 6",
+        "name IN ('n5', 'x')",
+        "name LIKE 'n5'",
+    ):
+        assert rows(acid, f"SELECT id, p FROM t WHERE {condition}") == [(5, 2)], condition
+    assert counts(acid, "UPDATE t SET name = 'new' WHERE id = 5") == (1, 1, 0, 0)
+    assert counts(acid, "DELETE FROM t WHERE name = 'n6'") == (1, 0, 1, 0)
+    merge = "MERGE INTO t USING (SELECT 7 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    assert counts(acid, merge) == (1, 0, 1, 0)
+    assert rows(acid, "SELECT id, name FROM t WHERE id BETWEEN 4 AND 8") == [(4, "n4"), (5, "new"), (8, "n8")]
+
+
+def test_a_condition_behind_a_window_is_none_for_partitions(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, k string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 'a', 2), (2, 'a', 3), (3, 'b', 2)")
+    number = "row_number() OVER (PARTITION BY k ORDER BY id DESC)"
+    assert rows(acid, f"SELECT id FROM (SELECT *, {number} AS n FROM t) WHERE p = 2 AND n = 1") == [(3,)]
+    try:
+        found = rows(acid, f"SELECT id FROM t QUALIFY {number} = 1 AND p = 2")
+    except (acidsql.AcidError, PySparkException):
+        assert acid.spark.version < "4.3", "it has QUALIFY"
+    else:
+        assert found == [(3,)]
