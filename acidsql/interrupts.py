@@ -8,17 +8,19 @@ is kept in, nobody would know any more of what the call has made.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = tuple(signal.valid_signals())
+_Handler = Callable[[int, "FrameType | None"], object]
 
 
 @contextmanager
 def deferred() -> Iterator[Sequence[int]]:
-    """Keep signals from the block; they are raised again at the end of it. Only the main thread gets signals.
+    """Keep signals from the block; their handlers are called at the end of it. Only the main thread gets signals.
 
     Yields:
         Those that have come so far: a block that waits can end early.
@@ -31,28 +33,32 @@ def deferred() -> Iterator[Sequence[int]]:
     def keep(number: int, frame: FrameType | None) -> None:
         pending.append(number)
 
-    replaced: list[tuple[int, Callable[..., object]]] = []
+    handlers: dict[int, _Handler] = {}
     try:
         for number in _SIGNALS:
             handler = signal.getsignal(number)
             if callable(handler):
-                replaced.append((number, handler))
+                handlers[number] = handler
                 signal.signal(number, keep)
         yield pending
     finally:
-        _restore(replaced, pending)
+        _answer(handlers, list(handlers), pending)
 
 
-def _restore(replaced: list[tuple[int, Callable[..., object]]], pending: list[int]) -> None:
-    """Put the handlers back and raise what has come, one by one: each of them may be answered with an exception."""
+def _answer(handlers: Mapping[int, _Handler], hidden: list[int], pending: list[int]) -> None:
+    """Put the handlers back and call those of what has come, one by one: each of them may raise an exception.
+
+    They are called, not their signals raised again: an event loop is told of each signal when it comes
+    (``signal.set_wakeup_fd``), and would count it twice.
+    """
     try:
-        while replaced:
-            number, handler = replaced.pop()
-            signal.signal(number, handler)
+        while hidden:
+            signal.signal(hidden[-1], handlers[hidden[-1]])
+            hidden.pop()
         while pending:
             number = pending[0]
             pending[:] = [other for other in pending if other != number]
-            signal.raise_signal(number)
+            handlers[number](number, sys._getframe())
     finally:
-        if replaced or pending:
-            _restore(replaced, pending)
+        if hidden or pending:
+            _answer(handlers, hidden, pending)

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -470,3 +471,51 @@ class TestAnInterrupt:
         finally:
             for number, handler in zip(numbers, before, strict=True):
                 signal.signal(number, handler)
+
+    def test_is_answered_by_its_own_handler_afterwards_whatever_comes_meanwhile(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One handler that was back already raised while the others were put back: they never were."""
+
+        def answer(number: int, frame: object) -> None:
+            raise TimeoutError(number)
+
+        def put(number: int, handler: Any) -> Any:
+            before = real(number, handler)
+            if handler is answer and not came:
+                came.append(number)
+                os.kill(os.getpid(), signal.SIGALRM)
+            return before
+
+        def nothing() -> None:
+            with deferred():
+                pass
+
+        came = list[int]()
+        interrupt, before = signal.getsignal(signal.SIGINT), signal.signal(signal.SIGALRM, answer)
+        real = signal.signal
+        monkeypatch.setattr(signal, "signal", put)
+        try:
+            with pytest.raises(TimeoutError):
+                nothing()
+            assert signal.getsignal(signal.SIGINT) is interrupt
+            assert signal.getsignal(signal.SIGALRM) is answer
+        finally:
+            real(signal.SIGALRM, before)
+
+    def test_is_told_to_an_event_loop_once(self) -> None:
+        here, there = socket.socketpair()
+        came = list[int]()
+        before = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+        with here, there:
+            for end in (here, there):
+                end.setblocking(False)
+            old = signal.set_wakeup_fd(there.fileno())
+            try:
+                with deferred():
+                    os.kill(os.getpid(), signal.SIGTERM)
+            finally:
+                signal.set_wakeup_fd(old)
+                signal.signal(signal.SIGTERM, before)
+            assert here.recv(10) == bytes([signal.SIGTERM])
+        assert came == [signal.SIGTERM]
