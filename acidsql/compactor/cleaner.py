@@ -10,7 +10,7 @@ from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
-from acidsql.format.names import STAGING_PREFIX, BaseName, parse_directory, staging_txn
+from acidsql.format.names import STAGING_PREFIX, parse_directory, staging_txn, write_ids_of
 from acidsql.metastore.model import (
     AbortedComponent,
     CompactionFilter,
@@ -319,13 +319,3 @@ def newest_below(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
     if not entry.is_dir:
         return entry.modified_ns
     return max([entry.modified_ns, *(newest_below(filesystem, below) for below in filesystem.list(entry.path))])
-
-
-def write_ids_of(path: str) -> frozenset[int]:
-    """The write ids in a directory's name; none for one of an aborted compactor."""
-    name = parse_directory(path.rstrip("/").rpartition("/")[2])
-    if name is None or name.visibility_txn:
-        return frozenset()
-    if isinstance(name, BaseName):
-        return frozenset({name.write_id})
-    return frozenset(range(name.min_write_id, name.max_write_id + 1))

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 
 from acidsql import fs
 from acidsql.errors import AcidError
-from acidsql.format.names import STAGING_PREFIX, staging_txn
-from acidsql.metastore.model import DroppedDirectory
+from acidsql.format.names import STAGING_PREFIX, staging_txn, write_ids_of
+from acidsql.metastore.model import DroppedDirectory, WrittenBy
 from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
@@ -110,8 +110,8 @@ def _put_aside(path: str, aside: str) -> None:
     filesystem.delete(path)
 
 
-def _remove_files(path: str, txn_id: int) -> None:
-    """Remove what a transaction has put into a directory that was empty.
+def _remove_files(path: str, made_by: WrittenBy) -> None:
+    """Remove what a transaction has put into a directory, and nothing else.
 
     What is staged goes first: whoever is about to publish it, however long it was suspended, then cannot do so.
 
@@ -120,11 +120,25 @@ def _remove_files(path: str, txn_id: int) -> None:
     """
     filesystem = fs.resolve(path)[0]
     for entry in filesystem.list(path):
-        if staging_txn(entry.name) == txn_id:
-            filesystem.delete(fs.join(path, entry.name))
+        if staging_txn(entry.name) == made_by.txn_id:
+            filesystem.delete(entry.path)
+    if made_by.write_id is not None:
+        _remove_written(filesystem, path, made_by.write_id)
+
+
+def _remove_written(filesystem: fs.FileSystem, path: str, write_id: int) -> bool:
+    """Remove what was published under a write id, in partitions too; whether there was anything."""
+    found = False
     for entry in filesystem.list(path):
-        if not entry.name.startswith(STAGING_PREFIX):
-            filesystem.delete(fs.join(path, entry.name))
+        if not entry.is_dir:
+            continue
+        if write_ids_of(entry.name) == {write_id}:
+            filesystem.delete(entry.path)
+            found = True
+        elif "=" in entry.name and _remove_written(filesystem, entry.path, write_id):
+            filesystem.delete_if_empty(entry.path)
+            found = True
+    return found
 
 
 def _sync(dropped: Iterable[DroppedDirectory]) -> None:

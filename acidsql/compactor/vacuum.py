@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from acidsql import fs
-from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, keeps_all, newest_below, write_ids_of
+from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, keeps_all, newest_below
 from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import AcidError, NoSuchLock, SnapshotTooOld, TableNotFound
 from acidsql.format.directory import AcidState, acid_state, data_format
-from acidsql.format.names import BaseName, parse_directory
+from acidsql.format.names import BaseName, parse_directory, write_ids_of
 from acidsql.metastore.model import (
     AbortedComponent,
     CompactionFilter,

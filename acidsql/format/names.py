@@ -118,6 +118,16 @@ def parse_directory(name: str) -> BaseName | DeltaName | None:
     return None
 
 
+def write_ids_of(path: str) -> frozenset[int]:
+    """The write ids in the name of a base or delta; none for any other, and for one with a compactor's transaction."""
+    name = parse_directory(path.rstrip("/").rpartition("/")[2])
+    if name is None or name.visibility_txn:
+        return frozenset()
+    if isinstance(name, BaseName):
+        return frozenset({name.write_id})
+    return frozenset(range(name.min_write_id, name.max_write_id + 1))
+
+
 def _long(text: str) -> int:
     """A number as Java's ``Long.parseLong`` takes it: no blanks, underscores or other digits, as ``int`` allows."""
     if _LONG.fullmatch(text) is None:

@@ -312,6 +312,26 @@ class TestAStoreOfVersion4:
         assert [name for name, one in found.items() if any("move" in key for key in one.parameters)] == []
 
 
+def test_a_table_that_an_older_version_never_finished_goes_with_the_upgrade(tmp_path: Path) -> None:
+    """It dropped such tables when somebody looked for what is to be removed, not when their transactions ended."""
+    path = tmp_path / "old.db"
+    with closing(opened(path)) as store:
+        txn_id = begin(store)
+        with store.on_behalf_of(txn_id):
+            store.create_table(table("new"), at_commit=True, makes_directory=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE TXNS SET TXN_STATE = 'a' WHERE TXN_ID = ?", (txn_id,))
+        connection.execute("ALTER TABLE DROPPED_DIRECTORIES DROP COLUMN DD_MADE_BY")
+        connection.execute("ALTER TABLE DROPPED_DIRECTORIES DROP COLUMN DD_WRITE_ID")
+        connection.execute("UPDATE VERSION SET SCHEMA_VERSION = 6")
+        connection.commit()
+    with closing(opened(path)) as store:
+        assert [d.location.rpartition("/")[2] for d in store.dropped_directories()] == ["new"]
+        for one in store.dropped_directories():
+            store.set_aside([one])
+        store.create_table(table("new"))
+
+
 RELAXED = frozenset(
     (
         *("open_txns", "lock", "check_lock", "unlock", "heartbeat", "heartbeat_txns"),

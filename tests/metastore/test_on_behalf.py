@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from acidsql.errors import AlreadyExists, NoSuchTransaction, TableNotFound, TransactionAborted
-from acidsql.metastore.model import Column, Database, LockType, Operation, Statistics, Table
+from acidsql.metastore.model import Column, Database, LockType, Operation, Statistics, Table, WrittenBy
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import ask, begin, home, partition, sweep, table
 
@@ -157,7 +157,9 @@ class TestATableThatIsSeenFromTheCommitOn:
             full.create_table(table("new"), at_commit=True)
         full.abort_txns([txn_id])
         assert is_hidden(full)
-        assert [(d.location, d.made_by) for d in full.dropped_directories()] == [(f"{home()}/new", txn_id)]
+        assert [(d.location, d.made_by) for d in full.dropped_directories()] == [
+            (f"{home()}/new", WrittenBy(txn_id, None))
+        ]
         sweep(full)
         full.create_table(table("new"))
 

@@ -24,7 +24,16 @@ from acidsql.metastore.embedded.schema import (
     TBLS,
     TXNS,
 )
-from acidsql.metastore.model import Column, ConstraintKind, DroppedDirectory, Import, Partition, Table, TxnState
+from acidsql.metastore.model import (
+    Column,
+    ConstraintKind,
+    DroppedDirectory,
+    Import,
+    Partition,
+    Table,
+    TxnState,
+    WrittenBy,
+)
 from acidsql.partition_names import check_table_name, parse_partition_name, partition_name
 from acidsql.valid_ids import ValidWriteIdList
 
@@ -100,7 +109,8 @@ def drop_unfinished(db: Connection) -> None:
     """
     for database, name, location, txn_id, makes_directory in db.execute(_UNFINISHED).all():
         if not makes_directory:
-            dropped_places.drop(db, [location], made_by=txn_id)
+            write_id = write_ids.of_txn(db, txn_id, database, name)
+            dropped_places.drop(db, [location], made_by=WrittenBy(txn_id, write_id))
         drop_table(db, database, name, keep_files=not makes_directory)
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from acidsql.errors import WriteConflict
-from acidsql.metastore.embedded import aborts, cleaning, components, locks, queue, txns
+from acidsql.metastore.embedded import aborts, catalog, cleaning, components, locks, queue, txns
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
@@ -185,6 +185,7 @@ class EmbeddedCommits(EmbeddedClient):
 
     def clean_empty_aborted_txns(self) -> None:
         with self._store.write() as db:
+            catalog.drop_unfinished(db)  # of a process with an older version
             cleaning.forget_unwritten(db)
             txns.forget_empty(db, self._now())
             _prune_write_set(db)

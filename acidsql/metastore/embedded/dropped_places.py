@@ -25,18 +25,18 @@ from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.places import above
 from acidsql.metastore.embedded.schema import DROPPED_DIRECTORIES, PLACE_WRITE_IDS
-from acidsql.metastore.model import DroppedDirectory
+from acidsql.metastore.model import DroppedDirectory, WrittenBy
 
 _D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
-_DROPPED = select(_D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE, _D.DD_MADE_BY).order_by(_D.DD_ID)
+_DROPPED = select(_D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE, _D.DD_MADE_BY, _D.DD_WRITE_ID).order_by(_D.DD_ID)
 
 
-def drop(db: Connection, locations: Iterable[str], *, made_by: int | None = None) -> None:
+def drop(db: Connection, locations: Iterable[str], *, made_by: WrittenBy | None = None) -> None:
     """Record directories that are to be removed; of those that stay what a transaction has put into them."""
+    txn_id, write_id = made_by or (None, None)
+    whose = {"DD_MADE_BY": txn_id, "DD_WRITE_ID": write_id}
     rows = [
-        {"DD_LOCATION": one, "DD_TOKEN": uuid.uuid4().hex, "DD_IS_ASIDE": False, "DD_MADE_BY": made_by}
-        for one in locations
-        if one
+        {"DD_LOCATION": one, "DD_TOKEN": uuid.uuid4().hex, "DD_IS_ASIDE": False, **whose} for one in locations if one
     ]
     if rows:
         db.execute(insert(DROPPED_DIRECTORIES), rows)
@@ -44,7 +44,10 @@ def drop(db: Connection, locations: Iterable[str], *, made_by: int | None = None
 
 def dropped(db: Connection) -> list[DroppedDirectory]:
     """The directories that are to be removed, in the order in which they were dropped."""
-    return [DroppedDirectory(*row) for row in db.execute(_DROPPED)]
+    return [
+        DroppedDirectory(location, token, is_aside, None if txn_id is None else WrittenBy(txn_id, write_id))
+        for location, token, is_aside, txn_id, write_id in db.execute(_DROPPED)
+    ]
 
 
 def leave(db: Connection, database: str, table: str, locations: Iterable[str]) -> None:

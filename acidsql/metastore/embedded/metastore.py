@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from acidsql.metastore.embedded.aborts import EmbeddedAborts
 from acidsql.metastore.embedded.catalog import EmbeddedCatalog
 from acidsql.metastore.embedded.cleaning import EmbeddedCleaning
+from acidsql.metastore.embedded.client import system_ms
 from acidsql.metastore.embedded.commit import EmbeddedCommits
 from acidsql.metastore.embedded.compaction_history import EmbeddedCompactionHistory
 from acidsql.metastore.embedded.databases import EmbeddedDatabases
@@ -16,6 +19,7 @@ from acidsql.metastore.embedded.statistics import EmbeddedStatistics
 from acidsql.metastore.embedded.timeouts import EmbeddedTimeouts
 from acidsql.metastore.embedded.txns import EmbeddedTxns
 from acidsql.metastore.embedded.write_ids import EmbeddedWriteIds
+from acidsql.settings import Settings
 
 
 class EmbeddedMetastore(
@@ -48,3 +52,8 @@ class EmbeddedMetastore(
     Raises:
         MetastoreError: When the file cannot be opened, is no metastore, or is one of a newer version.
     """
+
+    def __init__(self, url: str, settings: Settings, warehouse: str, now_ms: Callable[[], int] = system_ms) -> None:
+        super().__init__(url, settings, warehouse, now_ms)
+        if self._store.was_upgraded:
+            self.clean_empty_aborted_txns()

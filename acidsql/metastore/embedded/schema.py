@@ -36,7 +36,7 @@ SCHEMA_VERSION = 7
 5: timeouts of transactions and locks (TXN_TIMEOUT, HL_TIMEOUT), DROPPED_DIRECTORIES, PLACE_WRITE_IDS, RENAME_JOURNAL in
    the place of properties that users could write, indexes of locations.
 6: tables that are their transaction's alone until it is committed (CREATING_TXN, MAKES_DIRECTORY of TBLS).
-7: files of such a table in a directory that was there before it (DD_MADE_BY of DROPPED_DIRECTORIES).
+7: files of such a table in a directory that was there before it (DD_MADE_BY, DD_WRITE_ID of DROPPED_DIRECTORIES).
 """
 
 metadata = MetaData()
@@ -281,6 +281,7 @@ DROPPED_DIRECTORIES = Table(
     Column("DD_TOKEN", String(32), nullable=False),  # in the name that it gets before it is removed
     Column("DD_IS_ASIDE", Boolean, nullable=False),
     Column("DD_MADE_BY", BigInteger),  # the transaction whose files are removed from it; NULL where it goes itself
+    Column("DD_WRITE_ID", BigInteger),  # that transaction's
 )
 
 PLACE_WRITE_IDS = Table(

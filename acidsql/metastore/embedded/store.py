@@ -55,6 +55,8 @@ class Store:
         self._busy_timeout = busy_timeout
         self._inherited: list[_Open] = []
         self._closed = False
+        self.was_upgraded = False
+        """Whether it was one of an older version."""
         self._opened = self._open()
         _STORES.add(self)
         try:
@@ -153,6 +155,7 @@ class Store:
                     _create(connection, warehouse)
                 elif version < schema.SCHEMA_VERSION:
                     _upgrade(connection)
+                    self.was_upgraded = True
 
     def _version(self, connection: Connection) -> int:
         """The version of the tables, 0 where there are none."""

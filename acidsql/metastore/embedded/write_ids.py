@@ -100,6 +100,12 @@ def seed(db: Connection, valid: ValidWriteIdList, *, now: int) -> None:
         components.back_seeded(db, database, table, owners)
 
 
+def of_txn(db: Connection, txn_id: int, database: str, table: str) -> int | None:
+    """A transaction's write id for a table; None where it has none."""
+    found = db.execute(_OWN, {"database": database, "table": table, "txn": txn_id}).scalar()
+    return None if found is None else int(found)
+
+
 def following(db: Connection, database: str, table: str) -> int | None:
     """The next write id of a table, also of one that was dropped or renamed; None where there was never one."""
     found = db.execute(_NEXT, {"database": database, "table": table}).scalar()

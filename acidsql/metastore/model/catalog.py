@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 from acidsql.valid_ids import ValidWriteIdList
 
@@ -233,6 +234,13 @@ class Partition:
     location: str
 
 
+class WrittenBy(NamedTuple):
+    """Which files in a directory are meant: what a transaction has staged, and what has its write id in its name."""
+
+    txn_id: int
+    write_id: int | None
+
+
 @dataclass(frozen=True)
 class DroppedDirectory:
     """The directory of a dropped table or partition, which has not been removed yet.
@@ -243,13 +251,13 @@ class DroppedDirectory:
         location: Where it stood when it was dropped.
         token: A name that no other directory has: it is put aside under it, and then removed.
         is_aside: Whether it is known to have left its place. Whatever stands there then is somebody else's.
-        made_by: The transaction that was creating a table in a directory that stays; None where that goes, too.
+        made_by: Whose files are removed from a directory that stays; None where the directory goes.
     """
 
     location: str
     token: str
     is_aside: bool
-    made_by: int | None = None
+    made_by: WrittenBy | None = None
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,31 @@ class TestATableMadeAsAQuery:
         assert other.seen == ({} if rows is None else {"default.t": {"": rows}})
         assert (other.is_idle, place.is_dir()) == (True, True)
 
+    @pytest.mark.parametrize("killed", [False, True])
+    def test_leaves_what_others_have_put_into_a_directory_that_was_there(
+        self, session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, killed: bool
+    ) -> None:
+        place = session.root / "w" / "mine"
+        place.mkdir(parents=True)
+
+        def others() -> None:
+            for path in ("notes.txt", "year=2024/part-0.parquet", "year=2024/delta_0000007_0000007_0000/x"):
+                (place / path).parent.mkdir(parents=True, exist_ok=True)
+                (place / path).write_text("theirs")
+
+        if killed:
+            monkeypatch.setattr(create_as._New, "take_back", lambda self: None)
+            monkeypatch.setattr(Staging, "discard", lambda self: False)
+        with queries_of(7, meanwhile=others), fails(EmbeddedMetastore, "commit_txn"), pytest.raises(StorageError):
+            session.sql("CREATE TRANSACTIONAL TABLE t LOCATION '{root}/w/mine' AS SELECT 1")
+        remove_dropped(other.store)
+        assert [str(p.relative_to(place)) for p in sorted(place.rglob("*")) if p.is_file()] == [
+            "notes.txt",
+            "year=2024/delta_0000007_0000007_0000/x",
+            "year=2024/part-0.parquet",
+        ]
+        assert (other.seen, other.is_idle) == ({}, True)
+
     @pytest.mark.parametrize("was_there", [False, True])
     def test_that_was_killed_before_its_commit_leaves_its_place_to_others(
         self, session: Session, other: Session, was_there: bool
