@@ -82,7 +82,8 @@ class Catalog(Protocol):
             at_commit: Let only this thread see it until the transaction is committed on whose behalf it is created
                 (:meth:`on_behalf_of`). If that ends otherwise, the table is dropped. A store without
                 :attr:`Capabilities.hides_new_tables` shows it at once.
-            makes_directory: With ``at_commit``: whether its directory was made for it, and is dropped with it.
+            makes_directory: With ``at_commit``: whether its directory was made for it, and is dropped with it; of one
+                that was there before only the transaction's files are removed (:class:`WrittenBy`).
 
         Raises:
             DatabaseNotFound, AlreadyExists (on the embedded store also where the directory of a dropped table stands).
@@ -91,7 +92,8 @@ class Catalog(Protocol):
         ...
 
     def discard_table(self, table: Table, txn_id: int) -> bool:
-        """Remove a table whose statement has failed; its files stay. The embedded store does that in one step.
+        """Remove a table whose statement has failed; its files stay. Where :attr:`Capabilities.hides_new_tables`, there
+        is nothing to do: the table was dropped in the step that aborted its transaction.
 
         It is kept where it is a different table by now, or is in use: was written to, or is locked by others.
 
@@ -397,7 +399,8 @@ class Transactions(Protocol):
         ...
 
     def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
-        """Abort those that are open and release their locks; the ids really aborted."""
+        """Abort those that are open, release their locks and drop the tables that they were creating; the ids really
+        aborted."""
         ...
 
     def show_txns(self) -> list[TxnInfo]:
