@@ -44,22 +44,31 @@ def _unchanged(node: Any) -> Any:
 
 
 class _Function:
-    """A Python function as a ``scala.PartialFunction`` that is defined everywhere; its first error is kept."""
+    """A Python function as a ``scala.PartialFunction`` that is defined everywhere; its first error is kept.
+
+    So are its answers: when Python drops an object of the JVM, a thread of its own tells the JVM, and that may come
+    before the JVM has looked up which object the answer names. It would be null.
+    """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function: Callable[[Any], Any] = function
+        self._answers: list[Any] = []
         self.error: BaseException | None = None
 
     def forget(self) -> None:
         """Hold on to nothing: the JVM keeps this object until its next garbage collection, and with it whole plans."""
         self._function = _unchanged
+        self._answers.clear()
 
     def applyOrElse(self, node: Any, default: Any) -> Any:
         if self.error is None:
             try:
-                return self._function(node)
+                made = self._function(node)
+                self._answers += (node, made)
+                return made
             except BaseException as e:  # an exception must not pass through the JVM: it would lose its type
                 self.error = e
+        self._answers.append(node)
         return node
 
     def apply(self, node: Any) -> Any:

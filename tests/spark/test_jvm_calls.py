@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from py4j.clientserver import ClientServerConnection
 
+from acidsql.catalyst.plans import rule
 from acidsql.session import AcidSession
 
 _GARBAGE = "m\nd\n"
@@ -71,3 +74,17 @@ def test_a_statement_makes_few_calls(tables: AcidSession, search: None, statemen
     with _counted() as calls:
         tables.sql(statement).collect()
     assert 20 < calls() < most
+
+
+def test_what_a_rule_answers_is_kept_until_the_jvm_has_ended() -> None:
+    """The JVM was told that the object is gone before it had looked up the answer, which then was null."""
+
+    class Node:
+        pass
+
+    with rule(lambda node: Node()) as each:
+        answer = weakref.ref(each.applyOrElse(Node(), None))
+        gc.collect()
+        assert answer() is not None
+    gc.collect()
+    assert answer() is None

@@ -19,7 +19,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.write_transaction import write_transaction
-from acidsql.compactor.dropped import free_place, remove_dropped
+from acidsql.compactor.dropped import free_place, free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.format.directory import DirectorySummary, directory_summary
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation, Partition, Table
@@ -52,6 +52,7 @@ def create_database(env: Environment, statement: CreateDatabase, parameters: Map
     # a metastore that creates the directory itself refuses an existing one
     made = [] if env.metastore.capabilities.owns_directories else [path]
     try:
+        free_places(env.metastore, made)
         with created_directories(env.metastore, made):
             env.metastore.create_database(Database(name, path, statement.comment, dict(statement.properties)))
     except AlreadyExists as e:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, AnalysisError, DatabaseNotFound
-from acidsql.metastore.embedded import places
+from acidsql.metastore.embedded import dropped_places, places
 from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.schema import DATABASE_PARAMS, DBS, TBLS
 from acidsql.metastore.model import DEFAULT_DATABASE, Database
@@ -56,6 +56,7 @@ class EmbeddedDatabases(EmbeddedChanges):
             if db.execute(_DATABASE, {"name": database.name}).first() is not None:
                 raise AlreadyExists(f"Database {database.name} already exists")
             places.check_database(db, database.location)
+            dropped_places.require_free(db, [database.location])
             row = {"NAME": database.name, "DB_LOCATION_URI": database.location, "DESC": database.comment}
             insert_rows(db, DATABASE_PARAMS, parameter_rows("DB_ID", insert_one(db, DBS, row), database.parameters))
 

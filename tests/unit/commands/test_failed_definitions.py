@@ -15,7 +15,7 @@ from acidsql.compactor.dropped import remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, LockTimeout, StorageError, TableNotFound, TransactionAborted
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import LockComponent, LockType, Table
+from acidsql.metastore.model import Database, LockComponent, LockType, Table
 from acidsql.plan.staging import Staging
 from tests.unit.commands.definitions import Session, queries_of
 
@@ -262,6 +262,23 @@ class TestATableMadeAsAQuery:
             session.sql("CREATE TRANSACTIONAL TABLE t AS SELECT 1")
         assert other.rows() == {"": [1]}
         other.close()
+
+
+@pytest.mark.parametrize("place", ["t", "t/below", ""])
+def test_a_database_is_not_made_where_something_is_still_to_be_removed(
+    session: Session, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """It was, and then removed with what had come into it."""
+    session.table()
+    session.insert(1)
+    session.store.drop_table("default", "t")  # killed there
+    with pytest.raises(AlreadyExists, match="not been removed"):
+        session.store.create_database(Database("d", str(session.root / "w" / place)))
+    session.sql(f"CREATE DATABASE d LOCATION '{{root}}/w/{place or 'd'}'")
+    (session.root / "w" / (place or "d") / "theirs").write_text("theirs")
+    remove_dropped(session.store)
+    assert (session.root / "w" / (place or "d") / "theirs").read_text() == "theirs"
+    assert session.store.dropped_directories() == []
 
 
 def test_an_interrupt_leaves_no_transaction_that_nobody_knows(
