@@ -10,55 +10,76 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
 
 _SIGNALS = tuple(signal.valid_signals())
 _Handler = Callable[[int, "FrameType | None"], object]
 
 
-@contextmanager
-def deferred() -> Iterator[Sequence[int]]:
-    """Keep signals from the block; their handlers are called at the end of it. Only the main thread gets signals.
+class Deferred:
+    """A block from which signals are kept; their handlers are called at the end of it.
 
-    Yields:
-        Those that have come so far: a block that waits can end early.
+    Only the main thread gets signals: in any other one this does nothing.
     """
-    pending: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield pending
-        return
 
-    def keep(number: int, frame: FrameType | None) -> None:
-        pending.append(number)
+    def __init__(self) -> None:
+        self._handlers: dict[int, _Handler] = {}
+        self._hidden: list[int] = []
+        self._pending: list[int] = []
 
-    handlers: dict[int, _Handler] = {}
-    try:
-        for number in _SIGNALS:
-            handler = signal.getsignal(number)
-            if callable(handler):
-                handlers[number] = handler
-                signal.signal(number, keep)
-        yield pending
-    finally:
-        _answer(handlers, list(handlers), pending)
+    def __enter__(self) -> Deferred:
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        try:
+            for number in _SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    self._hidden.append(number)
+                    signal.signal(number, self._keep)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end()
+
+    def _keep(self, number: int, frame: FrameType | None) -> None:
+        self._pending.append(number)
+
+    def answer(self) -> None:
+        """Call the handlers of what has come, one by one, now: each of them may raise an exception.
+
+        They are called, not their signals raised again: an event loop is told of each signal when it comes
+        (``signal.set_wakeup_fd``), and would count it twice.
+        """
+        while self._pending:
+            [number] = self._take(1)
+            self._handlers[number](number, sys._getframe())
+
+    def take(self) -> list[int]:
+        """The signals that have come, which are then not answered here."""
+        return self._take(len(self._pending))
+
+    def _take(self, most: int) -> list[int]:
+        taken = list(dict.fromkeys(self._pending))[:most]
+        self._pending[:] = [number for number in self._pending if number not in taken]
+        return taken
+
+    def _end(self) -> None:
+        """Put all handlers back before one is called, which may raise an exception."""
+        try:
+            while self._hidden:
+                signal.signal(self._hidden[-1], self._handlers[self._hidden[-1]])
+                self._hidden.pop()
+            self.answer()
+        finally:
+            if self._hidden or self._pending:
+                self._end()
 
 
-def _answer(handlers: Mapping[int, _Handler], hidden: list[int], pending: list[int]) -> None:
-    """Put the handlers back and call those of what has come, one by one: each of them may raise an exception.
-
-    They are called, not their signals raised again: an event loop is told of each signal when it comes
-    (``signal.set_wakeup_fd``), and would count it twice.
-    """
-    try:
-        while hidden:
-            signal.signal(hidden[-1], handlers[hidden[-1]])
-            hidden.pop()
-        while pending:
-            number = pending[0]
-            pending[:] = [other for other in pending if other != number]
-            handlers[number](number, sys._getframe())
-    finally:
-        if hidden or pending:
-            _answer(handlers, hidden, pending)
+def deferred() -> Deferred:
+    """Keep signals from a block: ``with deferred(): …``."""
+    return Deferred()

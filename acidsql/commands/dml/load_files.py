@@ -123,11 +123,12 @@ class ClaimedFiles:
                 raise _invalid(f"{status.path} was moved or replaced while it was loaded")
         for status in files:
             hidden = f".acidsql_load_{txn.id}_{status.name}"
+            self._renamed.append((status, hidden))  # before it: an error does not tell whether it was done
             try:
                 filesystem.rename(fs.join(folder, status.name), fs.join(folder, hidden))
             except FileNotFoundError as e:
+                self._renamed.pop()
                 raise _invalid(f"{status.path} was moved while it was loaded") from e
-            self._renamed.append((status, hidden))
         claimed = {status.name: status for status in filesystem.list(folder)}
         keeps_times = fs.renames_in_one_step(self._folder)
         for status, hidden in self._renamed:
@@ -153,7 +154,8 @@ class ClaimedFiles:
     def _give_back(self, filesystem: fs.FileSystem, folder: str) -> None:
         for status, hidden in self._renamed:
             try:
-                filesystem.rename(fs.join(folder, hidden), fs.join(folder, status.name))
+                if filesystem.exists(fs.join(folder, hidden)):
+                    filesystem.rename(fs.join(folder, hidden), fs.join(folder, status.name))
             except (AcidError, FileNotFoundError) as e:
                 logger.warning("%s was not loaded, and cannot be renamed from %s: %s", status.path, hidden, e)
 

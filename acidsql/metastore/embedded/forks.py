@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from acidsql.interrupts import Deferred
+
 
 class _Gate:
     """Lets any number of calls in, or any number of forks, but never both."""
@@ -58,6 +60,8 @@ def before_forks(close_connections: Callable[[], None]) -> None:
     """Have a function called before each fork, when no call is under way."""
 
     def before() -> None:
+        guard = _guards[threading.get_ident()] = Deferred()
+        guard.__enter__()
         _gate.begin_fork()
         close_connections()
 
@@ -65,10 +69,31 @@ def before_forks(close_connections: Callable[[], None]) -> None:
         os.register_at_fork(before=before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
 
 
+_guards: dict[int, Deferred] = {}
+"""By thread: a signal's handler that raises would leave the gate as it is, and the exception would be passed over."""
+
+
+_SOON = 0.05
+"""Seconds after which signals that came during a fork come once more: it is over then."""
+
+
 def _after_in_parent() -> None:
     _gate.end_fork()
+    for number in _came_meanwhile():
+        threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
 
 
 def _after_in_child() -> None:
     global _gate
     _gate = _Gate()  # the other threads, and whatever they were about to do with the old one, are not in this process
+    _came_meanwhile()
+    _guards.clear()
+
+
+def _came_meanwhile() -> list[int]:
+    guard = _guards.pop(threading.get_ident(), None)
+    if guard is None:
+        return []
+    came = guard.take()
+    guard.__exit__()
+    return came

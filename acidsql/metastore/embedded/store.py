@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
@@ -14,13 +14,13 @@ from sqlalchemy import URL, Connection, Engine, insert, inspect, select, text, u
 from sqlalchemy.exc import SQLAlchemyError
 
 from acidsql.errors import AcidError, MetastoreError
-from acidsql.interrupts import deferred
+from acidsql.interrupts import Deferred, deferred
 from acidsql.metastore.embedded import forks, moves, schema, sqlite
 from acidsql.metastore.embedded.forks import no_fork
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
 
 _MOMENT = 0.1
-"""Seconds after which a wait looks for an interrupt."""
+"""Seconds after which a wait looks for signals."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
         """
-        with deferred() as interrupts, no_fork():
+        with deferred() as signals, no_fork():
             opened = self._here()
-            self._take_turn(opened, interrupts)
+            self._take_turn(opened, signals)
             try:
                 engine = opened.writers if durable else opened.relaxed_sync
                 with self._explained(), _transaction(engine) as connection:
@@ -102,15 +102,16 @@ class Store:
             finally:
                 opened.turn.release()
 
-    def _take_turn(self, opened: _Open, interrupts: Sequence[int]) -> None:
-        """Wait for the other threads of this process.
+    def _take_turn(self, opened: _Open, signals: Deferred) -> None:
+        """Wait for the other threads of this process; signals are answered meanwhile.
 
         Raises:
-            MetastoreError: When they take too long, or the wait is interrupted.
+            MetastoreError: When they take too long.
         """
         end = time.monotonic() + self._busy_timeout
         while not opened.turn.acquire(timeout=max(0.0, min(_MOMENT, end - time.monotonic()))):
-            if interrupts or time.monotonic() >= end:
+            signals.answer()
+            if time.monotonic() >= end:
                 raise sqlite.busy(self._url, self._busy_timeout)
 
     def close(self) -> None:
