@@ -25,7 +25,8 @@ import uuid
 from dataclasses import replace
 
 from acidsql import fs
-from acidsql.errors import AcidError
+from acidsql.errors import AcidError, StorageError
+from acidsql.format.data_files import visible, walk
 from acidsql.metastore.model import DirectoryMove, Table
 from acidsql.metastore.protocol import Metastore
 
@@ -36,15 +37,22 @@ def new_move(source: str, target: str) -> DirectoryMove:
 
 
 def carry_out(move: DirectoryMove) -> None:
-    """Rename the directory, unless that is done already, and make it durable. Raises: StorageError.
+    """Rename the directory, unless that is done already, and make it durable.
 
-    The target did not exist when the move was recorded: if something is in it, it is the moved directory, and whatever
-    is now at the source is a different one. An empty one may have been made since, by a CREATE TABLE that is not going
-    to get the place. While the journal has the move, nobody is given the source either: what it holds is the table's.
+    The target did not exist when the move was recorded, and while the journal has the move nobody is given it, or the
+    source: what that holds is the table's. But a statement that is not going to get a place there may make directories
+    at or below the target, and a writer that was suspended may stage files at the source. So it is done where the
+    source has no files; where it has, whatever is at the target is somebody else's.
+
+    Raises:
+        StorageError: When it cannot be renamed, or somebody has put something at the target.
     """
     filesystem, source = fs.resolve(move.source)
     target = fs.resolve(move.target)[1]
-    if not filesystem.exists(target) or (filesystem.exists(source) and filesystem.delete_if_empty(target)):
+    if filesystem.exists(target) and not (filesystem.exists(source) and filesystem.delete_if_empty(target)):
+        if _has_files(filesystem, source):
+            raise StorageError(f"{source} cannot be moved to {target}: there is something else by now")
+    else:
         if not filesystem.exists(source):
             return
         filesystem.mkdirs(target.rpartition("/")[0])
@@ -60,7 +68,16 @@ def carry_out(move: DirectoryMove) -> None:
 
 def take_back(move: DirectoryMove) -> None:
     """Undo the rename if it was done. Raises: StorageError."""
-    carry_out(replace(move, source=move.target, target=move.source))
+    filesystem, source = fs.resolve(move.source)
+    if not filesystem.exists(source) or (
+        _has_files(filesystem, fs.resolve(move.target)[1]) and not _has_files(filesystem, source)
+    ):
+        carry_out(replace(move, source=move.target, target=move.source))
+
+
+def _has_files(filesystem: fs.FileSystem, path: str) -> bool:
+    """Whether there are files below a directory which a reader would look at."""
+    return next(walk(filesystem, visible(filesystem, path)), None) is not None
 
 
 def finish_moves(metastore: Metastore, table: Table) -> Table:

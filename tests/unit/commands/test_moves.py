@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import Column, DirectoryMove, Table
 from acidsql.settings import Settings
+from tests.unit.commands.definitions import Session
 
 
 @pytest.fixture
@@ -153,3 +155,52 @@ def test_nobody_gets_the_place_that_a_directory_is_about_to_leave(
             store.create_table(replace(table, location=place))
     finish_moves(store, store.get_table("default", "u"))
     store.create_table(table)
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "below", "name"),
+    [
+        ("ALTER TABLE t RENAME TO u", "rename_table", "w/u/below", "default.t"),
+        (
+            "ALTER TABLE p PARTITION (p = 1) RENAME TO PARTITION (p = 9)",
+            "rename_partition",
+            "w/p/p=9/below",
+            "default.p",
+        ),
+    ],
+)
+@pytest.mark.parametrize("made", ["directory", "file"])
+def test_a_rename_is_not_taken_for_done_because_something_is_at_its_new_place(
+    session: Session,
+    other: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    step: str,
+    below: str,
+    name: str,
+    made: str,
+) -> None:
+    """A statement that is going to be refused makes its directory first: the rows stayed where they were, out of sight,
+    and the rename was acknowledged."""
+    session.table()
+    session.insert(1)
+    session.table("p", "p int")
+    session.insert(2, name="p", part="p=1")
+    before = session.rows(name)
+    real = getattr(EmbeddedMetastore, step)
+    calls = list[object]()
+
+    def overtaken(store: EmbeddedMetastore, *args: Any, **kwargs: Any) -> None:
+        real(store, *args, **kwargs)
+        if not calls:
+            (session.root / below).mkdir(parents=True)
+            if made == "file":
+                (session.root / below / "theirs").write_text("theirs")
+        calls.append(args)
+
+    monkeypatch.setattr(EmbeddedMetastore, step, overtaken)
+    with pytest.raises(StorageError, match="cannot be moved"):
+        session.sql(text)
+    assert other.rows(name) == before
+    assert (other.is_idle, [t.moves for t in [other.store.get_table(*name.split("."))]]) == (True, [()])
+    assert (session.root / below).is_dir()
