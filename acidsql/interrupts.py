@@ -18,7 +18,7 @@ _Handler = Callable[[int, "FrameType | None"], object]
 
 
 class Deferred:
-    """A block from which signals are kept; their handlers are called at the end of it.
+    """A block from which signals are kept: ``with Deferred(): …``. Their handlers are called at the end of it.
 
     Only the main thread gets signals: in any other one this does nothing.
     """
@@ -78,8 +78,3 @@ class Deferred:
         finally:
             if self._hidden or self._pending:
                 self._end()
-
-
-def deferred() -> Deferred:
-    """Keep signals from a block: ``with deferred(): …``."""
-    return Deferred()

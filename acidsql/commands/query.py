@@ -16,7 +16,7 @@ from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.resolve.names import AcidTable, View
 from acidsql.errors import UnsupportedError
-from acidsql.interrupts import deferred
+from acidsql.interrupts import Deferred
 from acidsql.metastore.model import TxnType
 from acidsql.settings import READ_LEASE
 from acidsql.sql.placed import padded, with_versions
@@ -34,7 +34,7 @@ class Pin:
         env.heartbeats.end_released()
         self.id = 0
         try:
-            with deferred():
+            with Deferred():
                 [self.id] = env.metastore.open_txns(
                     user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
                 )

@@ -13,7 +13,7 @@ from acidsql.compactor.rebalance import check_rebalance, compaction_of
 from acidsql.compactor.version import VERSION
 from acidsql.errors import AcidError, CompactionError
 from acidsql.format.rewrite import Rewritten
-from acidsql.interrupts import deferred
+from acidsql.interrupts import Deferred
 from acidsql.metastore.model import (
     CompactionFilter,
     CompactionInfo,
@@ -96,7 +96,7 @@ class Worker:
         """The next request; whatever interrupts this, it is not left as one that somebody works on."""
         entry: CompactionInfo | None = None
         try:
-            with deferred():
+            with Deferred():
                 entry = self._context.metastore.find_next_compact(self._name, pool=self._pool, worker_version=VERSION)
             yield entry
         except BaseException as e:
@@ -182,7 +182,7 @@ class Worker:
         )
         txn_id = 0
         try:
-            with deferred():
+            with Deferred():
                 [txn_id] = metastore.open_txns(
                     user=context.user,
                     host=context.host,

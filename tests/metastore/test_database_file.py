@@ -25,7 +25,7 @@ import pytest
 from sqlalchemy import text
 
 from acidsql.errors import AcidError, MetastoreError
-from acidsql.interrupts import deferred
+from acidsql.interrupts import Deferred
 from acidsql.metastore import open_metastore
 from acidsql.metastore.embedded.schema import SCHEMA_VERSION
 from acidsql.metastore.model import CompactionRequest, CompactionType, DirectoryMove, LockType, Operation
@@ -502,7 +502,7 @@ class TestAnInterrupt:
         known = list[int]()
 
         def opening() -> None:
-            with deferred():
+            with Deferred():
                 os.kill(os.getpid(), signal.SIGINT)
                 known.append(begin(store))
 
@@ -518,7 +518,7 @@ class TestAnInterrupt:
             raise TimeoutError(number)
 
         def interrupted() -> None:
-            with deferred():
+            with Deferred():
                 for number in (*numbers, *numbers):
                     os.kill(os.getpid(), number)
                 assert came == []
@@ -550,7 +550,7 @@ class TestAnInterrupt:
             return before
 
         def nothing() -> None:
-            with deferred():
+            with Deferred():
                 pass
 
         came = list[int]()
@@ -574,7 +574,7 @@ class TestAnInterrupt:
                 end.setblocking(False)
             old = signal.set_wakeup_fd(there.fileno())
             try:
-                with deferred():
+                with Deferred():
                     os.kill(os.getpid(), signal.SIGTERM)
             finally:
                 signal.set_wakeup_fd(old)

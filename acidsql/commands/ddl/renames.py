@@ -98,9 +98,9 @@ def _renamed(env: Environment, table: Table, statement: RenameTable, *, is_locke
             location = new
             if is_locked:
                 free_places(env.metastore, [table.location, new])
-            if is_locked and not remove_empty(env.metastore, new):
-                message = f"New location for this table {database}.{name} already exists : {new}"
-                raise AlreadyExists(f"Unable to alter table. {message}", code=REFUSED_BY_HIVE)
+                if not remove_empty(env.metastore, new):
+                    message = f"New location for this table {database}.{name} already exists : {new}"
+                    raise AlreadyExists(f"Unable to alter table. {message}", code=REFUSED_BY_HIVE)
     return replace(table, database=database, name=name, location=location)
 
 

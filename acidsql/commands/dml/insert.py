@@ -391,7 +391,7 @@ def target_of(env: Environment, statement: Insert) -> Table | None:
 
     Raises:
         TableNotFound: When there is none of that name.
-        UnsupportedError: When it is a view.
+        AnalysisError: When it is a view (Hive 10090).
     """
     table = env.find_table(statement.table)
     if table is None:

@@ -19,7 +19,7 @@ from acidsql.commands.query import with_query
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AnalysisError, UnsupportedError
-from acidsql.metastore.model import LockComponent, LockType
+from acidsql.metastore.model import LockComponent, LockType, Table
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import RowCounts
 from acidsql.sql.statements import MultiInsert
@@ -38,15 +38,18 @@ class MultiInsertCommand:
     4. Write the INSERTs in order, with statement ids from 0 on: each has its own delta. Two that write to the same
        partition, one of them with OVERWRITE, are an error: one would hide the rows of the other.
     5. Publish all, commit, return the total counts.
+
+    ``tables`` are those to write to, in the order of the INSERTs (:func:`targets_of`).
     """
 
-    def __init__(self, env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> None:
+    def __init__(
+        self, env: Environment, statement: MultiInsert, parameters: Mapping[str, Any], tables: Sequence[Table]
+    ) -> None:
         self.env = env
         self.statement = statement
         self.parameters = parameters
         self.legs: list[InsertCommand] = []
-        for insert in statement.inserts:
-            table = env.get_table(insert.table)
+        for insert, table in zip(statement.inserts, tables, strict=True):
             leg = replace(insert, with_clause=statement.with_clause)
             self.legs.append(InsertCommand(env, leg, parameters, table, head=(statement.source,)))
 
@@ -147,22 +150,24 @@ def _evaluated(source: SharedSource | None) -> Iterator[None]:
         source.forget()
 
 
-def is_by_spark(env: Environment, statement: MultiInsert) -> bool:
-    """Whether all INSERTs are into tables of Spark's.
+def targets_of(env: Environment, statement: MultiInsert) -> list[Table] | None:
+    """The tables to write to, in the order of the INSERTs; None where all are Spark's.
 
     Raises:
-        UnsupportedError: When only some are: there is no transaction over both.
+        UnsupportedError: When only some are Spark's: there is no transaction over both. Others as :func:`target_of`.
     """
     targets = [target_of(env, insert) for insert in statement.inserts]
-    others = [i for i, table in zip(statement.inserts, targets, strict=True) if table is None]
-    if others and len(others) < len(targets):
+    tables = [table for table in targets if table is not None]
+    if tables and len(tables) < len(targets):
+        of_spark = statement.inserts[targets.index(None)]
         problem = "One statement cannot insert into tables of Spark's and into ACID tables"
-        raise with_location(others[0].table.span, UnsupportedError(problem, hint="Write two statements."))
-    return bool(others)
+        raise with_location(of_spark.table.span, UnsupportedError(problem, hint="Write two statements."))
+    return tables or None
 
 
 def multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> DataFrame:
     """Run a multi-insert; the row of counts. INSERTs into Spark tables are run by Spark, over snapshots."""
-    if is_by_spark(env, statement):
+    tables = targets_of(env, statement)
+    if tables is None:
         return with_query(env, statement.span, statement.span, parameters)
-    return env.counts(inserted=MultiInsertCommand(env, statement, parameters).run().inserted)
+    return env.counts(inserted=MultiInsertCommand(env, statement, parameters, tables).run().inserted)

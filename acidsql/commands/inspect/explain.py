@@ -16,7 +16,7 @@ from acidsql.commands.dml.delete import DeleteCommand
 from acidsql.commands.dml.insert import InsertCommand, target_of
 from acidsql.commands.dml.load import load_command
 from acidsql.commands.dml.merge import MergeCommand
-from acidsql.commands.dml.multi_insert import MultiInsertCommand, is_by_spark
+from acidsql.commands.dml.multi_insert import MultiInsertCommand, targets_of
 from acidsql.commands.dml.truncate import TruncateCommand, truncate_command
 from acidsql.commands.dml.update import UpdateCommand
 from acidsql.commands.environment import Environment
@@ -69,7 +69,8 @@ def _insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) 
 
 def _multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> Explainable | None:
     """None for INSERTs into Spark tables."""
-    return None if is_by_spark(env, statement) else MultiInsertCommand(env, statement, parameters)
+    tables = targets_of(env, statement)
+    return None if tables is None else MultiInsertCommand(env, statement, parameters, tables)
 
 
 def _delete(env: Environment, statement: Delete, parameters: Mapping[str, Any]) -> Explainable:

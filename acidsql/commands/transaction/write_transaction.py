@@ -20,7 +20,7 @@ from acidsql.errors import (
     TransactionAborted,
     TransactionError,
 )
-from acidsql.interrupts import deferred
+from acidsql.interrupts import Deferred
 from acidsql.metastore.model import (
     LockComponent,
     LockRequest,
@@ -243,7 +243,7 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     txn: WriteTransaction | None = None
     is_unclear = False
     try:
-        with deferred():
+        with Deferred():
             [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
             txn = WriteTransaction(env, txn_id)
         with env.heartbeats.keep_alive(txn_id), own_failures(), env.metastore.on_behalf_of(txn_id):

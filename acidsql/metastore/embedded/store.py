@@ -14,7 +14,7 @@ from sqlalchemy import URL, Connection, Engine, insert, inspect, select, text, u
 from sqlalchemy.exc import SQLAlchemyError
 
 from acidsql.errors import AcidError, MetastoreError
-from acidsql.interrupts import Deferred, deferred
+from acidsql.interrupts import Deferred
 from acidsql.metastore.embedded import forks, moves, schema, sqlite
 from acidsql.metastore.embedded.forks import no_fork
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
@@ -77,7 +77,7 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be read.
         """
-        with deferred(), no_fork(), self._explained(), _transaction(self._here().readers) as connection:
+        with Deferred(), no_fork(), self._explained(), _transaction(self._here().readers) as connection:
             yield connection
 
     @contextmanager
@@ -92,7 +92,7 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
         """
-        with deferred() as signals, no_fork():
+        with Deferred() as signals, no_fork():
             opened = self._here()
             self._take_turn(opened, signals)
             try:
