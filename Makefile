@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-long test-oracle test-phases test-random test-soak test-hive test-matrix bench bench-hive lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-hdfs test-long test-oracle test-phases test-random test-soak test-hive test-matrix bench bench-hive lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,13 +37,16 @@ venv: $(VENV)/.dev ## the virtual environment with everything that a contributor
 demo: java $(VENV)/.package ## two short stories: a table of our own, and one that Apache Hive wrote
 	@$(WITH_JAVA) $(PY) -m acidsql.demo
 
-test: java $(VENV)/.dev ## all tests
-	@$(WITH_JAVA) $(PY) -m pytest -n $(WORKERS)
+test: java $(VENV)/.dev ## all tests but the long ones and those of the next targets
+	@$(WITH_JAVA) $(PY) -m pytest -n $(WORKERS) --ignore=tests/hdfs --ignore=tests/smoke
 
 test-fast: $(VENV)/.dev ## the tests that need no Spark
 	@$(PY) -m pytest -n $(WORKERS) tests/unit tests/metastore tests/golden
 
-test-long: java $(VENV)/.dev ## what test leaves out because it takes long and repeats much, without the three below
+test-hdfs: java $(VENV)/.dev ## tables on HDFS: two servers are started, and stopped
+	@$(AS_USERS) $(PY) -m pytest tests/hdfs -m ""
+
+test-long: java $(VENV)/.dev ## what test leaves out because it takes long and repeats much, without those below
 	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) -m long tests/unit tests/metastore tests/spark --ignore=tests/spark/test_random_programs.py
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
@@ -66,7 +69,7 @@ test-hive: java $(VENV)/.dev ## beside a real Hive 4.0.1 and a metastore 3.1.3: 
 	@$(AS_USERS) $(PY) -m tests.services.suite
 
 test-matrix: java ## all of tests/spark on every PySpark from 4.0 on, and on the oldest and the newest Python (CELLS: some of them)
-	@$(AS_USERS) PYTHONS="$(PYTHONS)" WORKERS="$(WORKERS)" .ci/matrix.sh $(CELLS)
+	@$(AS_USERS) ACIDSQL_TEST_WAYS=all PYTHONS="$(PYTHONS)" WORKERS="$(WORKERS)" .ci/matrix.sh $(CELLS)
 
 bench: java $(VENV)/.dev ## time of single statements (see tests/benchmarks/README.md for the comparison with others)
 	@$(WITH_JAVA) $(PY) -m tests.benchmarks.statements

@@ -7,6 +7,7 @@ is kept in, nobody would know any more of what the call has made.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -24,6 +25,7 @@ class Deferred:
     """
 
     def __init__(self) -> None:
+        self._thread = threading.get_ident()
         self._handlers: dict[int, _Handler] = {}
         self._hidden: list[int] = []
         self._pending: list[int] = []
@@ -31,6 +33,7 @@ class Deferred:
     def __enter__(self) -> Deferred:
         if threading.current_thread() is not threading.main_thread():
             return self
+        _under_way.append(self)
         try:
             for number in _SIGNALS:
                 handler = signal.getsignal(number)
@@ -59,8 +62,9 @@ class Deferred:
             [number] = self._take(1)
             self._handlers[number](number, sys._getframe())
 
-    def take(self) -> list[int]:
-        """The signals that have come, which are then not answered here."""
+    def end_unanswered(self) -> list[int]:
+        """End the block; the signals that have come are the caller's to answer."""
+        self._put_back()
         return self._take(len(self._pending))
 
     def _take(self, most: int) -> list[int]:
@@ -71,10 +75,33 @@ class Deferred:
     def _end(self) -> None:
         """Put all handlers back before one is called, which may raise an exception."""
         try:
-            while self._hidden:
-                signal.signal(self._hidden[-1], self._handlers[self._hidden[-1]])
-                self._hidden.pop()
+            self._put_back()
             self.answer()
         finally:
             if self._hidden or self._pending:
                 self._end()
+
+    def _put_back(self) -> None:
+        while self._hidden:
+            signal.signal(self._hidden[-1], self._handlers[self._hidden[-1]])
+            self._hidden.pop()
+        if self in _under_way:
+            _under_way.remove(self)
+
+    def end_of_another_thread(self) -> None:
+        """Put the handlers back in a child that another thread has forked, where this block never ends."""
+        if self._thread != threading.get_ident():
+            self._put_back()
+
+
+_under_way: list[Deferred] = []
+"""The blocks that the main thread is in."""
+
+
+def _after_in_child() -> None:
+    for block in _under_way[::-1]:  # the inner ones first: what they have hidden is the outer ones'
+        block.end_of_another_thread()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_in_child)

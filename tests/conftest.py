@@ -19,6 +19,7 @@ import acidsql
 from tests import parallel
 from tests.memory import use_memory
 from tests.sharing import shared_sql
+from tests.ways import OneWay
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 JAVA_OPTIONS = (
     "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-    " -Xms1200m -Xmn500m -XX:MetaspaceSize=300m"
+    " -Djdk.lang.Process.launchMechanism=VFORK -Xms1200m -Xmn500m -XX:MetaspaceSize=300m"
 )
 """Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs.
-With room from the start the heap is collected half as often."""
+With room from the start the heap is collected half as often. Hadoop starts a ``chmod`` for each local file."""
 
 COMPILES = os.environ.get("ACIDSQL_TEST_CODEGEN") == "true"
 """Whether Spark compiles its queries, as for users: in the smoke run, in ``make test-matrix`` and in all long runs.
@@ -40,6 +41,7 @@ Elsewhere it interprets them: for the few rows of a test, compiling took half of
 
 def pytest_configure(config: pytest.Config) -> None:
     use_memory(config)
+    config.pluginmanager.register(OneWay())
     # Spark's Python workers are those of PATH otherwise, which may be of another version than this environment's
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 

@@ -109,6 +109,7 @@ _OF_FORMATS = ("hive.", "mapred", "orc.", "parquet.")
 """Beginnings of Hadoop's settings that change what is read of a file, or how it is written and called."""
 
 PINNED = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.output.basename": "part",
     "orc.filter.plugin": "false",
     "orc.filter.use.selected": "false",
@@ -138,8 +139,9 @@ PINNED = {
 }
 """What plans of ours count on, whatever a version of Spark or its environment takes for the default; Hadoop's settings,
 too, which may come from the application's start (``spark.hadoop.…``), and would be true of all sessions. The threshold
-keeps Spark from starting a job that looks at files which acidsql has just listed. Predicates that Spark pushes
-into the ORC reader are useless for ACID files, would overwrite acidsql's own search argument
+keeps Spark from starting a job that looks at files which acidsql has just listed. A file ``_SUCCESS``, which nobody
+reads, would cost two processes: Hadoop calls ``chmod`` for each local file and its checksum. Predicates that Spark
+pushes into the ORC reader are useless for ACID files, would overwrite acidsql's own search argument
 (:mod:`acidsql.catalyst.push_down`), and fail if a subquery returns NULL."""
 
 

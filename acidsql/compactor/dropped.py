@@ -126,19 +126,16 @@ def _remove_files(path: str, made_by: WrittenBy) -> None:
         _remove_written(filesystem, path, made_by.write_id)
 
 
-def _remove_written(filesystem: fs.FileSystem, path: str, write_id: int) -> bool:
-    """Remove what was published under a write id, in partitions too; whether there was anything."""
-    found = False
+def _remove_written(filesystem: fs.FileSystem, path: str, write_id: int) -> None:
+    """Remove what was published under a write id, and the directories of partitions that have nothing else."""
     for entry in filesystem.list(path):
         if not entry.is_dir:
             continue
         if write_ids_of(entry.name) == {write_id}:
             filesystem.delete(entry.path)
-            found = True
-        elif "=" in entry.name and _remove_written(filesystem, entry.path, write_id):
-            filesystem.delete_if_empty(entry.path)
-            found = True
-    return found
+        elif "=" in entry.name:
+            _remove_written(filesystem, entry.path, write_id)
+            filesystem.delete_if_empty(entry.path)  # also where the statement itself has removed what it published
 
 
 def _sync(dropped: Iterable[DroppedDirectory]) -> None:

@@ -149,7 +149,7 @@ def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
         CorruptFile: When a directory name is invalid.
     """
     found = DirectorySummary(0, 0)
-    for entry in visible(fs, path):
+    for entry in _of_table(fs, path):
         if entry.is_dir:
             name = _parse(entry)
             if isinstance(name, BaseName):
@@ -160,6 +160,16 @@ def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
                 below = directory_summary(fs, entry.path)
             found = DirectorySummary(*map(max, found, below))
     return found
+
+
+def has_files(fs: FileSystem, path: str) -> bool:
+    """Whether there are files of readers below a table directory, its partitions included."""
+    return any(not entry.is_dir or has_files(fs, entry.path) for entry in _of_table(fs, path))
+
+
+def _of_table(fs: FileSystem, path: str) -> Iterator[FileStatus]:
+    """What is not hidden, and partitions whose key begins like a hidden name: they are where the metastore has them."""
+    return (e for e in fs.list(path) if not names.is_hidden(e.name) or (e.is_dir and "=" in e.name))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ STATEMENTS = {
 }
 
 
-IN_EVERY_RUN = {("insert", True), ("insert by a job", False)}
+IN_EVERY_RUN = {("insert by a job", False)}
 """Statements, and whether they fail right after each step or before it; the others do so in ``make test-faults``."""
 CASES = [
     pytest.param(
@@ -160,7 +160,7 @@ KILLED = {
 TELLING = ("add_dynamic_partitions", "rename")
 """Steps at which a partition is in the store but not on the disk, or the other way round."""
 KILLS = [
-    *(pytest.param(name, True, TELLING, id=f"{name}-after some") for name in ("merge", "inserts")),
+    pytest.param("merge", True, TELLING, id="merge-after some"),
     *(
         pytest.param(name, after, None, id=f"{name}-{'after' if after else 'before'} any", marks=pytest.mark.long)
         for name in KILLED

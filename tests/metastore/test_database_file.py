@@ -24,7 +24,7 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import text
 
-from acidsql.errors import AcidError, MetastoreError
+from acidsql.errors import AcidError, AlreadyExists, MetastoreError
 from acidsql.interrupts import Deferred
 from acidsql.metastore import open_metastore
 from acidsql.metastore.embedded.schema import SCHEMA_VERSION
@@ -427,7 +427,7 @@ class TestAnInterrupt:
     def test_during_a_fork_leaves_the_store_usable(self, opening: Opening) -> None:
         """Python passes over an exception in what is done before and after a fork. In a process of its own: a signal
         that came meanwhile comes once more, a little later."""
-        program = textwrap.dedent(f"""
+        run(f"""
             import os, random, signal, threading
             from acidsql.metastore import open_metastore
             from acidsql.settings import Settings
@@ -448,7 +448,66 @@ class TestAnInterrupt:
             assert store.get_valid_txns().high_watermark == store.open_txns(user="u", host="h")[0] - 1
             os._exit(0)
         """)
-        subprocess.run([sys.executable, "-c", program], check=True, timeout=120, capture_output=True)
+
+    def test_during_a_fork_kills_nobody_when_its_handler_is_gone_by_then(self, opening: Opening) -> None:
+        """A time limit around something that forks: it came again when the default was back, which ends a process."""
+        run(f"""
+            import os, signal, threading, time
+            from acidsql.metastore import open_metastore
+            from acidsql.settings import Settings
+
+            store = open_metastore({opening.url!r}, Settings(), warehouse="file:/w")
+            inside = threading.Event()
+
+            def be_busy():
+                with store.alone():
+                    inside.set()
+                    time.sleep(0.3)
+
+            def limit(number, frame):
+                raise TimeoutError
+
+            busy = threading.Thread(target=be_busy)
+            busy.start()
+            inside.wait()
+            before = signal.signal(signal.SIGALRM, limit)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            if os.fork() == 0:
+                os._exit(0)
+            signal.signal(signal.SIGALRM, before)
+            os.wait()
+            busy.join()
+            time.sleep(0.2)
+            os._exit(0)
+        """)
+
+    def test_may_fork_while_it_ends_a_wait(self, opening: Opening) -> None:
+        """As a supervisor does that starts a worker again."""
+        run(f"""
+            import os, signal, threading, time
+            from acidsql.metastore import open_metastore
+            from acidsql.settings import Settings
+
+            store = open_metastore({opening.url!r}, Settings(), warehouse="file:/w")
+            inside = threading.Event()
+
+            def be_busy():
+                with store.alone():
+                    inside.set()
+                    time.sleep(0.6)
+
+            def start_again(number, frame):
+                if os.fork() == 0:
+                    os._exit(0)
+                os.wait()
+
+            signal.signal(signal.SIGHUP, start_again)
+            threading.Thread(target=be_busy).start()
+            inside.wait()
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGHUP)).start()
+            store.open_txns(user="u", host="h")
+            os._exit(0)
+        """)
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGALRM])
     @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
@@ -581,3 +640,82 @@ class TestAnInterrupt:
                 signal.signal(signal.SIGTERM, before)
             assert here.recv(10) == bytes([signal.SIGTERM])
         assert came == [signal.SIGTERM]
+
+
+def test_a_fork_waits_for_a_call_and_for_what_is_asked_in_it(opening: Opening) -> None:
+    """The store's lock stayed with a thread that waited for the fork, which waited for that thread."""
+    run(f"""
+        import os, threading, time
+        from acidsql.metastore import open_metastore
+        from acidsql.settings import Settings
+
+        store = open_metastore({opening.url!r}, Settings(), warehouse="file:/w")
+        inside = threading.Event()
+
+        def ask():
+            with store.alone():
+                inside.set()
+                time.sleep(0.3)
+                store.list_databases()
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        inside.wait()
+        if os.fork() == 0:
+            store.open_txns(user="u", host="h")
+            os._exit(0)
+        assert os.wait()[1] == 0
+        asking.join()
+        store.open_txns(user="u", host="h")
+        os._exit(0)
+    """)
+
+
+def test_a_child_that_another_thread_has_forked_gets_its_signals(opening: Opening) -> None:
+    """The main thread was at the store, its handlers were hidden, and it is not in the child."""
+    run(f"""
+        import os, signal, threading
+        from acidsql.metastore import open_metastore
+        from acidsql.settings import Settings
+
+        store = open_metastore({opening.url!r}, Settings(), warehouse="file:/w")
+        ended, codes = signal.signal(signal.SIGTERM, lambda number, frame: os._exit(7)), []
+
+        def fork():
+            for _ in range(60):
+                child = os.fork()
+                if child == 0:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    os._exit(0)
+                codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+        forking = threading.Thread(target=fork)
+        forking.start()
+        while forking.is_alive():
+            store.list_databases()
+        assert codes == [7] * 60, codes
+        os._exit(0)
+    """)
+
+
+def test_a_change_inside_of_another_is_a_part_of_it(store: Metastore) -> None:
+    def fail() -> None:
+        with store.alone():
+            store.create_table(table("inner"))
+            assert store.find_table("default", "inner") is not None
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert store.find_table("default", "inner") is None
+    with store.alone():
+        store.create_table(table("one"))
+        with pytest.raises(AlreadyExists):
+            store.create_table(table("one"))
+        store.create_table(table("two"))
+    assert set(store.list_tables("default")) >= {"one", "two"}
+
+
+def run(program: str) -> None:
+    """In a process of its own: what it does with signals and forks concerns no other test."""
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)

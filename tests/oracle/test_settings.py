@@ -74,7 +74,7 @@ def test_every_setting_is_tried_or_has_a_reason(spark: SparkSession) -> None:
     assert doubtful == [], "settings about parsing, typing or files that are not looked at"
 
 
-@pytest.mark.parametrize("written_by", first_quick(["driver", "job"]))
+@pytest.mark.parametrize("written_by", first_quick(["driver", "job"], 0))
 def test_the_program_itself_makes_sense(defaults: Defaults, written_by: str) -> None:
     refused = {text: a for text, a in defaults.answers(written_by).items() if isinstance(a, Refusal)}
     assert refused == {}

@@ -94,6 +94,7 @@ def check(spark: SparkSession, warehouse: Path, driver: str, executor: str, sess
     assert answer["refused"].keys() <= {*STATEMENTS, "read t", "read own", "connect"}
 
 
+@pytest.mark.long  # .ci/run has one cluster (tests/smoke)
 def test_driver_executor_and_session_in_zones_of_their_own_move_no_clock(spark: SparkSession, warehouse: Path) -> None:
     check(spark, warehouse, "Europe/Berlin", "UTC", "America/New_York")
 

@@ -15,7 +15,7 @@ from tests.oracle.zone_run import STATEMENTS
 from tests.spark.processes import ROOT, environment
 
 
-@pytest.mark.long  # make test runs these statements in tests/oracle/test_zones.py
+@pytest.mark.long  # with more zones in tests/oracle/test_zones.py
 def test_a_cluster_reads_and_writes(spark: SparkSession, warehouse: Path) -> None:
     with acidsql.connect(spark, warehouse=warehouse) as acid:
         acid.sql("CREATE TRANSACTIONAL TABLE t (id int, ts timestamp)")

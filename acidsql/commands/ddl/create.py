@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
-from acidsql.commands.ddl.created_directory import created_directories
+from acidsql.commands.ddl.created_directory import created_directories, remove_empty
 from acidsql.commands.ddl.import_directory import find_partitions
 from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.ddl.table_kind import is_ours
@@ -85,8 +85,7 @@ def drop_database(env: Environment, statement: DropDatabase, parameters: Mapping
         except AcidError as e:
             raise with_location(statement.name.span, e) from e
         remove_dropped(env.metastore)
-        filesystem, path = fs.resolve(database.location)
-        filesystem.delete_if_empty(path)
+        remove_empty(env.metastore, fs.resolve(database.location)[1])
     if env.database == name:
         env.use(DEFAULT_DATABASE)
     return env.nothing()

@@ -69,7 +69,7 @@ def find_partitions(table: Table) -> Iterator[str]:
             yield "/".join(above)
             return
         for entry in filesystem.list(path):
-            if not entry.is_dir or is_hidden(entry.name) or "=" not in entry.name:
+            if not entry.is_dir or "=" not in entry.name or (is_hidden(entry.name) and not is_hidden(keys[0].name)):
                 continue
             [(key, _)] = parse_partition_name(entry.name)
             if key.lower() == keys[0].name:

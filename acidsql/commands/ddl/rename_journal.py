@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError
-from acidsql.format.data_files import visible, walk
+from acidsql.format.directory import has_files
 from acidsql.metastore.model import DirectoryMove, Table
 from acidsql.metastore.protocol import Metastore
 
@@ -50,7 +50,7 @@ def carry_out(move: DirectoryMove) -> None:
     filesystem, source = fs.resolve(move.source)
     target = fs.resolve(move.target)[1]
     if filesystem.exists(target) and not (filesystem.exists(source) and filesystem.delete_if_empty(target)):
-        if _has_files(filesystem, source):
+        if has_files(filesystem, source):
             raise StorageError(f"{source} cannot be moved to {target}: there is something else by now")
     else:
         if not filesystem.exists(source):
@@ -67,17 +67,12 @@ def carry_out(move: DirectoryMove) -> None:
 
 
 def take_back(move: DirectoryMove) -> None:
-    """Undo the rename if it was done. Raises: StorageError."""
+    """Undo the rename if it was done. The store has to forget it in the same step. Raises: StorageError."""
     filesystem, source = fs.resolve(move.source)
     if not filesystem.exists(source) or (
-        _has_files(filesystem, fs.resolve(move.target)[1]) and not _has_files(filesystem, source)
+        has_files(filesystem, fs.resolve(move.target)[1]) and not has_files(filesystem, source)
     ):
         carry_out(replace(move, source=move.target, target=move.source))
-
-
-def _has_files(filesystem: fs.FileSystem, path: str) -> bool:
-    """Whether there are files below a directory which a reader would look at."""
-    return next(walk(filesystem, visible(filesystem, path)), None) is not None
 
 
 def finish_moves(metastore: Metastore, table: Table) -> Table:
@@ -105,11 +100,8 @@ def finish_all_moves(metastore: Metastore) -> bool:
     return bool(moving)
 
 
-def carry_out_announced(metastore: Metastore, table: Table, move: DirectoryMove, *, back: bool = False) -> None:
-    """Carry out a move, or undo it, if the journal still has it for a table. Raises: StorageError."""
+def carry_out_announced(metastore: Metastore, table: Table, move: DirectoryMove) -> None:
+    """Carry out a move if the journal still has it for a table. Raises: StorageError."""
     with metastore.alone():
         if move in metastore.get_table(table.database, table.name).moves:
-            if back:
-                take_back(move)
-            else:
-                carry_out(move)
+            carry_out(move)

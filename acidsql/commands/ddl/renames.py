@@ -16,7 +16,7 @@ from acidsql import fs
 from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
 from acidsql.commands.ddl.created_directory import created_directories, remove_empty
 from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_name
-from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move
+from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move, take_back
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.locking import name_lock
@@ -132,11 +132,14 @@ def _rename(env: Environment, table: Table, target: Table, write_id: int, write_
 
 
 def _rename_back(env: Environment, old: Table, new: Table, move: DirectoryMove) -> None:
-    """Undo a rename whose directory was not moved. If that fails too, the next session completes the move."""
-    with suppress(AcidError):
+    """Undo a rename whose directory was not moved. If that fails too, the next session completes the move.
+
+    Nobody looks the table up between the two: he would find the move in the journal, and carry it out again.
+    """
+    with suppress(AcidError), env.metastore.alone():
         current = env.metastore.find_table(new.database, new.name)
         if current is not None and move in current.moves:
-            carry_out_announced(env.metastore, new, move, back=True)
+            take_back(move)
             env.metastore.rename_table(new.database, new.name, old)
 
 
@@ -252,13 +255,12 @@ def _rename_partition(
 def _rename_partition_back(
     env: Environment, table: Table, partitions: tuple[Partition, Partition], move: DirectoryMove
 ) -> None:
-    with suppress(AcidError):
-        now = env.metastore.get_table(table.database, table.name)
-        if move not in now.moves:
-            return
-        old, new = partitions
-        carry_out_announced(env.metastore, table, move, back=True)
-        env.metastore.rename_partition(partition_names(table, new), old)
+    """As :func:`_rename_back`."""
+    old, new = partitions
+    with suppress(AcidError), env.metastore.alone():
+        if move in env.metastore.get_table(table.database, table.name).moves:
+            take_back(move)
+            env.metastore.rename_partition(partition_names(table, new), old)
 
 
 # --- SET LOCATION ----------------------------------------------------------------------------------------------------

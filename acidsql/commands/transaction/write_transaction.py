@@ -253,8 +253,10 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     except BaseException as error:
         if txn is None:
             raise
-        ended = None if is_unclear else _end_of(env, txn_id, error)
+        ended = None
         try:
+            if not is_unclear:
+                ended = _end_of(env, txn_id, error)
             for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
                 staging.discard_staged()
         finally:  # also where this is interrupted

@@ -7,6 +7,7 @@ calls under way have ended, the connections are closed before it, and calls that
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -15,31 +16,41 @@ from contextlib import AbstractContextManager, contextmanager
 from acidsql.interrupts import Deferred
 
 
+class _Mine(threading.local):
+    calls = 0
+
+
 class _Gate:
-    """Lets any number of calls in, or any number of forks, but never both."""
+    """Lets any number of calls in, or any number of forks, but never both.
+
+    A thread that is in already is let in again: a fork waits for the call that it is in.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._mine = _Mine()
         self._calls = 0
         self._forks = 0
 
     @contextmanager
     def call(self) -> Iterator[None]:
         with self._changed:
-            while self._forks:
+            while self._forks and not self._mine.calls:
                 self._changed.wait()
             self._calls += 1
+            self._mine.calls += 1
         try:
             yield
         finally:
             with self._changed:
                 self._calls -= 1
+                self._mine.calls -= 1
                 self._changed.notify_all()
 
     def begin_fork(self) -> None:
         with self._changed:
             self._forks += 1
-            while self._calls:
+            while self._calls > self._mine.calls:  # it would wait for itself for ever
                 self._changed.wait()
 
     def end_fork(self) -> None:
@@ -80,7 +91,8 @@ _SOON = 0.05
 def _after_in_parent() -> None:
     _gate.end_fork()
     for number in _came_meanwhile():
-        threading.Timer(_SOON, os.kill, (os.getpid(), number)).start()
+        # not the signal itself: if its handler is not there any more by then, it would end the process
+        threading.Timer(_SOON, _thread.interrupt_main, (number,)).start()
 
 
 def _after_in_child() -> None:
@@ -92,8 +104,4 @@ def _after_in_child() -> None:
 
 def _came_meanwhile() -> list[int]:
     guard = _guards.pop(threading.get_ident(), None)
-    if guard is None:
-        return []
-    came = guard.take()
-    guard.__exit__()
-    return came
+    return [] if guard is None else guard.end_unanswered()

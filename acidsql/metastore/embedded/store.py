@@ -36,6 +36,12 @@ class _Open:
     turn: threading.Lock = field(default_factory=threading.Lock)
 
 
+class _UnderWay(threading.local):
+    """The process and the connection of the writing transaction that this thread is in."""
+
+    writer: tuple[int, Connection] | None = None
+
+
 class Store:
     """A database with the tables of :mod:`~acidsql.metastore.embedded.schema`, created where they are missing.
 
@@ -55,6 +61,7 @@ class Store:
         self._busy_timeout = busy_timeout
         self._inherited: list[_Open] = []
         self._closed = False
+        self._under_way = _UnderWay()
         self.was_upgraded = False
         """Whether it was one of an older version."""
         self._opened = self._open()
@@ -72,17 +79,24 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database.
+        """A transaction that sees one state of the database; inside of a :meth:`write` of this thread, that one's.
 
         Raises:
             MetastoreError: When the database cannot be read.
         """
+        if (writing := self._writing()) is not None:
+            with self._explained():
+                yield writing
+            return
         with Deferred(), no_fork(), self._explained(), _transaction(self._here().readers) as connection:
             yield connection
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
         """A transaction that is alone in writing; it commits at the end of the block, an error rolls it back.
+
+        Inside of another one of this thread it is a part of that: what it has changed is undone by an error of its own,
+        and by one of the whole, which commits it.
 
         Args:
             durable: False: a power cut may undo it, unless a durable one has followed. That is enough for what matters
@@ -92,24 +106,41 @@ class Store:
         Raises:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
         """
-        with Deferred() as signals, no_fork():
-            opened = self._here()
-            self._take_turn(opened, signals)
+        if (writing := self._writing()) is not None:
+            with self._explained(), writing.begin_nested():
+                yield writing
+            return
+        with Deferred() as signals:
+            opened = self._take_turn(signals)
             try:
                 engine = opened.writers if durable else opened.relaxed_sync
-                with self._explained(), _transaction(engine) as connection:
-                    yield connection
+                with no_fork(), self._explained(), _transaction(engine) as connection:
+                    self._under_way.writer = (os.getpid(), connection)
+                    try:
+                        yield connection
+                    finally:
+                        self._under_way.writer = None
             finally:
                 opened.turn.release()
 
-    def _take_turn(self, opened: _Open, signals: Deferred) -> None:
+    def _writing(self) -> Connection | None:
+        """That of the :meth:`write` which is under way in this thread."""
+        pid, connection = self._under_way.writer or (0, None)
+        return connection if pid == os.getpid() else None
+
+    def _take_turn(self, signals: Deferred) -> _Open:
         """Wait for the other threads of this process; signals are answered meanwhile.
+
+        Forks do not wait for it: a signal's handler may fork, and a child has a turn of its own.
 
         Raises:
             MetastoreError: When they take too long.
         """
         end = time.monotonic() + self._busy_timeout
-        while not opened.turn.acquire(timeout=max(0.0, min(_MOMENT, end - time.monotonic()))):
+        while True:
+            opened = self._here()
+            if opened.turn.acquire(timeout=max(0.0, min(_MOMENT, end - time.monotonic()))):
+                return opened
             signals.answer()
             if time.monotonic() >= end:
                 raise sqlite.busy(self._url, self._busy_timeout)

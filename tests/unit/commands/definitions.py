@@ -157,12 +157,13 @@ def stage(txn: WriteTransaction, table: Table, staging: Staging, *numbers: int, 
 
 
 @contextmanager
-def queries_of(*numbers: int, meanwhile: Callable[[], object] = lambda: None) -> Iterator[None]:
+def queries_of(*numbers: int, meanwhile: Callable[[], object] = lambda: None, key: str | None = None) -> Iterator[None]:
     """CREATE TABLE AS, without Spark: its query answers these numbers in a column ``a``.
 
     Args:
         numbers: The rows.
         meanwhile: What others do while it runs.
+        key: A partition key; each row has a partition of its own.
     """
 
     class Insert:
@@ -173,15 +174,16 @@ def queries_of(*numbers: int, meanwhile: Callable[[], object] = lambda: None) ->
             return frame
 
         def write(self, changes: object, txn: WriteTransaction, staging: Staging) -> RowCounts:
-            stage(txn, self.table, staging, *numbers)
+            for some, part in [(numbers, "")] if key is None else [((n,), f"{key}={n}") for n in numbers]:
+                stage(txn, self.table, staging, *some, part=part)
             meanwhile()
             return RowCounts(inserted=len(numbers))
 
         def publish(self, txn: WriteTransaction, staging: Staging) -> None:
-            txn.publish(self.table, staging)
+            txn.publish(self.table, staging, dynamic=key is not None)
 
     def columns(self: Any, frame: object) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-        return (Column("a", "int"),), ()
+        return (Column("a", "int"),), () if key is None else (Column(key, "int"),)
 
     with (
         patch.object(create_as, "InsertCommand", Insert),

@@ -167,6 +167,30 @@ class TestATableMadeAsAQuery:
         ]
         assert (other.seen, other.is_idle) == ({}, True)
 
+    @pytest.mark.parametrize("key", ["k", "_k"])
+    def test_leaves_no_directories_of_partitions_in_one_that_was_there(
+        self, session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, key: str
+    ) -> None:
+        """It was refused there ever after: its directory was not empty any more."""
+        place, real = session.root / "w" / "mine", LocalFileSystem.rename
+        place.mkdir(parents=True)
+
+        def rename(self: LocalFileSystem, source: str, target: str) -> None:
+            if f"{key}=2/delta" in target:
+                raise StorageError("no space left")
+            real(self, source, target)
+
+        text = f"CREATE TRANSACTIONAL TABLE t PARTITIONED BY (`{key}`) LOCATION '{{root}}/w/mine' AS SELECT 1"
+        with queries_of(1, 2, key=key):
+            with monkeypatch.context() as failing:
+                failing.setattr(LocalFileSystem, "rename", rename)
+                with pytest.raises(StorageError, match="no space left"):
+                    session.sql(text)
+            remove_dropped(other.store)
+            assert (list(place.iterdir()), other.seen, other.is_idle) == ([], {}, True)
+            session.sql(text)
+        assert other.rows() == {f"{key}=1": [1], f"{key}=2": [2]}
+
     @pytest.mark.parametrize("was_there", [False, True])
     def test_that_was_killed_before_its_commit_leaves_its_place_to_others(
         self, session: Session, other: Session, was_there: bool
@@ -298,6 +322,27 @@ def test_an_interrupt_leaves_no_transaction_that_nobody_knows(
     assert session.is_idle
 
 
+@pytest.mark.parametrize("step", ["heartbeat", "abort_txns"])
+def test_an_interrupt_of_a_statement_that_has_failed_leaves_no_transaction(
+    session: Session, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """As the second Ctrl-C, after the first one has cancelled the job of Spark."""
+    (session.root / "w" / "n").mkdir(parents=True)
+    (session.root / "w" / "n" / "000000_0").write_text("somebody's")
+    real = getattr(EmbeddedMetastore, step)
+    answers = list[object]()
+
+    def interrupted(*args: Any, **kwargs: Any) -> None:
+        answers.append(real(*args, **kwargs))
+        if len(answers) == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(EmbeddedMetastore, step, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        session.sql("CREATE TRANSACTIONAL TABLE n (a int)")
+    assert session.is_idle
+
+
 def test_a_failed_create_table_leaves_the_directory_of_the_one_that_was_faster(
     session: Session, other: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +410,30 @@ def test_a_failed_create_database_leaves_the_one_that_was_faster(
         session.sql("CREATE DATABASE hr")
     assert session.store.list_databases() == ["default", "hr"]
     assert (session.root / "w" / "hr.db").is_dir()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE DATABASE d",
+        "CREATE TRANSACTIONAL TABLE t (a int) LOCATION '{root}/w/d.db'",
+        "ALTER TABLE p ADD PARTITION (k = 1) LOCATION '{root}/w/d.db'",
+    ],
+)
+def test_a_drop_database_leaves_the_directory_that_somebody_else_has_by_then(
+    session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    session.table("p", "k int")
+    session.sql("CREATE DATABASE d")
+    real = EmbeddedMetastore.drop_database
+
+    def overtaken(store: EmbeddedMetastore, name: str) -> None:
+        real(store, name)
+        other.sql(text)
+
+    monkeypatch.setattr(EmbeddedMetastore, "drop_database", overtaken)
+    session.sql("DROP DATABASE d")
+    assert (session.root / "w" / "d.db").is_dir()
 
 
 class fails(pytest.MonkeyPatch):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import Column, DirectoryMove, Table
 from acidsql.settings import Settings
+from acidsql.sql.parser import parse_statement
 from tests.unit.commands.definitions import Session
 
 
@@ -204,3 +207,58 @@ def test_a_rename_is_not_taken_for_done_because_something_is_at_its_new_place(
     assert other.rows(name) == before
     assert (other.is_idle, other.store.get_table(*name.split(".")).moves) == (True, ())
     assert (session.root / below).is_dir()
+
+
+@pytest.mark.parametrize("key", ["p", "_p"])
+@pytest.mark.parametrize("text", ["RENAME TO u", "PARTITION (`{key}` = 1) RENAME TO PARTITION (`{key}` = 9)"])
+def test_a_rename_that_fails_is_undone_whoever_looks_meanwhile(
+    session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, text: str, key: str
+) -> None:
+    """He found the move in the journal and carried it out again; then the old place was given back, with no files."""
+    session.sql(f"CREATE TRANSACTIONAL TABLE t (a int) PARTITIONED BY (`{key}` int)")
+    session.sql(f"ALTER TABLE t ADD PARTITION (`{key}` = 1)")
+    session.insert(7, name="t", part=f"{key}=1")
+    real = LocalFileSystem.sync
+    steps, lookers = [0], list[Thread]()
+
+    def sync(self: LocalFileSystem, *args: Any, **kwargs: Any) -> None:
+        steps[0] += 1
+        if steps[0] == 1:  # that of the move
+            raise StorageError("power is low")
+        real(self, *args, **kwargs)
+
+    def look() -> None:
+        for name in ("t", "u"):
+            other.env.registered(parse_statement(f"DROP TABLE {name}").table)
+
+    def overtaken(real: Any) -> Any:
+        def step(store: EmbeddedMetastore, *args: Any, **kwargs: Any) -> None:
+            if steps[0]:  # the name is given back
+                lookers.append(Thread(target=look))
+                lookers[0].start()
+                lookers[0].join(0.3)
+            real(store, *args, **kwargs)
+
+        return step
+
+    with monkeypatch.context() as failing:
+        failing.setattr(EmbeddedMetastore, "rename_table", overtaken(EmbeddedMetastore.rename_table))
+        failing.setattr(EmbeddedMetastore, "rename_partition", overtaken(EmbeddedMetastore.rename_partition))
+        failing.setattr(LocalFileSystem, "sync", sync)
+        with pytest.raises(StorageError, match="power is low"):
+            session.sql(f"ALTER TABLE t {text.format(key=key)}")
+        lookers[0].join()
+    assert other.seen == {"default.t": {f"{key}=1": [7]}}
+    assert (other.is_idle, other.store.get_table("default", "t").moves) == (True, ())
+
+
+def test_a_directory_whose_partition_key_begins_like_a_hidden_name_is_taken_in_whole(session: Session) -> None:
+    session.sql("CREATE TRANSACTIONAL TABLE t (a int) PARTITIONED BY (`_p` int)")
+    session.sql("ALTER TABLE t ADD PARTITION (`_p` = 1)")
+    for number in (1, 2, 3):
+        session.insert(number, name="t", part="_p=1")
+    copy = session.root / "copy"
+    shutil.copytree(session.root / "w" / "t", copy)
+    session.sql("CREATE TRANSACTIONAL TABLE u (a int) PARTITIONED BY (`_p` int) LOCATION '{root}/copy'")
+    session.insert(4, name="u", part="_p=1")
+    assert session.rows("default.u") == {"_p=1": [1, 2, 3, 4]}
