@@ -12,6 +12,7 @@ from acidsql.catalyst.draft import Draft, union
 from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
 from acidsql.catalyst.java import Java
+from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.sessions import ZONE, InternalSessions
@@ -32,6 +33,7 @@ __all__ = [
     "check",
     "collect_garbage",
     "conjuncts_of",
+    "ended_with_the_call",
     "parts_of",
     "reader",
     "reader_options",

@@ -9,6 +9,7 @@ from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
 _NEEDED = {
+    "org.apache.spark.SparkStatusTracker": ("getJobIdsForTag",),
     "org.apache.spark.scheduler.LiveListenerBus": ("waitUntilEmpty",),
     f"{_SQL}.catalyst.analysis.CTESubstitution": ("apply",),
     f"{_SQL}.catalyst.analysis.BindParameters": ("apply",),

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft
+from acidsql.catalyst import Catalyst, Draft, ended_with_the_call
 from acidsql.errors import CardinalityViolation, CorruptFile
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, decode, encode
 from acidsql.format.names import BaseName, DeltaName
@@ -62,7 +62,8 @@ def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: 
     output = fs.join(staging.path, "job")
     write = events.frame().write.option("compression", target.compression).option("maxRecordsPerFile", "0")
     try:
-        (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
+        with ended_with_the_call(catalyst.spark):
+            (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
     except Py4JJavaError as e:  # neither an error of Spark's own nor of a task: the driver could not write
         with java_errors("write", output):
             raise e from None

@@ -34,7 +34,7 @@ def test_a_job_sorts_what_it_writes(acid: AcidSession, warehouse: Path, keys: st
 @pytest.fixture
 def many(spark: SparkSession) -> Iterator[DataFrame]:
     """Rows that Spark has already: too many for the driver to write, and some tasks' for Spark."""
-    numbers = list(range(30_000))
+    numbers = list(range(150_000))
     columns = {"id": pa.array(numbers, pa.int64()), "v": [f"{n}" for n in numbers]}
     frame = spark.createDataFrame(pa.table({**columns, "p": pa.array([n % 2 for n in numbers], pa.int32())}))
     frame.createOrReplaceTempView("many")
@@ -54,7 +54,9 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
+@pytest.mark.parametrize(
+    "partitioned", [pytest.param(False, id="plain"), pytest.param(True, id="partitioned", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("way", MANY)
 def test_rows_that_spark_has_already_are_numbered_by_the_tasks_that_write_them(
     acid: AcidSession, warehouse: Path, many: DataFrame, way: str, partitioned: bool
@@ -65,10 +67,10 @@ def test_rows_that_spark_has_already_are_numbered_by_the_tasks_that_write_them(
     acid.sql(f"CREATE TRANSACTIONAL TABLE t (id bigint, v string{'' if partitioned else ', p int'}){keys}")
     acid.sql("SET acidsql.write.driver.rows = 1000")
     MANY[way](acid, many)
-    assert check_table(warehouse / "t") == 30_000
+    assert check_table(warehouse / "t") == 150_000
     # what is sorted as a whole, or joined with an empty table, is one task's
     assert partitioned or way in ("condition", "merge") or len(list((warehouse / "t").rglob("bucket_*"))) > 1
     acid.sql("DELETE FROM t WHERE id % 3 = 0")
     for part in [f" PARTITION (p = {n})" for n in (0, 1)] if partitioned else [""]:
         acid.sql(f"ALTER TABLE t{part} COMPACT 'major' AND WAIT")
-    assert acid.sql("SELECT count(*), count(DISTINCT id), min(id) FROM t").collect()[0][:] == (20_000, 20_000, 1)
+    assert acid.sql("SELECT count(*), count(DISTINCT id), min(id) FROM t").collect()[0][:] == (100_000, 100_000, 1)
