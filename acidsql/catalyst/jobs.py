@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
@@ -38,11 +38,12 @@ def ended_with_the_call(spark: SparkSession) -> Iterator[None]:
     except BaseException:
         try:
             _cancel(context, tag)
-        except Py4JError as e:
+        except (Py4JError, OSError) as e:
             logger.warning("jobs of an interrupted statement could not be cancelled: %s", e)
         raise
     finally:
-        context.removeJobTag(tag)
+        with suppress(Py4JError, OSError):  # of a JVM that is gone: the statement has met it, or will
+            context.removeJobTag(tag)
 
 
 def _cancel(context: SparkContext, tag: str) -> None:
