@@ -76,7 +76,12 @@ def take_back(move: DirectoryMove) -> None:
 
 
 def finish_moves(metastore: Metastore, table: Table) -> Table:
-    """Complete the pending moves of a table; the table without its journal entries."""
+    """Complete the pending moves of a table; the table without its journal entries.
+
+    Raises:
+        StorageError: When a directory cannot be moved.
+        TableNotFound: When the table is gone by now.
+    """
     if not table.moves:
         return table
     with metastore.alone():
