@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from acidsql import fs
 from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext, place_of
+from acidsql.compactor.rename_journal import find_table
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.directory import AcidState, acid_state
-from acidsql.format.names import STAGING_PREFIX, parse_directory, staging_txn, write_ids_of
+from acidsql.format.names import is_staged, parse_directory, staging_txn, write_ids_of
 from acidsql.metastore.model import (
     AbortedComponent,
     CompactionFilter,
@@ -204,7 +205,7 @@ class Cleaner:
 
     def _current_table(self, database: str, name: str) -> Table | None:
         """The table that currently has this name."""
-        table = self._context.metastore.find_table(database, name)
+        table = find_table(self._context.metastore, database, name)
         return table if table is not None and table.is_transactional else None
 
     def _seen(self, table: Table, min_open: int) -> tuple[ValidTxnList, ValidWriteIdList]:
@@ -298,7 +299,7 @@ class Cleaner:
         return [
             entry.path
             for entry in filesystem.list(path)
-            if entry.name.startswith(STAGING_PREFIX)
+            if is_staged(entry.name)
             and (was_staged(entry.name, min_open) or newest_below(filesystem, entry) < oldest * 1e9)
         ]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from acidsql import fs
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.compactor.overrides import pool_of, threshold_of
+from acidsql.compactor.rename_journal import find_table
 from acidsql.compactor.version import VERSION
 from acidsql.errors import AcidError
 from acidsql.format.directory import AcidDirectory, AcidState, acid_state
@@ -107,7 +108,7 @@ class Initiator:
     def ask(self, candidate: CompactionCandidate) -> bool:
         """Request a compaction of one table or partition if one is due; returns whether it did."""
         context, metastore = self._context, self._context.metastore
-        table = metastore.find_table(candidate.database, candidate.table)
+        table = find_table(metastore, candidate.database, candidate.table)
         if table is None or not table.is_transactional or opts_out(table.parameters):
             return False
         database = metastore.get_database(candidate.database)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from acidsql.compactor.compaction import RefusedError, WorkerContext, place_of
 from acidsql.compactor.rebalance import check_rebalance, compaction_of
+from acidsql.compactor.rename_journal import find_table
 from acidsql.compactor.version import VERSION
 from acidsql.errors import AcidError, CompactionError
 from acidsql.format.rewrite import Rewritten
@@ -157,7 +158,7 @@ class Worker:
 
     def _resolved(self, entry: CompactionInfo) -> tuple[Table, Partition | None]:
         metastore = self._context.metastore
-        table = metastore.find_table(entry.database, entry.table)
+        table = find_table(metastore, entry.database, entry.table)
         if table is None or not table.is_transactional:
             raise RefusedError(f"Table {entry.database}.{entry.table} does not exist, or is not transactional any more")
         check_rebalance(entry, table)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from acidsql.errors import CorruptFile, SnapshotTooOld
+from acidsql.errors import CorruptFile, SnapshotTooOld, StorageError
 from acidsql.format import names
 from acidsql.format.data_files import AcidFile, acid_file, as_far_as_written, may_be_streamed, visible, walk
 from acidsql.format.names import BaseName, DeltaName
@@ -159,6 +159,26 @@ def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
             else:
                 below = directory_summary(fs, entry.path)
             found = DirectorySummary(*map(max, found, below))
+    return found
+
+
+def gone(path: str) -> StorageError:
+    """The error of a reader that finds a directory no longer: readers take no locks."""
+    return StorageError(
+        f"{path} does not exist: it was renamed, moved or dropped in the meantime",
+        hint="Run it again. If a partition's directory was deleted manually, use DROP PARTITION.",
+    )
+
+
+def _still_there(fs: FileSystem, path: str) -> list[FileStatus]:
+    """What there is in a directory that its parent has listed: nothing is another answer than that it is gone.
+
+    Raises:
+        StorageError: When it is gone.
+    """
+    found = fs.list(path)
+    if not found and not fs.exists(path):
+        raise gone(path)
     return found
 
 
@@ -362,7 +382,7 @@ class _Selection:
 
     def _directory(self, found: _Base | _Delta) -> AcidDirectory:
         """A base or delta with its data files."""
-        listed = self._fs.list(found.path)
+        listed = _still_there(self._fs, found.path)
         below = list(walk(self._fs, listed))
         sides = {f.path for f in below if names.is_side_file(f.name)} if may_be_streamed(found.name) else set()
         files = (acid_file(f) for f in below if not names.is_side_file(f.name))
@@ -375,7 +395,9 @@ class _Selection:
         if not entry.is_dir:
             yield acid_file(entry)
             return
-        for below in visible(self._fs, entry.path):
+        for below in _still_there(self._fs, entry.path):
+            if names.is_hidden(below.name):
+                continue
             if below.is_dir and _parse(below) is not None:
                 raise CorruptFile(
                     f"{below.path} is an ACID directory inside {entry.path}, which is not one",

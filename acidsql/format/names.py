@@ -81,6 +81,11 @@ def staging_txn(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def is_staged(name: str) -> bool:
+    """Whether this is a name of staging directories, and no partition of a key that begins alike."""
+    return name.startswith(STAGING_PREFIX) and "=" not in name
+
+
 @dataclass(frozen=True)
 class BucketFile:
     """``bucket_<n>[_<attempt>]``; the attempt is that of Hive's task, None where the name has none."""

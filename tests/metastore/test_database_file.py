@@ -716,6 +716,29 @@ def test_a_change_inside_of_another_is_a_part_of_it(store: Metastore) -> None:
     assert set(store.list_tables("default")) >= {"one", "two"}
 
 
+def test_a_part_that_the_database_has_undone_with_the_whole_ends_the_whole(store: Metastore) -> None:
+    """On a full disk SQLite undoes the whole transaction, and would commit each statement that follows by itself."""
+    embedded = cast(Any, store)._store
+
+    def fail() -> None:
+        with embedded.write() as part:
+            part.execute(text("ROLLBACK"))
+            part.execute(text("SELECT * FROM nowhere"))
+
+    def go_on() -> None:
+        with embedded.write() as db:
+            db.execute(text("DELETE FROM NEXT_LOCK_ID"))
+            with pytest.raises(MetastoreError):
+                fail()
+            db.execute(text("INSERT INTO NEXT_LOCK_ID VALUES (7)"))
+
+    with pytest.raises(MetastoreError):
+        go_on()
+    with embedded.read() as db:
+        assert db.execute(text("SELECT NL_NEXT FROM NEXT_LOCK_ID")).scalars().all() != [7]
+    begin(store)
+
+
 def run(program: str) -> None:
     """In a process of its own: what it does with signals and forks concerns no other test."""
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)

@@ -12,7 +12,6 @@ from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.created_directory import created_directories, remove_empty
 from acidsql.commands.ddl.import_directory import find_partitions
-from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
@@ -20,6 +19,7 @@ from acidsql.commands.query import with_query
 from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.dropped import free_place, free_places, remove_dropped
+from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.format.directory import DirectorySummary, directory_summary
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation, Partition, Table

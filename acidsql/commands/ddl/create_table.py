@@ -9,7 +9,6 @@ from dataclasses import replace
 from acidsql import fs
 from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.import_directory import ImportedDirectory
-from acidsql.commands.ddl.rename_journal import finish_all_moves
 from acidsql.commands.ddl.table_kind import (
     VALID_WRITE_IDS,
     bucket_columns,
@@ -25,8 +24,9 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.locking import name_lock
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.dropped import free_place
+from acidsql.compactor.rename_journal import finish_all_moves
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
-from acidsql.format.names import STAGING_PREFIX
+from acidsql.format.names import is_staged
 from acidsql.metastore.model import Column, LockComponent, LockType, Table
 from acidsql.partition_names import check_table_name, table_directory
 from acidsql.sql.statements import CreateTable
@@ -109,7 +109,7 @@ class CreateTableCommand:
         free_place(self.env.metastore, table.location)
         # a killed or running statement has left at most a staging directory there
         filesystem, path = fs.resolve(table.location)
-        has_files = any(not entry.name.startswith(STAGING_PREFIX) for entry in filesystem.list(path))
+        has_files = any(not is_staged(entry.name) for entry in filesystem.list(path))
         if has_files and self.statement.location is None:
             raise self._fail(
                 AlreadyExists(

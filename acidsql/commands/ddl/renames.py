@@ -16,12 +16,12 @@ from acidsql import fs
 from acidsql.commands.ddl.alter import REFUSED_BY_HIVE, acid_table, with_ddl_time
 from acidsql.commands.ddl.created_directory import created_directories, remove_empty
 from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_name
-from acidsql.commands.ddl.rename_journal import carry_out_announced, finish_moves, new_move, take_back
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.locking import name_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
 from acidsql.compactor.dropped import free_place, free_places
+from acidsql.compactor.rename_journal import carry_out_announced, finish_moves, new_move, take_back
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
 from acidsql.format.directory import directory_summary
 from acidsql.metastore.model import DirectoryMove, LockComponent, LockType, Partition, Table
@@ -44,7 +44,7 @@ def rename_table(env: Environment, statement: RenameTable, parameters: Mapping[s
        write id.
     3. Rename it in the metastore. A Hive Metastore moves the directory as well; on the embedded store the move is
        recorded in the same step, and carried out here, or by the next session that looks up the table
-       (:mod:`acidsql.commands.ddl.rename_journal`).
+       (:mod:`acidsql.compactor.rename_journal`).
     4. Commit. Statements that waited for the old name find no table.
 
     A DataFrame over the old name fails when it is read: its files have moved, and no later table of that name reuses

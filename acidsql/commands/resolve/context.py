@@ -8,9 +8,9 @@ from functools import cached_property, partial
 
 from acidsql import fs
 from acidsql.catalyst import CurrentValues
-from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.names import AcidTable, Missing, Resolved, SparkTable, View, resolve
+from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import InvalidValue, TableNotFound, TransactionError
 from acidsql.metastore.model import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, Partition, Table
 from acidsql.plan.history import require_history

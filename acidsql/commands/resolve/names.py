@@ -8,8 +8,7 @@ from typing import Protocol, TypeAlias
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst import Catalyst
-from acidsql.commands.ddl.rename_journal import finish_moves
-from acidsql.errors import TableNotFound
+from acidsql.compactor.rename_journal import find_table
 from acidsql.metastore.model import Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.text import quote
@@ -84,22 +83,13 @@ def resolve(
     if database is None and env.catalyst.is_temporary_view(table):
         return TemporaryView()
     if catalog is None or catalog.lower() == SPARK_CATALOG:
-        known = _find(env, (database or env.database).lower(), table.lower())
+        known = find_table(env.metastore, (database or env.database).lower(), table.lower())
         if known is not None and known.is_transactional:
             return AcidTable(known)
         if known is not None:
             return View(known) if known.is_view else SparkTable(known)
     known_to_spark = ask_spark and is_known_to_spark(env, table, database, catalog)
     return SparkTable(None) if known_to_spark else Missing()
-
-
-def _find(env: Places, database: str, table: str) -> Table | None:
-    """What the metastore has under a name, where it is by now."""
-    found = env.metastore.find_table(database, table)
-    try:
-        return None if found is None else finish_moves(env.metastore, found)
-    except TableNotFound:  # since: its rename was undone, or it was dropped
-        return None
 
 
 def is_known_to_spark(env: Places, table: str, database: str | None = None, catalog: str | None = None) -> bool:

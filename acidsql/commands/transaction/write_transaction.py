@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from acidsql import fs
-from acidsql.commands.ddl.rename_journal import finish_moves
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, essence
 from acidsql.compactor.dropped import free_places
+from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import (
     AcidError,
     NoSuchTransaction,

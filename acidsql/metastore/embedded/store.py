@@ -107,7 +107,7 @@ class Store:
             MetastoreError: When the database cannot be written, or another process does not stop writing.
         """
         if (writing := self._writing()) is not None:
-            with self._explained(), writing.begin_nested():
+            with self._explained(), _part_of(writing):
                 yield writing
             return
         with Deferred() as signals:
@@ -222,6 +222,25 @@ def _transaction(engine: Engine) -> Iterator[Connection]:
         except BaseException:
             connection.invalidate()
             raise
+
+
+@contextmanager
+def _part_of(writing: Connection) -> Iterator[None]:
+    """A part of a transaction, undone alone after an error.
+
+    After one of the database nothing more is done in the transaction: on a full disk SQLite has undone all of it, and
+    would commit each statement that follows by itself.
+    """
+    savepoint = writing.begin_nested()
+    try:
+        yield
+    except SQLAlchemyError:
+        writing.invalidate()
+        raise
+    except BaseException:
+        savepoint.rollback()
+        raise
+    savepoint.commit()
 
 
 def _create(connection: Connection, warehouse: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -11,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from acidsql.commands.ddl.rename_journal import carry_out, carry_out_announced, finish_moves, new_move, take_back
-from acidsql.errors import AlreadyExists, StorageError
+from acidsql.compactor.rename_journal import carry_out, carry_out_announced, finish_moves, new_move, take_back
+from acidsql.errors import AcidError, AlreadyExists, StorageError
 from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import Column, DirectoryMove, Table
@@ -262,3 +263,34 @@ def test_a_directory_whose_partition_key_begins_like_a_hidden_name_is_taken_in_w
     session.sql("CREATE TRANSACTIONAL TABLE u (a int) PARTITIONED BY (`_p` int) LOCATION '{root}/copy'")
     session.insert(4, name="u", part="_p=1")
     assert session.rows("default.u") == {"_p=1": [1, 2, 3, 4]}
+
+
+def test_a_move_is_forgotten_in_the_step_that_carries_it_out(
+    session: Session, other: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two it was taken back, by a rename whose undoing then failed: its rows stayed where they had been."""
+    session.table()
+    session.insert(1)
+    old = session.store.get_table("default", "t")
+    new = replace(old, name="u", location=f"{old.location}-u")
+    move = new_move(old.location, new.location)
+    session.store.rename_table("default", "t", new, move=move)
+    real = EmbeddedMetastore.forget_moves
+    waiting = list[Thread]()
+
+    def back() -> None:
+        with suppress(AcidError), other.store.alone():
+            if move in other.store.get_table("default", "u").moves:
+                take_back(move)
+                raise StorageError("the name is taken")
+
+    def forget(store: EmbeddedMetastore, table: Table) -> None:
+        waiting.append(Thread(target=back))
+        waiting[0].start()
+        waiting[0].join(0.3)
+        real(store, table)
+
+    monkeypatch.setattr(EmbeddedMetastore, "forget_moves", forget)
+    finish_moves(session.store, session.store.get_table("default", "u"))
+    waiting[0].join()
+    assert session.rows("default.u") == {"": [1]}

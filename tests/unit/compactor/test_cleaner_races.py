@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from acidsql.compactor.dropped import remove_dropped
+from acidsql.compactor.rename_journal import new_move
 from acidsql.compactor.vacuum import TableCleaner
 from acidsql.errors import AlreadyExists, LockTimeout, NoSuchLock, StorageError, TableNotFound
 from acidsql.format.bucket import encode
@@ -476,3 +477,23 @@ def test_a_request_for_a_compaction_is_not_refused_by_the_lock(world: World, tmp
         world.clean()
     assert done
     assert (world.states()[-1], world.content()) == (State.SUCCEEDED, [1, 2])
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_what_is_on_its_way_to_a_new_name_is_brought_there_before_it_is_cleaned(world: World, compacted: bool) -> None:
+    """The cleaner found nothing at the new place and forgot the aborted write ids: their rows came back."""
+    world.table()
+    world.insert(1)
+    world.insert(666, end="abort")
+    if compacted:
+        world.insert(2)
+        world.compact()
+    old = world.store.get_table("default", "t")
+    new = replace(old, name="u", location=f"{old.location}-u")
+    world.store.rename_table("default", "t", new, move=new_move(old.location, new.location))  # and killed
+    assert world.clean()
+    world.initiate()
+    left = [p.name for p in Path(new.location).iterdir() if p.name[0] not in "._"]
+    assert [name.partition("_")[0] for name in left] == ["base" if compacted else "delta"]
+    assert not Path(old.location).exists()
+    assert world.store.get_table("default", "u").moves == ()

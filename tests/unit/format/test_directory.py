@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acidsql.errors import CorruptFile, SnapshotTooOld
+from acidsql.errors import CorruptFile, SnapshotTooOld, StorageError
 from acidsql.format.directory import AcidState, DirectorySummary, acid_state, directory_summary, qualifies
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, LocalFileSystem
@@ -534,3 +534,29 @@ def test_a_state_without_any_data_file_is_empty(tmp_path: Path, paths: tuple[str
 def test_a_state_of_original_files_is_not_empty(tmp_path: Path) -> None:
     build(tmp_path, "000000_0")
     assert not state_of(tmp_path).is_empty
+
+
+@pytest.mark.parametrize("moment", range(4))
+@pytest.mark.parametrize(
+    "deltas", [("delta_1_1", "delta_2_2"), ("base_1", "delete_delta_2_2"), ("1/000000_0", "delta_2_2")]
+)
+def test_a_directory_that_is_renamed_while_it_is_listed_is_an_error(
+    tmp_path: Path, deltas: tuple[str, ...], moment: int
+) -> None:
+    """Readers take no locks: they found fewer rows, or none."""
+    build(tmp_path / "t", *(f"{d}/bucket_00000" if "_0" not in d else d for d in deltas))
+    listed = [0]
+
+    class Renamed(LocalFileSystem):
+        def list(self, path: str) -> list[FileStatus]:
+            if listed[0] == moment:
+                (tmp_path / "t").rename(tmp_path / "u")
+            listed[0] += 1
+            return super().list(path)
+
+    write_ids = ValidWriteIdList("db.t", 100)
+    if moment < 3 and moment > 0:
+        with pytest.raises(StorageError, match="renamed, moved or dropped"):
+            acid_state(Renamed(), str(tmp_path / "t"), write_ids, ALL_TXNS)
+    else:  # before: its caller looks for the directory; later: it is found out when the files are read
+        acid_state(Renamed(), str(tmp_path / "t"), write_ids, ALL_TXNS)

@@ -14,11 +14,13 @@ from acidsql.format.names import (
     bucket_file,
     is_hidden,
     is_side_file,
+    is_staged,
     parse_bucket_file,
     parse_bucket_id,
     parse_directory,
     parse_original_file,
     side_file,
+    staging_name,
 )
 
 # --- directories ---
@@ -145,3 +147,12 @@ def test_hidden_and_side_files() -> None:
     assert side_file("bucket_00000") == "bucket_00000_flush_length"
     assert is_side_file(side_file("bucket_00000"))
     assert not is_side_file("bucket_00000")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [(staging_name(7), True), ("_tmp_0123", True), ("_tmp_k=1", False), ("_tmp_=1", False), ("tmp_1", False)],
+)
+def test_a_partition_is_not_taken_for_a_staging_directory(name: str, is_one: bool) -> None:
+    """The housekeeper removed it once its files were old enough."""
+    assert is_staged(name) is is_one

@@ -25,7 +25,7 @@ import uuid
 from dataclasses import replace
 
 from acidsql import fs
-from acidsql.errors import AcidError, StorageError
+from acidsql.errors import AcidError, StorageError, TableNotFound
 from acidsql.format.directory import has_files
 from acidsql.metastore.model import DirectoryMove, Table
 from acidsql.metastore.protocol import Metastore
@@ -75,6 +75,19 @@ def take_back(move: DirectoryMove) -> None:
         carry_out(replace(move, source=move.target, target=move.source))
 
 
+def find_table(metastore: Metastore, database: str, name: str) -> Table | None:
+    """The table that has a name, with its files where the store says; None if there is none.
+
+    Raises:
+        StorageError: When a directory cannot be moved.
+    """
+    found = metastore.find_table(database, name)
+    try:
+        return None if found is None else finish_moves(metastore, found)
+    except TableNotFound:  # since: its rename was undone, or it was dropped
+        return None
+
+
 def finish_moves(metastore: Metastore, table: Table) -> Table:
     """Complete the pending moves of a table; the table without its journal entries.
 
@@ -92,7 +105,7 @@ def finish_moves(metastore: Metastore, table: Table) -> Table:
         for move in now.moves:
             if move.target in locations:
                 carry_out(move)
-    metastore.forget_moves(now)
+        metastore.forget_moves(now)  # in the same step: another session may take the move back right after it
     return replace(now, moves=())
 
 
