@@ -43,6 +43,9 @@ def _unchanged(node: Any) -> Any:
     return node
 
 
+_PATH_ENABLED = "spark.sql.path.enabled"
+
+
 class _Function:
     """A Python function as a ``scala.PartialFunction`` that is defined everywhere; its first error is kept.
 
@@ -202,6 +205,14 @@ class Catalyst:
     def is_temporary_view(self, name: str) -> bool:
         """Whether a name is that of a temporary view."""
         return bool(self._catalog.getTempView(name).isDefined())
+
+    def looks_along_a_path(self) -> bool:
+        """Whether this session looks for a table without a database in several ones (``SET PATH``, since Spark 4.3)."""
+        return self._knows_path and self.spark.conf.get(_PATH_ENABLED) == "true"
+
+    @cached_property
+    def _knows_path(self) -> bool:
+        return bool(self.spark.conf.isModifiable(_PATH_ENABLED))
 
     def is_temporary_function(self, name: str) -> bool:
         """Whether a name is that of a temporary function."""

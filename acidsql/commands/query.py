@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
@@ -13,14 +14,17 @@ from acidsql.catalyst import HeldFiles, Plan
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
-from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.context import StartOver, StatementContext
 from acidsql.commands.resolve.names import AcidTable, View
 from acidsql.errors import UnsupportedError
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import TxnType
-from acidsql.settings import READ_LEASE
+from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
 from acidsql.sql.placed import padded, with_versions
 from acidsql.sql.statements import CreateTempView, Query, Span, TableName
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Pin:
@@ -80,6 +84,22 @@ def pinned(env: Environment) -> Iterator[Pin]:
         raise
 
 
+def over_snapshot(env: Environment, read: Callable[[Pin], T]) -> T:
+    """Look names up and list files over a pin, and over a new one where a table was changed meanwhile.
+
+    Raises:
+        StartOver: When that happened too often.
+    """
+    for _ in range(env.settings.value(SNAPSHOT_RETRIES)):
+        try:
+            with pinned(env) as pin:
+                return read(pin)
+        except StartOver as e:
+            logger.info("a reader starts over: %s", e.message)
+    with pinned(env) as pin:
+        return read(pin)
+
+
 def reads_acid_tables(env: Environment, span: Span, parameters: Mapping[str, Any]) -> bool:
     """Whether a text currently names an ACID table, or a view of the metastore."""
     return _names_acid_tables(env, env.catalyst.parse(padded(with_versions(span, parameters))))
@@ -102,9 +122,12 @@ def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> Dat
     plan = env.catalyst.parse(padded(text))
     if not _names_acid_tables(env, plan):
         return env.sql(span.text, parameters)
-    with pinned(env) as pin:
+
+    def answer(pin: Pin) -> DataFrame:
         binding = Binding(pin.context, parameters, span.text)
         return pin.hold(binding.answer(binding.bound(plan, text)), binding.held)
+
+    return over_snapshot(env, answer)
 
 
 def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[str, Any]) -> DataFrame:
@@ -118,11 +141,14 @@ def with_query(env: Environment, whole: Span, query: Span, parameters: Mapping[s
     """
     if not reads_acid_tables(env, query, parameters):
         return env.sql(whole.text, parameters)
-    with pinned(env) as pin:
+
+    def run(pin: Pin) -> DataFrame:
         binding = Binding(pin.context, parameters, whole.text)
         command = binding.command(whole)
         pin.confirm()
         return pin.hold(env.catalyst.frame(command), binding.held)
+
+    return over_snapshot(env, run)
 
 
 def query(env: Environment, statement: Query, parameters: Mapping[str, Any]) -> DataFrame:
@@ -167,7 +193,8 @@ def table_frame(env: Environment, name: TableName, version: int | None = None) -
         if version is not None:
             raise _without_versions(name)
         return env.spark.table(name.span.text)
-    with pinned(env) as pin:
+
+    def rows(pin: Pin) -> DataFrame:
         binding = Binding(pin.context, {})
         resolved = pin.context.resolve(name.table, name.database, name.catalog)
         if version is not None and not isinstance(resolved, AcidTable):
@@ -176,6 +203,8 @@ def table_frame(env: Environment, name: TableName, version: int | None = None) -
             pin.end()
             return env.spark.table(name.span.text)
         return pin.hold(binding.answer(binding.whole(resolved, name, version)), binding.held)
+
+    return over_snapshot(env, rows)
 
 
 def _without_versions(name: TableName) -> UnsupportedError:

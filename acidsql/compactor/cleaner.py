@@ -10,6 +10,7 @@ from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.compactor.rename_journal import find_table
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
+from acidsql.format.data_files import DirectoryGone
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import is_staged, parse_directory, staging_txn, write_ids_of
 from acidsql.metastore.model import (
@@ -124,6 +125,7 @@ class Cleaner:
         if entry.highest_write_id is not None:
             partial |= write_ids.high_watermark < entry.highest_write_id  # nor are those seen as aborted above it
             write_ids = write_ids.for_cleaning(entry.highest_write_id)
+        self._require_there(locations)
         self._remove_staged({table.location, *locations}, min_open, lock)
         for location in locations:
             state = self._state(table, location, write_ids, txns)
@@ -169,6 +171,7 @@ class Cleaner:
         txns, write_ids = self._seen(table, min_open)
         known = component.write_ids.intersection(write_ids.aborted_ids)
         kept = False
+        self._require_there(self._locations(table, component.partition))
         places = self._places_of(table, component.partition)
         self._remove_staged({table.location, *places}, min_open, lock)
         for location in places:
@@ -188,7 +191,10 @@ class Cleaner:
         table = self._current_table(component.database, component.table)
         if table is not None and keeps_all(table):
             return False
-        places = self._places_of(table, component.partition) if table is not None else set()
+        places = set()
+        if table is not None:
+            self._require_there(self._locations(table, component.partition))
+            places = self._places_of(table, component.partition)
         self._remove_staged(places, min_open, lock)
         for location in places:
             filesystem, path = fs.resolve(location)
@@ -222,6 +228,19 @@ class Cleaner:
             return
         names = None if partition is None else [partition]
         yield from (p.location for p in self._context.metastore.list_partitions(table.database, table.name, names))
+
+    def _require_there(self, locations: Iterable[str]) -> None:
+        """Check that directories of tables and partitions are where the metastore says.
+
+        One that is away for now, as of a disk that is not mounted, would look as if nothing were left to be removed.
+
+        Raises:
+            DirectoryGone: When one is not.
+        """
+        for location in locations:
+            filesystem, path = fs.resolve(location)
+            if not filesystem.exists(path):
+                raise DirectoryGone(path)
 
     def _places_of(self, table: Table, partition: str | None) -> set[str]:
         """All locations of a table or partition, registered or not: a killed INSERT or DROP PARTITION leaves a

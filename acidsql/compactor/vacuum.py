@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from acidsql import fs
 from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, keeps_all, newest_below
 from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import AcidError, NoSuchLock, SnapshotTooOld, TableNotFound
-from acidsql.format.directory import AcidState, acid_state, data_format
+from acidsql.format.data_files import DirectoryGone
+from acidsql.format.directory import AcidState, acid_state, data_format, look_again
 from acidsql.format.names import BaseName, parse_directory, write_ids_of
 from acidsql.metastore.model import (
     AbortedComponent,
@@ -217,12 +219,17 @@ class TableCleaner(Cleaner):
             locations = [(partition_names(table, one), one.location) for one in found]
         for partition, location in locations:
             filesystem, path = fs.resolve(location)
-            files = fs.ListedOnce(filesystem)
             try:
-                state = acid_state(files, path, seen, txns, any_file_name=table.is_insert_only)
+                files, state = look_again(filesystem, path, partial(self._look, filesystem, path, seen, txns))
             except SnapshotTooOld:  # an open transaction may not see everything in its only base
                 continue
             yield _Place(partition, location, files, state)
+
+    def _look(
+        self, filesystem: fs.FileSystem, path: str, seen: ValidWriteIdList, txns: ValidTxnList
+    ) -> tuple[fs.ListedOnce, AcidState]:
+        files = fs.ListedOnce(filesystem)
+        return files, acid_state(files, path, seen, txns, any_file_name=self._table.is_insert_only)
 
     def _overwritten(
         self, place: _Place, txns: ValidTxnList, write_ids: ValidWriteIdList, waiting: Collection[int | None]
@@ -242,7 +249,10 @@ class TableCleaner(Cleaner):
         if not ids:
             return []
         seen, any_name = write_ids.for_cleaning(max(ids)), self._table.is_insert_only
-        return acid_state(place.files, place.state.path, seen, txns, any_file_name=any_name).obsolete
+        try:
+            return acid_state(place.files, place.state.path, seen, txns, any_file_name=any_name).obsolete
+        except DirectoryGone:  # somebody cleans here
+            return []
 
     def _is_old(self, place: _Place, path: str) -> bool:
         """Whether the retention time of what a directory has replaced is over."""

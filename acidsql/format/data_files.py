@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from acidsql.errors import CorruptFile
+from acidsql.errors import CorruptFile, StorageError
 from acidsql.format import names
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, FileSystem
@@ -37,13 +37,35 @@ def visible(fs: FileSystem, path: str) -> Iterator[FileStatus]:
     return (entry for entry in fs.list(path) if not names.is_hidden(entry.name))
 
 
+class DirectoryGone(StorageError):
+    """A reader finds a directory no longer: readers take no locks."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} does not exist: it was renamed, moved or dropped in the meantime",
+            hint="Run it again. If a partition's directory was deleted manually, use DROP PARTITION.",
+        )
+
+
+def still_there(fs: FileSystem, path: str) -> list[FileStatus]:
+    """What there is in a directory that its parent has listed: nothing is another answer than that it is gone.
+
+    Raises:
+        DirectoryGone: When it is gone.
+    """
+    found = fs.list(path)
+    if not found and not fs.exists(path):
+        raise DirectoryGone(path)
+    return found
+
+
 def walk(fs: FileSystem, entries: Iterable[FileStatus]) -> Iterator[FileStatus]:
-    """All files among some entries, and below them."""
+    """All files among some entries, and below them. Raises: DirectoryGone."""
     for entry in entries:
         if names.is_hidden(entry.name):
             continue
         if entry.is_dir:
-            yield from walk(fs, fs.list(entry.path))
+            yield from walk(fs, still_there(fs, entry.path))
         else:
             yield entry
 

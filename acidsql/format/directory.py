@@ -7,18 +7,31 @@ are looked at only once it is chosen.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from acidsql.errors import CorruptFile, SnapshotTooOld, StorageError
+from acidsql.errors import CorruptFile, SnapshotTooOld
 from acidsql.format import names
-from acidsql.format.data_files import AcidFile, acid_file, as_far_as_written, may_be_streamed, visible, walk
+from acidsql.format.data_files import (
+    AcidFile,
+    DirectoryGone,
+    acid_file,
+    as_far_as_written,
+    may_be_streamed,
+    still_there,
+    visible,
+    walk,
+)
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, FileSystem, join
 from acidsql.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 
 __all__ = ["AcidDirectory", "AcidFile", "AcidState", "DirectorySummary", "acid_state", "directory_summary", "qualifies"]
+
+T = TypeVar("T")
+_ATTEMPTS = 5
+"""Times that a directory is listed again from which others remove something meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +140,28 @@ def acid_state(
     Raises:
         SnapshotTooOld: Where it is not pinned, when the files that the snapshot needs were compacted away (Hive 10327).
         CorruptFile: When a directory name, ``_metadata_acid`` or a side file is invalid.
+        DirectoryGone: When a directory in it is removed, or moved together with it, while it is listed.
     """
-    return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name, is_pinned).state()
+
+    def look() -> AcidState:
+        return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name, is_pinned).state()
+
+    return look() if is_pinned else look_again(fs, path, look)
+
+
+def look_again(fs: FileSystem, path: str, look: Callable[[], T]) -> T:
+    """Look at a directory that no transaction pins: the cleaner may remove what a compaction has replaced meanwhile.
+
+    Raises:
+        DirectoryGone: When it is gone itself, or changes at each look.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            return look()
+        except DirectoryGone:
+            if not fs.exists(path):
+                raise
+    return look()
 
 
 def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) -> bool:
@@ -159,26 +192,6 @@ def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
             else:
                 below = directory_summary(fs, entry.path)
             found = DirectorySummary(*map(max, found, below))
-    return found
-
-
-def gone(path: str) -> StorageError:
-    """The error of a reader that finds a directory no longer: readers take no locks."""
-    return StorageError(
-        f"{path} does not exist: it was renamed, moved or dropped in the meantime",
-        hint="Run it again. If a partition's directory was deleted manually, use DROP PARTITION.",
-    )
-
-
-def _still_there(fs: FileSystem, path: str) -> list[FileStatus]:
-    """What there is in a directory that its parent has listed: nothing is another answer than that it is gone.
-
-    Raises:
-        StorageError: When it is gone.
-    """
-    found = fs.list(path)
-    if not found and not fs.exists(path):
-        raise gone(path)
     return found
 
 
@@ -382,7 +395,7 @@ class _Selection:
 
     def _directory(self, found: _Base | _Delta) -> AcidDirectory:
         """A base or delta with its data files."""
-        listed = _still_there(self._fs, found.path)
+        listed = still_there(self._fs, found.path)
         below = list(walk(self._fs, listed))
         sides = {f.path for f in below if names.is_side_file(f.name)} if may_be_streamed(found.name) else set()
         files = (acid_file(f) for f in below if not names.is_side_file(f.name))
@@ -395,7 +408,7 @@ class _Selection:
         if not entry.is_dir:
             yield acid_file(entry)
             return
-        for below in _still_there(self._fs, entry.path):
+        for below in still_there(self._fs, entry.path):
             if names.is_hidden(below.name):
                 continue
             if below.is_dir and _parse(below) is not None:

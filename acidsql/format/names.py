@@ -27,7 +27,7 @@ MIN_LONG = -(2**63)
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_[0-9]+(?:_copy_[0-9]+)?")
 _LONG = re.compile(r"-?[0-9]+")
-_STAGING = re.compile(STAGING_PREFIX + r"([0-9]+)_[0-9a-f]{32}")
+_STAGING = re.compile(STAGING_PREFIX + r"(?:([0-9]+)_)?[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ def staging_name(txn_id: int) -> str:
 def staging_txn(name: str) -> int | None:
     """The transaction that a staging directory's name says; None for any other name."""
     match = _STAGING.fullmatch(name)
-    return int(match[1]) if match else None
+    return int(match[1]) if match and match[1] else None
 
 
 def is_staged(name: str) -> bool:
-    """Whether this is a name of staging directories, and no partition of a key that begins alike."""
-    return name.startswith(STAGING_PREFIX) and "=" not in name
+    """Whether this is a name of staging directories, and nothing of somebody else's that begins alike."""
+    return _STAGING.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)

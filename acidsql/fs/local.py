@@ -51,7 +51,7 @@ class LocalFileSystem:
     root = ""
 
     def list(self, path: str) -> list[FileStatus]:
-        found = []
+        found, is_whole = [], True
         with _refusals("list", path):
             try:
                 entries = os.scandir(path)
@@ -62,11 +62,14 @@ class LocalFileSystem:
                     try:
                         stat = entry.stat()
                     except FileNotFoundError:  # removed between listing and looking
+                        is_whole = False
                         continue
                     is_dir = entry.is_dir()
                     found.append(
                         FileStatus(entry.path, entry.name, is_dir, 0 if is_dir else stat.st_size, stat.st_mtime_ns)
                     )
+        if not is_whole and not self.exists(path):  # the rest has gone with it, or under another name
+            return []
         return sorted(found, key=lambda f: f.name)
 
     def exists(self, path: str) -> bool:

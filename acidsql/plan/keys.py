@@ -43,8 +43,9 @@ def key_condition(
         return own.literal(False)
     if len(distinct) <= MOST_KEYS:
         return _resolved(own, relation, own.is_in(attribute, _literals(own, distinct)))
-    bounds = pc.min_max(distinct)
-    least, most = _literals(own, pa.array([bounds["min"].as_py(), bounds["max"].as_py()], type=distinct.type))
+    counted = distinct.cast(pa.int32()) if pa.types.is_date32(distinct.type) else distinct  # days beyond year 9999
+    bounds = pc.min_max(counted)
+    least, most = _literals(own, pa.array([b.as_py() for b in bounds.values()], type=counted.type).cast(distinct.type))
     return _resolved(own, relation, own.between(attribute, least, most))
 
 

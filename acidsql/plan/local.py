@@ -7,7 +7,7 @@ from pyspark.errors import PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from acidsql.plan.arrow import fetched, is_utf8
 
@@ -29,7 +29,7 @@ def fetch_small(frame: DataFrame, limit: int) -> pa.Table | None:
     """
     if estimated_bytes(frame) > SMALL_BYTES:
         return None
-    named = frame.toDF(*[f"s{i}" for i in range(len(frame.columns))])
+    named = _nullable(frame.toDF(*[f"s{i}" for i in range(len(frame.columns))]))
     try:
         rows = fetched(named.limit(limit + 1))
     except (PySparkTypeError, UnsupportedOperationException, ValueError) as e:
@@ -37,6 +37,26 @@ def fetch_small(frame: DataFrame, limit: int) -> pa.Table | None:
             raise
         return None  # raised before anything is evaluated: a type that Arrow does not have
     return rows if rows.num_rows <= limit and is_utf8(rows) else None
+
+
+def _nullable(frame: DataFrame) -> DataFrame:
+    """The frame with all that is inside of its columns nullable.
+
+    Arrow has NULL in all fields of a struct that is NULL, and refuses it in those that a schema calls NOT NULL.
+    """
+    types = {field.name: _nullable_type(field.dataType) for field in frame.schema}
+    cast = {f.name: F.col(f.name).cast(types[f.name]) for f in frame.schema if types[f.name] != f.dataType}
+    return frame.withColumns(cast) if cast else frame
+
+
+def _nullable_type(type: DataType) -> DataType:
+    if isinstance(type, ArrayType):
+        return ArrayType(_nullable_type(type.elementType))
+    if isinstance(type, MapType):
+        return MapType(_nullable_type(type.keyType), _nullable_type(type.valueType))
+    if isinstance(type, StructType):
+        return StructType([StructField(f.name, _nullable_type(f.dataType), metadata=f.metadata) for f in type])
+    return type
 
 
 def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFrame:
@@ -50,7 +70,7 @@ def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFra
     fields = like.schema.fields
     names, further = rows.column_names[: len(fields)], rows.column_names[len(fields) :]
     # Arrow has no collations, and its types carry less information than Spark's
-    types = [StructField(n, f.dataType) for n, f in zip(names, fields, strict=True)]
+    types = [StructField(n, _nullable_type(f.dataType)) for n, f in zip(names, fields, strict=True)]
     types += [StructField(n, from_arrow_type(rows.schema.field(n).type)) for n in further]
     frame = spark.createDataFrame(rows, StructType(types))
     if not any(f.metadata for f in fields):

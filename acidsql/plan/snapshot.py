@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
-from acidsql.format.directory import AcidState, acid_state, gone
+from acidsql.format.data_files import DirectoryGone
+from acidsql.format.directory import AcidState, acid_state
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import parse_partition_name, partition_name
 from acidsql.types import Struct, parse_type
@@ -89,5 +90,5 @@ def _states(
         state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only, is_pinned=is_pinned)
         if not (state.data_directories or state.originals or filesystem.exists(path)):
             # a table or partition has a directory from its first day to its last: rows may be where it is now
-            raise gone(path)
+            raise DirectoryGone(path)
         yield PartitionState(partition, state)

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from acidsql.errors import AlreadyExists, DatabaseNotFound, PartitionNotFound, TableNotFound
-from acidsql.metastore.model import Database, DirectoryMove, Operation, Partition
+from acidsql.metastore.model import Database, DirectoryMove, LockState, Operation, Partition
 from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidWriteIdList
 from tests.metastore.situations import (
     EXCLUSIVE,
     READ,
     SHARED_WRITE,
+    ask,
     begin,
     home,
     locks_of,
@@ -208,3 +209,93 @@ class TestARenamedPartition:
         ]
         with pytest.raises(PartitionNotFound):
             store.alter_partition(partition("9"))
+
+
+@pytest.mark.needs("database file")
+class TestARenameAndThoseWhoWait:
+    """They get the lock on the name that they have asked for, and look it up again."""
+
+    @pytest.fixture
+    def partitioned(self, store: Metastore) -> None:
+        store.create_table(table(partitioned=True))
+        store.add_partitions([partition("1"), partition("2")])
+
+    @pytest.mark.usefixtures("partitioned")
+    def test_for_a_partition(self, store: Metastore) -> None:
+        renaming, waiting = begin(store), begin(store)
+        take(store, renaming, EXCLUSIVE, "default.t")
+        lock_id = ask(store, waiting, READ, "default.t/p=1", Operation.INSERT).lock_id
+        store.rename_partition("p=1", partition("3"))
+        assert [one.partition for one in locks_of(store) if one.lock_id == lock_id] == ["p=1"]
+        store.commit_txn(renaming)
+        assert store.check_lock(lock_id).state is LockState.ACQUIRED
+        write_id = store.allocate_table_write_id(waiting, "default", "t")
+        store.abort_txns([waiting])
+        [left] = store.aborted_components()
+        assert (left.partition, left.write_ids) == ("p=1", {write_id})
+
+    def test_for_a_table(self, store: Metastore) -> None:
+        store.create_table(table())
+        renaming, waiting = begin(store), begin(store)
+        take(store, renaming, EXCLUSIVE, "default.t")
+        lock_id = ask(store, waiting, EXCLUSIVE, "default.t", Operation.UPDATE).lock_id
+        store.rename_table("default", "t", replace(table("u"), location=f"{home()}/u"))
+        found = {one.lock_id: one.table for one in locks_of(store)}
+        assert (found.pop(lock_id), list(found.values())) == ("t", ["u"])
+        store.commit_txn(renaming)
+        store.create_table(table())
+        take(store, waiting, EXCLUSIVE, "default.u")  # it has that of the new table t only
+        assert ask(store, begin(store), READ, "default.t").state is LockState.WAITING
+
+    @pytest.mark.usefixtures("partitioned")
+    def test_and_what_was_aborted_is_looked_for_under_both_names(self, store: Metastore) -> None:
+        """Its files may lie where the next partition of the old name is going to be."""
+        aborted = write(store, "default.t/p=1")
+        store.abort_txns([aborted])
+        for old, new in (("p=1", "3"), ("p=3", "4")):
+            store.rename_partition(old, partition(new))
+        found = {one.partition: one.txn_ids for one in store.aborted_components()}
+        assert found == {name: {aborted} for name in ("p=1", "p=3", "p=4")}
+
+
+@pytest.mark.needs("database file")
+class TestTheVersionOfATable:
+    """It tells a reader whether anything was elsewhere meanwhile."""
+
+    @pytest.fixture
+    def partitioned(self, store: Metastore) -> None:
+        store.create_table(table(partitioned=True))
+        store.add_partitions([partition("1"), partition("2")])
+
+    @pytest.mark.usefixtures("partitioned")
+    def test_changes_with_the_table_and_the_places_of_its_partitions(self, store: Metastore) -> None:
+        found = [store.get_table("default", "t").version]
+
+        def changed(name: str = "t") -> bool:
+            found.append(store.get_table("default", name).version)
+            return bool(found[-1]) and found.count(found[-1]) == 1
+
+        store.alter_table(replace(store.get_table("default", "t"), comment="new"))
+        assert changed()
+        store.rename_partition("p=1", partition("3"))
+        assert changed()
+        store.rename_partition("p=3", partition("1"))
+        assert changed()
+        store.alter_partition(replace(partition("1"), location=f"{home()}/elsewhere"))
+        assert changed()
+        store.drop_partitions("default", "t", ["p=1"])
+        assert changed()
+        store.rename_table("default", "t", replace(store.get_table("default", "t"), name="u"))
+        assert changed("u")
+        store.rename_table("default", "u", replace(store.get_table("default", "u"), name="t"))
+        assert changed()
+        store.drop_table("default", "t", keep_files=True)
+        store.create_table(table(partitioned=True))
+        assert changed()
+
+    @pytest.mark.usefixtures("partitioned")
+    def test_stays_where_rows_or_partitions_come(self, store: Metastore) -> None:
+        before = store.get_table("default", "t").version
+        store.commit_txn(write(store, "default.t/p=1"))
+        store.add_partitions([partition("3")])
+        assert store.get_table("default", "t").version == before

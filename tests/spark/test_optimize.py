@@ -204,7 +204,7 @@ def test_vacuum_removes_what_aborted_transactions_and_dead_writers_left(acid: Ac
     left = warehouse / "t" / "delta_0000002_0000002_0000"
     left.mkdir()
     (left / "bucket_00000").write_bytes(b"")
-    stale = warehouse / "t" / f"{STAGING_PREFIX}dead"
+    stale = warehouse / "t" / f"{STAGING_PREFIX}{'dead' * 8}"
     stale.mkdir()
     _lock_and_abort(acid, txn)
     assert detail(acid).aborted == [left.name]

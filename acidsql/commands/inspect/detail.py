@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -18,7 +18,7 @@ from acidsql.commands.maintenance.optimize import own_table
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.compactor.initiator import Thresholds, opts_out, type_due
 from acidsql.format.directory import AcidState, acid_state
-from acidsql.metastore.model import CompactionFilter, CompactionInfo, Table
+from acidsql.metastore.model import CompactionFilter, CompactionInfo, Partition, Table
 from acidsql.plan.snapshot import partition_names
 from acidsql.sql.statements import DescribeDetail
 
@@ -101,7 +101,9 @@ def describe_detail(env: Environment, statement: DescribeDetail, parameters: Map
     if table is None:
         return env.sql(statement.span.text, parameters)
     with query.pinned(env) as pin:
-        looks = list(_looks(env, pin.context, table))
+        partitions = pin.context.partitions(table)
+        with pin.context.unchanged(table, partitions):
+            looks = list(_looks(env, pin.context, table, partitions))
         write_id = pin.context.write_ids(table).high_watermark
         pin.end()
     row = {**_of_catalog(env, table), **_of_files(looks), **_of_queue(env, table), "writeId": write_id}
@@ -109,12 +111,13 @@ def describe_detail(env: Environment, statement: DescribeDetail, parameters: Map
     return env.frame(COLUMNS, [[row[name] for name in COLUMNS]])
 
 
-def _looks(env: Environment, context: StatementContext, table: Table) -> Iterator[_Look]:
+def _looks(
+    env: Environment, context: StatementContext, table: Table, partitions: Sequence[Partition] | None
+) -> Iterator[_Look]:
     write_ids, txns = context.write_ids(table), context.txns
     thresholds = Thresholds.of(table, env.settings)
     directories = [("", table.location)]
-    if table.partition_keys:
-        partitions = env.metastore.list_partitions(table.database, table.name)
+    if partitions is not None:
         directories = [(partition_names(table, p), p.location) for p in partitions]
     for partition, location in directories:
         filesystem, path = fs.resolve(location)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,22 +121,23 @@ def describe_history(env: Environment, statement: DescribeHistory, parameters: M
         raise with_location(statement.table.span, UnsupportedError(problem))
     with query.pinned(env) as pin:
         try:
-            rows = list(_rows(env, pin.context, table, statement.limit))
+            rows = _rows(env, pin.context, table, statement.limit)
         except AcidError as e:
             raise with_location(statement.table.span, e) from e
         pin.end()
     return env.frame(COLUMNS, rows)
 
 
-def _rows(env: Environment, context: StatementContext, table: Table, limit: int | None) -> Iterator[list[Any]]:
+def _rows(env: Environment, context: StatementContext, table: Table, limit: int | None) -> list[list[Any]]:
     metastore, resolve = env.metastore, _listed_once()
-    partitions = tuple(metastore.list_partitions(table.database, table.name)) if table.partition_keys else None
-    write_ids = context.write_ids(table)
-    records = metastore.completed_writes(table.database, table.name) or []
-    directories = written_directories(table, write_ids, context.txns, partitions, resolve=resolve)
-    seen = StatementContext(env, context.txns, resolve=resolve)
-    for version in _versions([r for r in records if write_ids.is_valid(r.write_id)], directories)[:limit]:
-        yield version.row(table, readable=_is_readable(seen, table, partitions, version.write_id))
+    partitions = context.partitions(table)
+    with context.unchanged(table, partitions):
+        write_ids = context.write_ids(table)
+        records = metastore.completed_writes(table.database, table.name) or []
+        directories = written_directories(table, write_ids, context.txns, partitions, resolve=resolve)
+        seen = StatementContext(env, context.txns, resolve=resolve)
+        versions = _versions([r for r in records if write_ids.is_valid(r.write_id)], directories)[:limit]
+        return [v.row(table, readable=_is_readable(seen, table, partitions, v.write_id)) for v in versions]
 
 
 def _versions(records: Iterable[CompletedWrite], directories: Iterable[WrittenDirectory]) -> list[_Version]:

@@ -241,7 +241,8 @@ def explained_requests(
         listed = env.metastore.list_partitions(table.database, table.name, wanted)
         partitions = {partition_names(table, one): one for one in listed}
     queue = env.metastore.show_compactions(CompactionFilter(database=table.database, table=table.name))
-    write_ids = context.write_ids(table)
+    with context.unchanged(table):
+        write_ids = context.write_ids(table)
     writes, told, done = [], [], []
     for request in requests:
         name, in_the_way = request.partition, standing(queue, request.partition, write_ids)

@@ -135,7 +135,7 @@ class OptimizeCommand:
     def _states(self, places: Sequence[_Place]) -> list[tuple[_Place, AcidState]]:
         """What a compactor sees now; pinned, so that no cleaner removes files while they are listed."""
         any_name, found = self.table.is_insert_only, []
-        with query.pinned(self.env) as pin:
+        with query.pinned(self.env) as pin, pin.context.unchanged(self.table):
             write_ids, txns = pin.context.write_ids(self.table).for_compaction(), pin.context.txns
             for place in places:
                 filesystem, path = fs.resolve(place.location)

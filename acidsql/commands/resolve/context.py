@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -11,17 +12,17 @@ from acidsql.catalyst import CurrentValues
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.names import AcidTable, Missing, Resolved, SparkTable, View, resolve
 from acidsql.compactor.rename_journal import finish_moves
-from acidsql.errors import InvalidValue, TableNotFound, TransactionError
+from acidsql.errors import AcidError, InvalidValue, TableNotFound, TransactionError
 from acidsql.metastore.model import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, Partition, Table
 from acidsql.plan.history import require_history
-from acidsql.plan.snapshot import Resolve, TableSnapshot, take_snapshot
+from acidsql.plan.snapshot import Resolve, TableSnapshot, partition_names, take_snapshot
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 _ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
 
 
 class StartOver(TransactionError):
-    """What a statement was planned on changed before it had its locks: it restarts in a new transaction."""
+    """What a statement was planned on changed before it had its locks or files: it restarts in a new transaction."""
 
 
 def essence(table: Table) -> Table:
@@ -124,7 +125,12 @@ class StatementContext:
         Raises:
             InvalidValue: When the table has no such write id.
             SnapshotTooOld: When files that this needs no longer exist (Hive 10327).
+            StartOver: As :meth:`unchanged`.
         """
+        with self.unchanged(table, partitions):
+            return self._snapshot(table, partitions, version)
+
+    def _snapshot(self, table: Table, partitions: Sequence[Partition] | None, version: int | None) -> TableSnapshot:
         valid = self.write_ids(table)
         if version is None:
             return take_snapshot(table, valid, self.txns, partitions, resolve=self._resolve, is_pinned=True)
@@ -138,20 +144,46 @@ class StatementContext:
         return seen
 
     def write_ids(self, table: Table) -> ValidWriteIdList:
-        """The write ids of a table that this snapshot sees.
+        """The write ids of a table that this snapshot sees, to be looked up while it is :meth:`unchanged`."""
+        if table.full_name not in self._write_ids:
+            [self._write_ids[table.full_name]] = self.env.metastore.get_valid_write_ids([table.full_name], self.txns)
+        return self._write_ids[table.full_name]
+
+    @contextmanager
+    def unchanged(self, table: Table, partitions: Sequence[Partition] | None = None) -> Iterator[None]:
+        """List a table's directories in this block: they are where they were, from the lookup to the block's end.
+
+        Readers take no locks, and a table may be renamed, dropped or made anew at any time. But its record in the store
+        is changed before its directories are: where that is still the one that the statement looked up, nothing had
+        gone when it was listed.
+
+        Args:
+            table: The table, as this statement has looked it up.
+            partitions: Those that are listed, as this statement has looked them up.
 
         Raises:
-            TransactionError: When the table was renamed or moved since it was looked up.
+            StartOver: When the table, or the place of a partition, has changed: also in the place of the block's error,
+                which is a consequence then.
         """
-        if table.full_name not in self._write_ids:
-            metastore = self.env.metastore
-            [valid] = metastore.get_valid_write_ids([table.full_name], self.txns)
-            now = metastore.find_table(table.database, table.name)
-            if now is None or now.location != table.location:
-                message = f"Table {table.full_name} was renamed, moved or dropped while the statement started"
-                raise TransactionError(message, hint="Run the statement again.")
-            self._write_ids[table.full_name] = valid
-        return self._write_ids[table.full_name]
+        try:
+            yield
+        except AcidError as e:
+            self._require_same(table, partitions, e)
+            raise
+        self._require_same(table, partitions)
+
+    def _require_same(
+        self, table: Table, partitions: Sequence[Partition] | None, cause: AcidError | None = None
+    ) -> None:
+        metastore = self.env.metastore
+        now = metastore.find_table(table.database, table.name)
+        same = now is not None and now.version == table.version and essence(now) == essence(table)
+        if same and partitions and not metastore.capabilities.versions_places:
+            names = [partition_names(table, p) for p in partitions]
+            same = set(partitions) <= set(metastore.list_partitions(table.database, table.name, names))
+        if not same:
+            message = f"Table {table.full_name} was changed, renamed, moved or dropped while the statement started"
+            raise StartOver(message, hint="Run it again.") from cause
 
 
 def _same(before: Resolved, now: Resolved) -> bool:

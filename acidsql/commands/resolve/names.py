@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from acidsql.catalyst import Catalyst
 from acidsql.compactor.rename_journal import find_table
+from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.text import quote
@@ -79,11 +80,19 @@ def resolve(
         env: The session.
         table, database, catalog: The parts of the name.
         ask_spark: Whether to look up names that the metastore lacks in Spark's catalog; else they are missing.
+
+    Raises:
+        UnsupportedError: For a name without a database that Spark may look for in several ones.
     """
     if database is None and env.catalyst.is_temporary_view(table):
         return TemporaryView()
     if catalog is None or catalog.lower() == SPARK_CATALOG:
         known = find_table(env.metastore, (database or env.database).lower(), table.lower())
+        if known is not None and database is None and env.catalyst.looks_along_a_path():
+            raise UnsupportedError(
+                f"With spark.sql.path.enabled the name {table} may be that of a table in any database of the path",
+                hint=f"Write {known.full_name}, or switch the setting off.",
+            )
         if known is not None and known.is_transactional:
             return AcidTable(known)
         if known is not None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -144,6 +145,7 @@ def find_table(db: Connection, database: str, name: str, *, viewer: int | None =
         view_original=row.VIEW_ORIGINAL_TEXT,
         table_constraints=constraints.find(db, row.TBL_ID),
         moves=moves.of_table(db, row.TBL_ID) if row.IS_MOVING else (),
+        version=row.TBL_VERSION or "",
     )
 
 
@@ -231,7 +233,13 @@ def _table_row(table: Table) -> dict[str, object]:
         "COMMENT": table.comment,
         "VIEW_ORIGINAL_TEXT": table.view_original,
         "VIEW_EXPANDED_TEXT": table.view_text,
+        **new_version(),
     }
+
+
+def new_version() -> dict[str, object]:
+    """What changes in the row of a table with each change of it, or of the places of its partitions."""
+    return {"TBL_VERSION": uuid.uuid4().hex}
 
 
 def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
@@ -412,6 +420,7 @@ class EmbeddedCatalog(EmbeddedChanges):
                 raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
             dropped_places.leave(db, database, table, known.values())
             dropped_places.drop(db, known.values())
+            db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(new_version()))
             known_by_name = (
                 (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
                 (schema.COMPACTION_QUEUE, "CQ"),

@@ -16,11 +16,12 @@ from sqlalchemy import literal as value
 
 from acidsql.metastore.embedded.schema import (
     COMPLETED_TXN_COMPONENTS,
+    HIVE_LOCKS,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXNS,
 )
-from acidsql.metastore.model import CompletedWrite, LockComponent, LockRequest, Operation, TxnState
+from acidsql.metastore.model import CompletedWrite, LockComponent, LockRequest, LockState, Operation, TxnState
 
 _C, _W = TXN_COMPONENTS.c, TXN_TO_WRITE_ID.c
 
@@ -28,6 +29,10 @@ WRITES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE})
 CHANGES = frozenset({Operation.UPDATE, Operation.DELETE})
 """Operations of which two on the same rows are in conflict."""
 
+_IS_ABORTED = exists().where(TXNS.c.TXN_ID == _C.TC_TXNID, TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+_IS_WAITING = exists().where(
+    HIVE_LOCKS.c.HL_TXNID == _C.TC_TXNID, HIVE_LOCKS.c.HL_LOCK_STATE == LockState.WAITING.value
+)
 _WRITE_IDS = select(_W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID).where(_W.T2W_TXNID == bindparam("txn"))
 _SET_WRITE_ID = (
     update(TXN_COMPONENTS)
@@ -120,6 +125,32 @@ def forget_ended(db: Connection, database: str, table: str) -> None:
     """
     is_open = exists().where(TXNS.c.TXN_ID == _C.TC_TXNID, TXNS.c.TXN_STATE == TxnState.OPEN.value)
     db.execute(delete(TXN_COMPONENTS).where(_C.TC_DATABASE == database, _C.TC_TABLE == table, ~is_open))
+
+
+def rename_table(db: Connection, database: str, table: str, new_database: str, new_table: str) -> None:
+    """Let the components of a table follow its new name, but for those of requests that wait for locks on the old one.
+
+    Who waits gets the locks that he has asked for, and then looks his names up again: under the old one there may be
+    another table by then.
+    """
+    of_table = and_(_C.TC_DATABASE == database, _C.TC_TABLE == table)
+    names = {"TC_DATABASE": new_database, "TC_TABLE": new_table}
+    db.execute(update(TXN_COMPONENTS).where(of_table, ~_IS_WAITING).values(names))
+
+
+def rename_partition(db: Connection, database: str, table: str, partition: str, new_partition: str) -> None:
+    """As :func:`rename_table`. An aborted transaction gets a second component, and keeps the first.
+
+    Its files are in the directory that follows the new name, or where new partitions of the old name are: the partition
+    may have been registered, elsewhere, after they were written.
+    """
+    of_partition = and_(_C.TC_DATABASE == database, _C.TC_TABLE == table, _C.TC_PARTITION == partition)
+    columns = [_C.TC_TXNID, _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_OPERATION_TYPE, _C.TC_WRITEID]
+    renamed = [value(new_partition) if c is _C.TC_PARTITION else c for c in columns]
+    followed = select(*renamed).where(of_partition, _IS_ABORTED)
+    db.execute(insert(TXN_COMPONENTS).from_select([c.name for c in columns], followed))
+    followers = and_(of_partition, ~_IS_WAITING, ~_IS_ABORTED)
+    db.execute(update(TXN_COMPONENTS).where(followers).values(TC_PARTITION=new_partition))
 
 
 def _row(

@@ -1,7 +1,8 @@
 """Other names for tables and partitions. All that is stored under the old name moves to the new one.
 
 The transaction tables follow as in Hive's ``OnRenameFunction``: components, completed components, locks, write sets,
-compactions, and for tables the write ids.
+compactions, and for tables the write ids. Other than in Hive, a lock that is waited for stays on the name that it was
+asked for: who waits looks that up again, and would else write to one table or partition with the lock on another.
 """
 
 # ruff: noqa: SIM300 (the upper-case names are columns, not constants)
@@ -12,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, 
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, dropped_places, moves, schema
+from acidsql.metastore.embedded import catalog, components, dropped_places, moves, schema
 from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of
 from acidsql.metastore.embedded.schema import (
@@ -23,19 +24,20 @@ from acidsql.metastore.embedded.schema import (
     TBLS,
     TXN_TO_WRITE_ID,
 )
-from acidsql.metastore.model import DirectoryMove, Partition, Table
+from acidsql.metastore.model import DirectoryMove, LockState, Partition, Table
 from acidsql.partition_names import check_table_name, partition_name
 from acidsql.valid_ids import ValidWriteIdList
 
 _WITH_PARTITIONS: tuple[tuple[Entity, str], ...] = (
-    (schema.TXN_COMPONENTS, "TC"),
     (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
     (schema.WRITE_SET, "WS"),
     (schema.COMPACTION_QUEUE, "CQ"),
     (schema.COMPLETED_COMPACTIONS, "CC"),
 )
-"""Tables that name a database, a table and a partition, and the prefix of those columns; HIVE_LOCKS has names of its
-own."""
+"""Tables that name a database, a table and a partition, and the prefix of those columns; HIVE_LOCKS and
+TXN_COMPONENTS have rules of their own."""
+_L = schema.HIVE_LOCKS.c
+_IS_HELD = _L.HL_LOCK_STATE == LockState.ACQUIRED.value
 
 
 def _require(db: Connection, table_id: int, table: Table, name: str) -> None:
@@ -82,6 +84,10 @@ def _set(db: Connection, entity: Entity, which: ColumnElement[bool], values: dic
     db.execute(update(entity).where(which).values({column.name: value for column, value in values.items()}))
 
 
+def _set_new_version(db: Connection, table_id: int) -> None:
+    db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(catalog.new_version()))
+
+
 class EmbeddedRenames(EmbeddedChanges):
     """The part of :class:`~acidsql.metastore.protocol.Catalog` that gives names and locations."""
 
@@ -123,13 +129,9 @@ class EmbeddedRenames(EmbeddedChanges):
             for entity, prefix in _WITH_PARTITIONS:
                 of_database, of_table = entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"]
                 _set(db, entity, _is(of_database, of_table, old), {of_database: table.database, of_table: table.name})
-            locks = schema.HIVE_LOCKS
-            _set(
-                db,
-                locks,
-                _is(locks.c.HL_DB, locks.c.HL_TABLE, old),
-                {locks.c.HL_DB: table.database, locks.c.HL_TABLE: table.name},
-            )
+            components.rename_table(db, database, name, table.database, table.name)
+            held = and_(_is(_L.HL_DB, _L.HL_TABLE, old), _IS_HELD)
+            _set(db, schema.HIVE_LOCKS, held, {_L.HL_DB: table.database, _L.HL_TABLE: table.name})
 
     def rename_partition(
         self,
@@ -167,9 +169,11 @@ class EmbeddedRenames(EmbeddedChanges):
                 of_partition = entity.c[f"{prefix}_PARTITION"]
                 of_table = _is(entity.c[f"{prefix}_DATABASE"], entity.c[f"{prefix}_TABLE"], owner)
                 _set(db, entity, and_(of_table, of_partition == name), {of_partition: new})
-            locks = schema.HIVE_LOCKS
-            locked = and_(_is(locks.c.HL_DB, locks.c.HL_TABLE, owner), locks.c.HL_PARTITION == name)
-            _set(db, locks, locked, {locks.c.HL_PARTITION: new})
+            if new != name:
+                components.rename_partition(db, database, table, name, new)
+            held = and_(_is(_L.HL_DB, _L.HL_TABLE, owner), _L.HL_PARTITION == name, _IS_HELD)
+            _set(db, schema.HIVE_LOCKS, held, {_L.HL_PARTITION: new})
+            _set_new_version(db, table_id)
 
     def alter_partition(self, partition: Partition) -> None:
         with self._change() as db:
@@ -183,6 +187,7 @@ class EmbeddedRenames(EmbeddedChanges):
                 catalog.take_partition_places(db, table_id, owner.database, owner.name, {name: partition.location})
             same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
             db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
+            _set_new_version(db, table_id)
 
     def forget_moves(self, table: Table) -> None:
         with self._store.write() as db:

@@ -1,7 +1,7 @@
 """The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
 What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
-TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES, CREATING_TXN and MAKES_DIRECTORY are columns of ours; RENAME_JOURNAL,
+TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES, CREATING_TXN, MAKES_DIRECTORY and TBL_VERSION are columns of ours; RENAME_JOURNAL,
 DROPPED_DIRECTORIES and PLACE_WRITE_IDS are tables of ours. The catalog is as wide as this project needs: a table's
 storage stands in its row, a partition's values in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
@@ -27,7 +27,7 @@ from sqlalchemy import (
     func,
 )
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
@@ -37,6 +37,7 @@ SCHEMA_VERSION = 7
    the place of properties that users could write, indexes of locations.
 6: tables that are their transaction's alone until it is committed (CREATING_TXN, MAKES_DIRECTORY of TBLS).
 7: files of such a table in a directory that was there before it (DD_MADE_BY, DD_WRITE_ID of DROPPED_DIRECTORIES).
+8: TBL_VERSION of TBLS.
 """
 
 metadata = MetaData()
@@ -88,6 +89,7 @@ TBLS = Table(
     Column("VIEW_EXPANDED_TEXT", Text),
     Column("CREATING_TXN", BigInteger),  # NULL once that is committed
     Column("MAKES_DIRECTORY", Boolean),  # whether that has made the directory, which is then dropped with the table
+    Column("TBL_VERSION", String(32)),  # another text after each change; ids are used again
     Index("TBLS_CREATING_TXN_IDX", "CREATING_TXN"),
     UniqueConstraint("DB_ID", "TBL_NAME", name="UNIQUETABLE"),
 )

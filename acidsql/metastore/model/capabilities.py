@@ -17,6 +17,7 @@ class Capabilities:
             that are not its own can take requests.
         hides_new_tables: A table can be registered so that others see it from the commit on; with Hive they find it,
             empty, just before.
+        versions_places: The version of a table changes with the places of its partitions, too.
     """
 
     owns_directories: bool = False
@@ -24,3 +25,4 @@ class Capabilities:
     is_shared_with_hive: bool = False
     has_open_queue: bool = True
     hides_new_tables: bool = True
+    versions_places: bool = True

@@ -44,6 +44,7 @@ def _sessions() -> MagicMock:
     sessions = MagicMock()
     catalyst = sessions.user
     catalyst.is_temporary_view.return_value = False
+    catalyst.looks_along_a_path.return_value = False
     catalyst.parse_expression.side_effect = lambda text: text.strip().strip("'")
     catalyst.alias.side_effect = lambda value, _: value
     catalyst.project.side_effect = lambda given, _: given

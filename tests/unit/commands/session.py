@@ -48,6 +48,7 @@ class Session:
         )
         sessions = self.env.__dict__["sessions"] = MagicMock()  # no Spark is asked
         sessions.user.is_temporary_view.return_value = False
+        sessions.user.looks_along_a_path.return_value = False
 
     def close(self) -> None:
         self.heartbeats.close()

@@ -102,8 +102,9 @@ class TestATableMadeAsAQuery:
         self, session: Session, other: Session, monkeypatch: pytest.MonkeyPatch, killed: bool
     ) -> None:
         place = session.root / "w" / "mine"
-        (place / "_tmp_notes").mkdir(parents=True)
-        (place / "_tmp_notes" / "x").write_text("mine")
+        staged_by_others = place / f"_tmp_{'0123' * 8}"
+        staged_by_others.mkdir(parents=True)
+        (staged_by_others / "x").write_text("mine")
         place.chmod(0o2770)
         before = session.files
         if killed:
@@ -263,7 +264,7 @@ class TestATableMadeAsAQuery:
         assert (other.rows(), other.is_idle) == ({"": []}, True)
 
     def test_takes_the_name_of_one_that_was_killed(self, session: Session) -> None:
-        left = session.root / "w" / "t" / "_tmp_0123" / "delta_0000001_0000001_0000"
+        left = session.root / "w" / "t" / f"_tmp_{'0123' * 8}" / "delta_0000001_0000001_0000"
         left.mkdir(parents=True)
         session.table()
         assert session.rows() == {"": []}

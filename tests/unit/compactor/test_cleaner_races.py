@@ -198,8 +198,9 @@ def overwritten(world: World) -> None:
 
 def staged(world: World) -> None:
     for number in (1, 2):
-        (world.path() / f"{STAGING_PREFIX}{number}").mkdir()
-        os.utime(world.path() / f"{STAGING_PREFIX}{number}", (0, 0))
+        staged = world.path() / f"{STAGING_PREFIX}{number:032x}"
+        staged.mkdir()
+        os.utime(staged, (0, 0))
 
 
 def sweep(world: World) -> None:

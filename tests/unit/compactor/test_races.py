@@ -13,11 +13,11 @@ import pyorc
 import pytest
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.context import StartOver, StatementContext
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.compaction import Compaction
 from acidsql.compactor.worker import Worker
-from acidsql.errors import AcidError, SnapshotTooOld, TransactionError
+from acidsql.errors import AcidError, SnapshotTooOld
 from acidsql.format.bucket import encode
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import DeltaName
@@ -299,13 +299,14 @@ def test_given_a_table_that_gets_a_column_while_the_worker_waits_then_it_compact
 def test_given_a_table_that_is_renamed_after_a_query_has_found_it_then_the_query_does_not_take_its_aborted_rows(
     world: World,
 ) -> None:
-    table = world.table()
+    world.table()
     world.insert(1)
     world.insert(666, end="abort")
+    table = world.store.get_table("default", "t")
     snapshot = StatementContext(environment(world), world.store.get_valid_txns())
     world.store.rename_table("default", "t", replace(table, name="u"))
-    with pytest.raises(TransactionError, match="was renamed, moved or dropped"):
-        snapshot.write_ids(table)
+    with pytest.raises(StartOver, match="was changed, renamed, moved or dropped"):
+        snapshot.snapshot(table, None)
 
 
 # --- passes, properties, workers -------------------------------------------------------------------------------------

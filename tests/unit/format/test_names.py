@@ -150,8 +150,16 @@ def test_hidden_and_side_files() -> None:
 
 @pytest.mark.parametrize(
     ("name", "is_one"),
-    [("_tmp_7_" + 32 * "a", True), ("_tmp_0123", True), ("_tmp_k=1", False), ("_tmp_=1", False), ("tmp_1", False)],
+    [
+        ("_tmp_7_" + 32 * "a", True),
+        ("_tmp_" + 32 * "0", True),
+        ("_tmp_k=1", False),
+        ("_tmp_=1", False),
+        ("_tmp_notes", False),
+        ("_tmp_7_notes", False),
+        ("tmp_1", False),
+    ],
 )
-def test_a_partition_is_not_taken_for_a_staging_directory(name: str, is_one: bool) -> None:
+def test_a_partition_or_a_directory_of_somebody_is_not_taken_for_a_staging_directory(name: str, is_one: bool) -> None:
     """The housekeeper removed it once its files were old enough."""
     assert is_staged(name) is is_one

@@ -143,7 +143,9 @@ def test_a_metastore_does_itself_what_it_does_for_hive(
     serve: Serve, connect: Connect, version: str, is_open: bool
 ) -> None:
     found = connect(serve(getVersion=version)).capabilities
-    assert found == Capabilities(True, True, True, has_open_queue=is_open, hides_new_tables=False)
+    assert found == Capabilities(
+        True, True, True, has_open_queue=is_open, hides_new_tables=False, versions_places=False
+    )
 
 
 class TestALostConnection:

@@ -1,0 +1,210 @@
+"""Readers take no locks: what others rename, drop or make anew while a reader looks must not cost it a row, or give it
+one. It reads what was there when it looked the table up, or it looks everything up again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acidsql.commands.ddl import renames
+from acidsql.commands.query import Pin, over_snapshot
+from acidsql.commands.resolve.context import StartOver
+from acidsql.commands.resolve.names import AcidTable
+from acidsql.errors import TransactionError
+from acidsql.fs import LocalFileSystem
+from acidsql.fs.protocol import FileStatus
+from tests.unit.commands.definitions import Session, queries_of
+from tests.unit.compactor.world import rows_of
+
+DEFINITIONS: dict[str, list[str]] = {
+    "DROP": ["DROP TABLE x"],
+    "DROP and CREATE AS": ["DROP TABLE x", "CREATE TRANSACTIONAL TABLE x AS SELECT 1"],
+    "DROP and CREATE AS at its place": [
+        "DROP TABLE x",
+        "CREATE TRANSACTIONAL TABLE x LOCATION '{root}/w/x' AS SELECT 1",
+    ],
+    "DROP and CREATE of other columns": ["DROP TABLE x", "CREATE TRANSACTIONAL TABLE x (b string)"],
+    "DROP and CREATE with partitions": ["DROP TABLE x", "CREATE TRANSACTIONAL TABLE x (a int) PARTITIONED BY (k int)"],
+    "RENAME": ["ALTER TABLE x RENAME TO y"],
+    "RENAME there and back": ["ALTER TABLE x RENAME TO y", "ALTER TABLE y RENAME TO x"],
+    "RENAME and CREATE AS": ["ALTER TABLE x RENAME TO y", "CREATE TRANSACTIONAL TABLE x AS SELECT 1"],
+    "swap": ["ALTER TABLE x RENAME TO y", "ALTER TABLE other RENAME TO x"],
+    "SET LOCATION": ["ALTER TABLE x SET LOCATION '{root}/w/else'"],
+}
+OF_PARTITIONS: dict[str, list[str]] = {
+    "RENAME PARTITION": ["ALTER TABLE p PARTITION (k = 1) RENAME TO PARTITION (k = 3)"],
+    "RENAME PARTITION there and back": [
+        "ALTER TABLE p PARTITION (k = 1) RENAME TO PARTITION (k = 3)",
+        "ALTER TABLE p PARTITION (k = 3) RENAME TO PARTITION (k = 1)",
+    ],
+    "DROP PARTITION": ["ALTER TABLE p DROP PARTITION (k = 1)"],
+    "DROP and ADD PARTITION": ["ALTER TABLE p DROP PARTITION (k = 1)", "ALTER TABLE p ADD PARTITION (k = 1)"],
+    "SET LOCATION of a partition": ["ALTER TABLE p PARTITION (k = 1) SET LOCATION '{root}/w/else'"],
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Session]:
+    (tmp_path / "w").mkdir()
+    made = Session(tmp_path)
+    for name in ("x", "other"):
+        made.table(name)
+    made.insert(4, 5, name="x")
+    made.insert(6, name="x")
+    made.insert(1, name="other")
+    made.table("p", "k int")
+    made.insert(10, name="p", part="k=1")
+    made.insert(20, name="p", part="k=2")
+    yield made
+    made.close()
+
+
+def read(pin: Pin, name: str, between: Callable[[], object] = lambda: None) -> list[int]:
+    """The rows of a table, as a query looks them up; with something that happens between its name and its files."""
+    found = pin.context.resolve(name)
+    assert isinstance(found, AcidTable)
+    partitions = pin.context.partitions(found.table)
+    between()
+    seen = pin.context.snapshot(found.table, partitions)
+    return sorted(v for p in seen.partitions for v in rows_of(p.state, seen.write_ids).values())
+
+
+def run(shop: Session, statements: list[str]) -> None:
+    with queries_of(77):
+        for statement in statements:
+            shop.sql(statement)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_a_table_that_another_one_changes_is_looked_up_again(shop: Session, name: str) -> None:
+    pin = Pin(shop.env)
+    with pytest.raises(StartOver, match=r"Table default\.x was changed, renamed, moved or dropped"):
+        read(pin, "x", lambda: run(shop, DEFINITIONS[name]))
+    pin.end()
+
+
+@pytest.mark.parametrize("name", OF_PARTITIONS)
+def test_a_partition_that_another_one_changes_is_looked_up_again(shop: Session, name: str) -> None:
+    pin = Pin(shop.env)
+    with pytest.raises(StartOver, match=r"Table default\.p was changed"):
+        read(pin, "p", lambda: run(shop, OF_PARTITIONS[name]))
+    pin.end()
+
+
+WRITES: dict[str, Callable[[Session], object]] = {
+    "INSERT": lambda s: s.insert(9, name="x"),
+    "INSERT into a new partition": lambda s: s.insert(9, name="p", part="k=9"),
+    "ADD PARTITION": lambda s: s.sql("ALTER TABLE p ADD PARTITION (k = 9)"),
+    "CREATE of another one": lambda s: s.table("y"),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize(("table", "rows"), [("x", [4, 5, 6]), ("p", [10, 20])])
+def test_what_others_write_is_no_reason_to(shop: Session, name: str, table: str, rows: list[int]) -> None:
+    pin = Pin(shop.env)
+    assert read(pin, table, lambda: WRITES[name](shop)) == rows
+    pin.end()
+
+
+def listing(monkeypatch: pytest.MonkeyPatch, step: int, meanwhile: Callable[[], object]) -> list[int]:
+    """Do something before one of the listings from now on; returns how many there were."""
+    count, real = [0], LocalFileSystem.list
+
+    def listed(self: LocalFileSystem, path: str) -> list[FileStatus]:
+        count[0] += 1
+        if count[0] == step:
+            monkeypatch.setattr(LocalFileSystem, "list", real)
+            meanwhile()
+        return real(self, path)
+
+    monkeypatch.setattr(LocalFileSystem, "list", listed)
+    return count
+
+
+ALL = {**DEFINITIONS, **OF_PARTITIONS}
+
+
+@pytest.mark.parametrize("layout", ["usual", "with directories below", "with files beside"])
+@pytest.mark.parametrize("name", ALL)
+def test_each_moment_of_the_listing(
+    shop: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, layout: str
+) -> None:
+    """A SELECT answers what was there before or after, with as many rows; the tables are made anew for each moment."""
+    of = "p" if name in OF_PARTITIONS else "x"
+    for step in range(1, 20):
+        root = tmp_path / f"at-{step}"
+        (root / "w").mkdir(parents=True)
+        session = Session(root)
+        session.table("other")
+        session.insert(1, name="other")
+        session.table(of, "k int" if of == "p" else "")
+        for number, part in ((10, "k=1"), (20, "k=2")):
+            session.insert(number, name=of, part=part if of == "p" else "")
+        if layout != "usual":
+            for file in list((root / "w").rglob("bucket_00000")):
+                below = file.parent / "HIVE_UNION_SUBDIR_1" if layout == "with directories below" else file.parent
+                below.mkdir(exist_ok=True)
+                file.rename(below / file.name)
+                (file.parent / "_orc_acid_version").write_text("2")
+        with monkeypatch.context() as patched:
+            count = listing(patched, step, lambda s=session: run(s, ALL[name]))  # type: ignore[misc]
+            pin = Pin(session.env)
+            try:
+                assert read(pin, of) == [10, 20], (step, name)
+                reached = count[0] >= step
+            except StartOver:
+                reached = True
+            pin.end()
+        session.close()
+        shutil.rmtree(root)
+        if not reached:
+            assert step > 2
+            return
+    raise AssertionError("the listing has no end")
+
+
+def test_a_reader_starts_over_by_itself(shop: Session) -> None:
+    attempts: list[int] = []
+
+    def look(pin: Pin) -> list[int]:
+        attempts.append(pin.id)
+        again = len(attempts) < 3
+        return read(pin, "x", lambda: run(shop, DEFINITIONS["DROP and CREATE AS"]) if again else None)
+
+    assert over_snapshot(shop.env, look) == [77]
+    assert len(set(attempts)) == 3
+    shop.env.heartbeats.end(attempts[-1])
+    assert not shop.store.show_txns()
+
+
+def test_but_not_for_ever(shop: Session) -> None:
+    def look(pin: Pin) -> list[int]:
+        return read(pin, "x", lambda: run(shop, DEFINITIONS["RENAME there and back"]))
+
+    with pytest.raises(TransactionError, match="was changed, renamed, moved or dropped"):
+        over_snapshot(shop.env, look)
+    assert not shop.store.show_txns()
+
+
+def test_a_rename_that_is_undone_meanwhile_is_noticed(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record is as before, but for its version."""
+
+    def fails(*_: Any) -> None:
+        raise TransactionError("no")
+
+    monkeypatch.setattr(renames, "carry_out_announced", fails)
+
+    def undone() -> None:
+        with pytest.raises(TransactionError):
+            shop.sql("ALTER TABLE x RENAME TO y")
+
+    pin = Pin(shop.env)
+    with pytest.raises(StartOver):
+        read(pin, "x", undone)
+    pin.end()
