@@ -206,6 +206,7 @@ NEW_SINCE_1 = (
     "DROP INDEX TBLS_CREATING_TXN_IDX",
     "ALTER TABLE TBLS DROP COLUMN CREATING_TXN",
     "ALTER TABLE TBLS DROP COLUMN MAKES_DIRECTORY",
+    "ALTER TABLE TBLS DROP COLUMN TBL_VERSION",
     "DROP TABLE PARTITION_PARAMS",
     "DROP TABLE TAB_COL_STATS",
     "DROP TABLE CHECK_CONSTRAINTS",
@@ -333,6 +334,28 @@ def test_a_table_that_an_older_version_never_finished_goes_with_the_upgrade(tmp_
         for one in store.dropped_directories():
             store.set_aside([one])
         store.create_table(table("new"))
+
+
+def test_a_table_of_version_7_has_a_version_from_its_first_change_on(tmp_path: Path) -> None:
+    """Readers compare it (:meth:`acidsql.commands.resolve.context.StatementContext.unchanged`)."""
+    path = tmp_path / "old.db"
+    with closing(opened(path)) as store:
+        for name in ("t", "other"):
+            store.create_table(table(name))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE TBLS DROP COLUMN TBL_VERSION")
+        connection.execute("UPDATE VERSION SET SCHEMA_VERSION = 7")
+        connection.commit()
+    with closing(opened(path)) as store:
+        old = store.get_table("default", "t")
+        assert old.version == store.get_table("default", "t").version
+        store.drop_table("default", "t")
+        store.create_table(replace(table("t"), location=f"{old.location}-new"))
+        new = store.get_table("default", "t")
+        assert new.version not in ("", old.version)
+        other = store.get_table("default", "other")
+        store.alter_table(replace(other, parameters={**other.parameters, "a": "b"}))
+        assert store.get_table("default", "other").version not in ("", other.version)
 
 
 RELAXED = frozenset(

@@ -241,6 +241,37 @@ def test_keys_of_another_type(shop: AcidSession) -> None:
     assert _rows(shop) == [(3, "d", 300)]
 
 
+@pytest.mark.parametrize("least", ["0001-01-01", "-0044-03-15"])
+def test_many_days_beyond_the_calendar_of_python(shop: AcidSession, spark: SparkSession, least: str) -> None:
+    """Of more than 500 keys the least and the greatest bound what is read."""
+    days = "SELECT date_add(DATE'2020-01-01', CAST(id AS int)) AS day, id FROM range(600)"
+    days += f" UNION ALL VALUES (DATE'{least}', 1000L), (date_add(DATE'9999-12-31', 1), 1001L)"
+    shop.sql("CREATE TRANSACTIONAL TABLE days (day date, id bigint)")
+    shop.sql(f"INSERT INTO days {days}")
+    merge = f"MERGE INTO days t USING ({days}) s ON t.day = s.day WHEN MATCHED THEN UPDATE SET id = -s.id"
+    assert _counts(shop, merge)[0] == 602
+    expected = sorted(-r.id for r in spark.sql(f"SELECT id FROM ({days})").collect())
+    assert sorted(r.id for r in shop.sql("SELECT id FROM days").collect()) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "if(id = 2, NULL, named_struct('a', 1))",
+        "array(if(id = 2, NULL, named_struct('a', 1)))",
+        "map('k', if(id = 2, NULL, named_struct('a', named_struct('b', 1))))",
+        "if(id = 2, NULL, array(1, 2))",
+    ],
+)
+def test_a_source_with_structs_that_are_null_of_fields_that_are_not(shop: AcidSession, value: str) -> None:
+    """Arrow has no such values."""
+    source = f"(SELECT CAST(id AS int) AS id, {value} AS v FROM range(2, 5)) s"
+    merge = f"MERGE INTO emp t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = to_json(struct(s.v))"
+    expected = shop.sql(f"SELECT id, to_json(struct(v)) FROM {source} WHERE id < 4 ORDER BY id").collect()
+    assert _counts(shop, merge)[0] == 2
+    assert _rows(shop, "SELECT id, name FROM emp WHERE id > 1 ORDER BY id") == [tuple(r) for r in expected]
+
+
 def test_char_keys_match_across_lengths(shop: AcidSession) -> None:
     shop.sql("CREATE TRANSACTIONAL TABLE c (k char(5), n int)")
     shop.sql("INSERT INTO c VALUES ('a', 1), ('b', 2)")

@@ -53,6 +53,36 @@ def test_a_renamed_table_has_its_rows_and_its_directory(shop: AcidSession, wareh
     nothing_is_open(shop)
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM emp", [(7, "Gus"), (8, "Hal"), (9, "Ivy")]),
+        ("SELECT count(*) FROM emp e JOIN emp f ON e.id = f.id", [(3,)]),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_select_beside_a_rename_reads_one_table_or_the_other(
+    shop: AcidSession, monkeypatch: pytest.MonkeyPatch, query: str, expected: list[object], step: int
+) -> None:
+    """It takes no locks, and looks everything up again."""
+    shop.sql("CREATE TRANSACTIONAL TABLE new (id int, name string)")
+    shop.sql("INSERT INTO new VALUES (7, 'Gus'), (8, 'Hal'), (9, 'Ivy')")
+    real, listings = LocalFileSystem.list, [0]
+
+    def list(self: LocalFileSystem, path: str) -> object:
+        listings[0] += path.endswith("/emp") or "/emp/" in path
+        if listings[0] == step:
+            monkeypatch.setattr(LocalFileSystem, "list", real)
+            shop.sql("ALTER TABLE emp RENAME TO old")
+            shop.sql("ALTER TABLE new RENAME TO emp")
+        return real(self, path)
+
+    monkeypatch.setattr(LocalFileSystem, "list", list)
+    assert rows(shop, query) == expected
+    assert listings[0] == step
+    nothing_is_open(shop)
+
+
 def test_a_table_goes_into_another_database_and_back(shop: AcidSession, warehouse: Path) -> None:
     shop.sql("ALTER TABLE part RENAME TO hr.pieces")
     assert rows(shop, "SELECT id, p, q FROM hr.pieces WHERE p = 1") == [(1, 1, "x"), (2, 1, "y")]

@@ -47,6 +47,7 @@ class StatementContext:
         self._resolve = resolve
         self._txns = txns
         self._names: dict[tuple[str | None, str | None, str], Resolved] = {}
+        self._records: dict[str, Table] = {}  # as the store had them when they were last looked up
         self._partitions: dict[str, tuple[Partition, ...]] = {}
         self._write_ids: dict[str, ValidWriteIdList] = {}
         self._added: dict[str, Table] = {}
@@ -70,13 +71,20 @@ class StatementContext:
         """
         key = (catalog, database, table)
         if key not in self._names:
-            self._names[key] = resolve(self.env, table, database, catalog, ask_spark=False)
+            self._names[key] = self._look_up(key)
         found, current = self._names[key], self.env.database
         if isinstance(found, Missing) and database is None and catalog is None and not self.env.database_in_spark:
             raise TableNotFound(
                 f"Table not found {current}.{table}",
                 hint=f"Spark has no database {current}: its own tables need their database's name in front.",
             )
+        return found
+
+    def _look_up(self, key: tuple[str | None, str | None, str]) -> Resolved:
+        catalog, database, table = key
+        found = resolve(self.env, table, database, catalog, ask_spark=False)
+        if isinstance(found, AcidTable):
+            self._records[found.table.full_name] = found.table
         return found
 
     def is_ours(self, table: str, database: str | None = None, catalog: str | None = None) -> bool:
@@ -86,7 +94,7 @@ class StatementContext:
 
     def add(self, table: Table) -> None:
         """Add a table that was looked up elsewhere to those that are revalidated."""
-        self._added[table.full_name] = table
+        self._added[table.full_name] = self._records[table.full_name] = table
 
     def partitions(self, table: Table) -> tuple[Partition, ...] | None:
         """The partitions of a table; None for one without partition keys."""
@@ -107,15 +115,18 @@ class StatementContext:
         """
         self._txns = txns
         self._partitions.clear()
-        for (catalog, database, table), before in self._names.items():
-            if not _same(before, resolve(self.env, table, database, catalog, ask_spark=False)):
-                raise StartOver(f"{table} was changed while this statement waited for its locks", hint="Run it again.")
-        metastore = self.env.metastore
-        for known in self._added.values():
-            now = metastore.find_table(known.database, known.name)
-            if now is None or essence(finish_moves(metastore, now)) != essence(known):
-                message = f"Table {known.full_name} was changed while this statement waited for its locks"
+        for key, before in self._names.items():
+            if not _same(before, self._look_up(key)):
+                message = f"{key[-1]} was changed while this statement waited for its locks"
                 raise StartOver(message, hint="Run it again.")
+        metastore = self.env.metastore
+        for name, known in self._added.items():
+            found = metastore.find_table(known.database, known.name)
+            now = None if found is None else finish_moves(metastore, found)
+            if now is None or essence(now) != essence(known):
+                message = f"Table {name} was changed while this statement waited for its locks"
+                raise StartOver(message, hint="Run it again.")
+            self._records[name] = now
 
     def snapshot(
         self, table: Table, partitions: Sequence[Partition] | None, version: int | None = None
@@ -158,7 +169,7 @@ class StatementContext:
         gone when it was listed.
 
         Args:
-            table: The table, as this statement has looked it up.
+            table: The table; a statement that adds columns to it has a record of its own.
             partitions: Those that are listed, as this statement has looked them up.
 
         Raises:
@@ -175,9 +186,9 @@ class StatementContext:
     def _require_same(
         self, table: Table, partitions: Sequence[Partition] | None, cause: AcidError | None = None
     ) -> None:
-        metastore = self.env.metastore
+        metastore, known = self.env.metastore, self._records.get(table.full_name, table)
         now = metastore.find_table(table.database, table.name)
-        same = now is not None and now.version == table.version and essence(now) == essence(table)
+        same = now is not None and now.version == known.version and essence(now) == essence(known)
         if same and partitions and not metastore.capabilities.versions_places:
             names = [partition_names(table, p) for p in partitions]
             same = set(partitions) <= set(metastore.list_partitions(table.database, table.name, names))

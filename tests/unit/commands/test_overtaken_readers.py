@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import pytest
 
 from acidsql.commands.ddl import renames
 from acidsql.commands.query import Pin, over_snapshot
-from acidsql.commands.resolve.context import StartOver
-from acidsql.commands.resolve.names import AcidTable
-from acidsql.errors import TransactionError
+from acidsql.commands.resolve.context import StartOver, StatementContext
+from acidsql.commands.resolve.names import AcidTable, Missing
+from acidsql.errors import TransactionError, UnsupportedError
 from acidsql.fs import LocalFileSystem
 from acidsql.fs.protocol import FileStatus
+from acidsql.metastore.model import Column
 from tests.unit.commands.definitions import Session, queries_of
 from tests.unit.compactor.world import rows_of
 
@@ -208,3 +210,47 @@ def test_a_rename_that_is_undone_meanwhile_is_noticed(shop: Session, monkeypatch
     with pytest.raises(StartOver):
         read(pin, "x", undone)
     pin.end()
+
+
+# --- those that change ------------------------------------------------------------------------------------------------
+
+
+def test_a_property_set_before_the_locks_is_no_reason_to(shop: Session) -> None:
+    """What is compared is what was looked up under the locks."""
+    context = StatementContext(shop.env)
+    found = context.resolve("x")
+    assert isinstance(found, AcidTable)
+    other = shop.store.get_table("default", "other")
+    context.add(other)
+    for name in ("x", "other"):
+        shop.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('a' = 'b')")
+    context.revalidate(shop.store.get_valid_txns())
+    for table in (found.table, other):
+        with context.unchanged(table):
+            pass
+        with pytest.raises(StartOver), context.unchanged(table):
+            shop.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('a' = 'c')")
+
+
+def test_nor_are_columns_that_the_statement_itself_will_add(shop: Session) -> None:
+    context = StatementContext(shop.env, shop.store.get_valid_txns())
+    table = shop.store.get_table("default", "x")
+    context.add(table)
+    with context.unchanged(replace(table, columns=(*table.columns, Column("new", "int")))):
+        pass
+
+
+# --- paths of Spark 4.3 -----------------------------------------------------------------------------------------------
+
+
+def test_a_name_alone_is_refused_where_spark_looks_for_it_in_several_databases(
+    shop: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shop.env.catalyst, "looks_along_a_path", lambda: True)
+    context = StatementContext(shop.env)
+    with pytest.raises(UnsupportedError, match=r"spark\.sql\.path\.enabled.*\bx\b") as refused:
+        context.resolve("x")
+    assert refused.value.hint is not None
+    assert "default.x" in refused.value.hint
+    assert isinstance(context.resolve("x", "default"), AcidTable)
+    assert isinstance(context.resolve("nobody"), Missing)  # Spark looks for it

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.dropped import remove_dropped
 from acidsql.compactor.rename_journal import new_move
 from acidsql.compactor.vacuum import TableCleaner
@@ -19,6 +21,7 @@ from acidsql.format.bucket import encode
 from acidsql.format.names import STAGING_PREFIX, DeltaName
 from acidsql.format.orc import write_inserts
 from acidsql.fs import LocalFileSystem
+from acidsql.fs.protocol import FileStatus
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import (
     CompactionRequest,
@@ -32,7 +35,7 @@ from acidsql.metastore.model import (
     TxnType,
 )
 from acidsql.metastore.model import CompactionState as State
-from tests.unit.compactor.world import FS, MAJOR, ROW_TYPE, World, values
+from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, World, values
 
 
 def cleaner(world: World, name: str = "t") -> TableCleaner:
@@ -163,6 +166,91 @@ def test_given_a_partition_elsewhere_when_it_was_compacted_there_then_what_is_at
     cleans(world)
     assert world.states() == [State.SUCCEEDED]
     assert (world.names(part="1"), world.remembered()) == ([], set())
+
+
+@pytest.mark.parametrize("part", [None, "1"], ids=["table", "partition"])
+@pytest.mark.parametrize("is_compacted", [False, True], ids=["aborted", "compacted"])
+@BOTH
+def test_given_a_directory_that_is_away_for_now_when_cleaned_then_nothing_is_forgotten(
+    world: World, cleans: Callable[[World], None], is_compacted: bool, part: str | None
+) -> None:
+    """A disk that is not mounted: its rows are there again tomorrow, those of aborted transactions with the others."""
+    world.table("t", *([part] if part else []))
+    world.insert(1, part=part)
+    world.insert(666, part=part, end="abort")
+    world.insert(2, part=part)
+    if is_compacted:
+        world.compact(part=part)
+    before = world.remembered()
+    world.path().rename(world.root / "unmounted")
+    with suppress(StorageError):
+        cleans(world)
+    forget(world)
+    world.store.prune_txn_to_write_id()
+    shutil.rmtree(world.path(), ignore_errors=True)
+    (world.root / "unmounted").rename(world.path())
+    assert (world.content(part=part), world.remembered()) == ([1, 2], before)
+    for entry in world.entries():
+        assert entry.state == State.READY_FOR_CLEANING
+    world.clock.pass_seconds(3600)
+    world.clean()
+    world.clean()
+    assert (world.content(part=part), world.remembered()) == ([1, 2], set())
+    for entry in world.entries():
+        assert entry.state == State.SUCCEEDED
+
+
+# --- two that clean at once ------------------------------------------------------------------------------------------
+
+
+def initiates(world: World) -> None:
+    world.initiate()
+    assert State.DID_NOT_INITIATE not in world.states()
+
+
+def previews(world: World) -> None:
+    cleaner(world).removable()
+
+
+@contextmanager
+def before_listing(number: int, does: Callable[[], object]) -> Iterator[list[int]]:
+    """Do something before one of the listings; gives how many there were so far."""
+    count, real = [0], LocalFileSystem.list
+
+    def listed(fs: LocalFileSystem, path: str) -> list[FileStatus]:
+        count[0] += 1
+        if count[0] == number:
+            with patch.object(LocalFileSystem, "list", real):
+                does()
+        return real(fs, path)
+
+    with patch.object(LocalFileSystem, "list", listed):
+        yield count
+
+
+@pytest.mark.parametrize("looks", [clean, previews, initiates])
+def test_given_another_cleaner_at_each_moment_of_the_listing_then_it_is_no_error(
+    tmp_path: Path, looks: Callable[[World], None]
+) -> None:
+    for step in range(1, 60):
+        root = tmp_path / str(step)
+        (root / "w").mkdir(parents=True)
+        world = World(root, {"acidsql.compactor.layout": "hive3", "hive.compactor.delta.num.threshold": "2"})
+        world.table()
+        for number in range(4):
+            world.insert(number)
+        world.compact(MINOR)
+        world.insert(9)
+        with before_listing(step, Cleaner(world.context).run) as count:
+            looks(world)
+        assert world.content() == [0, 1, 2, 3, 9]
+        assert all(entry.error is None for entry in world.entries())
+        world.close()
+        shutil.rmtree(root)
+        if count[0] < step:
+            assert step > 3
+            return
+    raise AssertionError("the listing has no end")
 
 
 # --- what the lock keeps away ----------------------------------------------------------------------------------------

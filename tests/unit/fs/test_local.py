@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -18,6 +20,32 @@ class TestLocal(FileSystemRules):
     @pytest.fixture
     def place(self, tmp_path: Path) -> Place:
         return Place(LocalFileSystem(), str(tmp_path))
+
+
+def test_a_directory_that_goes_while_it_is_listed_is_as_empty_as_one_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of its names would look like all of them."""
+    for name in "abc":
+        (tmp_path / "x" / name).mkdir(parents=True)
+    scan = os.scandir
+
+    def scandir(path: str) -> MagicMock:
+        def entries() -> Iterator[os.DirEntry[str]]:
+            with scan(path) as found:
+                yield next(found)
+                (tmp_path / "x").rename(tmp_path / "y")
+                yield from found
+
+        listing = MagicMock()
+        listing.__enter__.return_value = listing
+        listing.__iter__.side_effect = entries
+        return listing
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert LocalFileSystem().list(str(tmp_path / "x")) == []
+    monkeypatch.undo()
+    assert len(LocalFileSystem().list(str(tmp_path / "y"))) == 3
 
 
 class TestDurability:
