@@ -10,6 +10,7 @@ from acidsql.errors import AlreadyExists, DatabaseNotFound, PartitionNotFound, T
 from acidsql.metastore.model import Database, DirectoryMove, LockState, Operation, Partition
 from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidWriteIdList
+from tests.metastore.conftest import CountRows
 from tests.metastore.situations import (
     EXCLUSIVE,
     READ,
@@ -256,6 +257,15 @@ class TestARenameAndThoseWhoWait:
             store.rename_partition(old, partition(new))
         found = {one.partition: one.txn_ids for one in store.aborted_components()}
         assert found == {name: {aborted} for name in ("p=1", "p=3", "p=4")}
+
+    @pytest.mark.needs("database file")
+    @pytest.mark.usefixtures("partitioned")
+    def test_once_under_each_however_often_it_is_renamed(self, store: Metastore, count_rows: CountRows) -> None:
+        store.abort_txns([write(store, "default.t/p=1")])
+        for _ in range(6):
+            store.rename_partition("p=1", partition("3"))
+            store.rename_partition("p=3", partition("1"))
+        assert count_rows("TXN_COMPONENTS") == 2
 
 
 @pytest.mark.needs("database file")

@@ -144,10 +144,14 @@ def rename_partition(db: Connection, database: str, table: str, partition: str, 
     Its files are in the directory that follows the new name, or where new partitions of the old name are: the partition
     may have been registered, elsewhere, after they were written.
     """
-    of_partition = and_(_C.TC_DATABASE == database, _C.TC_TABLE == table, _C.TC_PARTITION == partition)
+    of_table = and_(_C.TC_DATABASE == database, _C.TC_TABLE == table)
+    of_partition, of_new = (
+        and_(of_table, _C.TC_PARTITION == partition),
+        and_(of_table, _C.TC_PARTITION == new_partition),
+    )
     columns = [_C.TC_TXNID, _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_OPERATION_TYPE, _C.TC_WRITEID]
     renamed = [value(new_partition) if c is _C.TC_PARTITION else c for c in columns]
-    followed = select(*renamed).where(of_partition, _IS_ABORTED)
+    followed = select(*renamed).where(of_partition, _IS_ABORTED).except_(select(*columns).where(of_new))
     db.execute(insert(TXN_COMPONENTS).from_select([c.name for c in columns], followed))
     followers = and_(of_partition, ~_IS_WAITING, ~_IS_ABORTED)
     db.execute(update(TXN_COMPONENTS).where(followers).values(TC_PARTITION=new_partition))
