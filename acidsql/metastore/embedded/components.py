@@ -145,13 +145,11 @@ def rename_partition(db: Connection, database: str, table: str, partition: str, 
     may have been registered, elsewhere, after they were written.
     """
     of_table = and_(_C.TC_DATABASE == database, _C.TC_TABLE == table)
-    of_partition, of_new = (
-        and_(of_table, _C.TC_PARTITION == partition),
-        and_(of_table, _C.TC_PARTITION == new_partition),
-    )
+    of_partition = and_(of_table, _C.TC_PARTITION == partition)
     columns = [_C.TC_TXNID, _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, _C.TC_OPERATION_TYPE, _C.TC_WRITEID]
+    known = select(*columns).where(of_table, _C.TC_PARTITION == new_partition)
     renamed = [value(new_partition) if c is _C.TC_PARTITION else c for c in columns]
-    followed = select(*renamed).where(of_partition, _IS_ABORTED).except_(select(*columns).where(of_new))
+    followed = select(*renamed).where(of_partition, _IS_ABORTED).except_(known)
     db.execute(insert(TXN_COMPONENTS).from_select([c.name for c in columns], followed))
     followers = and_(of_partition, ~_IS_WAITING, ~_IS_ABORTED)
     db.execute(update(TXN_COMPONENTS).where(followers).values(TC_PARTITION=new_partition))
