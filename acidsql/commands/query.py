@@ -14,9 +14,10 @@ from acidsql.catalyst import HeldFiles, Plan
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
-from acidsql.commands.resolve.context import StartOver, StatementContext
+from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
 from acidsql.commands.resolve.names import AcidTable, View
 from acidsql.errors import UnsupportedError
+from acidsql.format.data_files import DirectoryGone
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import TxnType
 from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
@@ -37,12 +38,13 @@ class Pin:
         self._env = env
         env.heartbeats.end_released()
         self.id = 0
+        version = env.metastore.latest_version()
         try:
             with Deferred():
                 [self.id] = env.metastore.open_txns(
                     user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
                 )
-            self.context = StatementContext(env, env.metastore.get_valid_txns(self.id))
+            self.context = StatementContext(env, StatementSnapshot(env.metastore.get_valid_txns(self.id), version))
         except BaseException:
             if self.id:
                 self.end()
@@ -85,19 +87,30 @@ def pinned(env: Environment) -> Iterator[Pin]:
 
 
 def over_snapshot(env: Environment, read: Callable[[Pin], T]) -> T:
-    """Look names up and list files over a pin, and over a new one where a table was changed meanwhile.
+    """Look names up, list files and read footers over a pin, and over a new one where they were changed meanwhile.
 
     Raises:
-        StartOver: When that happened too often.
+        StartOver, DirectoryGone: When that happened too often.
     """
     for _ in range(env.settings.value(SNAPSHOT_RETRIES)):
         try:
             with pinned(env) as pin:
                 return read(pin)
-        except StartOver as e:
+        except (StartOver, DirectoryGone) as e:
             logger.info("a reader starts over: %s", e.message)
     with pinned(env) as pin:
         return read(pin)
+
+
+def at_snapshot(env: Environment, read: Callable[[StatementContext], T]) -> T:
+    """As :func:`over_snapshot`, for an answer that needs no files later: the pin ends with it."""
+
+    def look(pin: Pin) -> T:
+        found = read(pin.context)
+        pin.end()
+        return found
+
+    return over_snapshot(env, look)
 
 
 def reads_acid_tables(env: Environment, span: Span, parameters: Mapping[str, Any]) -> bool:

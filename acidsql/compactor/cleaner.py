@@ -125,7 +125,7 @@ class Cleaner:
         if entry.highest_write_id is not None:
             partial |= write_ids.high_watermark < entry.highest_write_id  # nor are those seen as aborted above it
             write_ids = write_ids.for_cleaning(entry.highest_write_id)
-        self._require_there(locations)
+        self._require_there({table.location, *locations})
         self._remove_staged({table.location, *locations}, min_open, lock)
         for location in locations:
             state = self._state(table, location, write_ids, txns)
@@ -171,7 +171,7 @@ class Cleaner:
         txns, write_ids = self._seen(table, min_open)
         known = component.write_ids.intersection(write_ids.aborted_ids)
         kept = False
-        self._require_there(self._locations(table, component.partition))
+        self._require_there({table.location, *self._locations(table, component.partition)})
         places = self._places_of(table, component.partition)
         self._remove_staged({table.location, *places}, min_open, lock)
         for location in places:
@@ -193,7 +193,7 @@ class Cleaner:
             return False
         places = set()
         if table is not None:
-            self._require_there(self._locations(table, component.partition))
+            self._require_there({table.location, *self._locations(table, component.partition)})
             places = self._places_of(table, component.partition)
         self._remove_staged(places, min_open, lock)
         for location in places:

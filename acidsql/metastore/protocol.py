@@ -120,6 +120,14 @@ class Catalog(Protocol):
         """Those of :meth:`list_tables` that are views. Raises: DatabaseNotFound."""
         ...
 
+    def latest_version(self) -> int | None:
+        """The greatest version that a table has had so far; None where the store does not count up their changes.
+
+        Names that are looked up after a snapshot was taken fit to it if no table among them has a greater one than this
+        was before.
+        """
+        ...
+
     def alter_table(
         self, table: Table, *, write_id: int | None = None, write_ids: ValidWriteIdList | None = None
     ) -> None:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from acidsql.format.directory import AcidFile
+from acidsql.format.data_files import AcidFile, DirectoryGone
 
 T = TypeVar("T")
 
@@ -21,13 +21,20 @@ class FileCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, file: AcidFile, read: Callable[[], T]) -> T:
-        """The cached data of a file, read on a miss."""
+        """The cached data of a file, read on a miss.
+
+        Raises:
+            DirectoryGone: When the file is not there any longer.
+        """
         key = (file.path, file.length, file.modified_ns)
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key]
-        value = read()
+        try:
+            value = read()
+        except FileNotFoundError as e:
+            raise DirectoryGone(file.path) from e
         with self._lock:
             self._entries[key] = value
             while len(self._entries) > self._capacity:

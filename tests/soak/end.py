@@ -35,7 +35,7 @@ def settle(acid: AcidSession, books: Sequence[Book], places: Sequence[Path]) -> 
     Raises:
         Broken: When a row is lost, or anything is left over.
     """
-    until_quiet(acid)
+    until_quiet(acid, aborted=True)  # in Hive 3's layout a minor compaction looks like a stream that may hold their rows
     check_rows(acid, books)
     for book in books:
         acid.sql(f"ALTER TABLE {book.name} COMPACT 'major'")
@@ -49,13 +49,17 @@ def settle(acid: AcidSession, books: Sequence[Book], places: Sequence[Path]) -> 
         require(len(names) == 1 and names[0].startswith("base_"), place, "is left with", names)
 
 
-def until_quiet(acid: AcidSession) -> None:
-    """Rounds of the compactor until no transaction is left, and nothing to compact or to clean."""
+def until_quiet(acid: AcidSession, *, aborted: bool = False) -> None:
+    """Rounds of the compactor until no transaction is left, and nothing to compact or to clean.
+
+    With ``aborted`` such transactions may be left.
+    """
     while True:
         gc.collect()  # readers end with their DataFrames
         acid.compactor.run_once()
         states = {entry.state for entry in acid.metastore.show_compactions(CompactionFilter())}
-        if not states & UNDER_WAY and not acid.sql("SHOW TRANSACTIONS").collect():
+        txns = {row.state for row in acid.sql("SHOW TRANSACTIONS").collect()}
+        if not states & UNDER_WAY and not txns - ({"ABORTED"} if aborted else set()):
             return
         time.sleep(0.2)
 

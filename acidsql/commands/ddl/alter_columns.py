@@ -317,7 +317,7 @@ def _refuse_nulls(txn: WriteTransaction, table: Table, name: Name) -> None:
     """Raises: AnalysisError when a row has NULL in a column that is to become NOT NULL."""
     metastore = txn.env.metastore
     partitions = metastore.list_partitions(table.database, table.name) if table.partition_keys else None
-    seen = StatementContext(txn.env, txn.valid_txns).snapshot(table, partitions)
+    seen = StatementContext(txn.env, txn.snapshot).table_snapshot(table, partitions)
     rows = snapshot_frame(txn.env.sessions.own, seen, txn.env.zones)
     column = name.text.lower()
     if rows.filter(f"{quote(column)} IS NULL").limit(1).collect():

@@ -77,7 +77,7 @@ class CreateTableAsCommand:
             self._new = None
         binding, analysed = self._query(StatementContext(self.env))
         txn.lock(self._locks(binding))
-        binding.context.revalidate(txn.valid_txns)
+        binding.context.revalidate(txn.snapshot)
         frame = self.env.sessions.own.frame(binding.scanned(analysed))
         table = self._table(frame)
         if table is None:

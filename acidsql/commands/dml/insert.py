@@ -202,7 +202,7 @@ class InsertCommand:
         txn.lock([*self.locks(), *plan.read_locks])
         if self.exists_already():
             return RowCounts()
-        context.revalidate(txn.valid_txns)
+        context.revalidate(txn.snapshot)
         self.require_all_seen(txn, plan)
         staging = txn.stage(self.table)
         written = self.write(self.changes(plan), txn, staging)

@@ -208,7 +208,7 @@ class MergeCommand:
         draft = self.draft(StatementContext(self.env))
         txn.lock(draft.locks)
         binding = draft.binding
-        binding.context.revalidate(txn.valid_txns)
+        binding.context.revalidate(txn.snapshot)
         now = binding.remaining(draft.analysed, draft.plan.relation)
         if now is not None and self.changes_rows and set(now) != set(draft.partitions or ()):
             txn.start_over(f"The partitions of {self.table.full_name} have changed")

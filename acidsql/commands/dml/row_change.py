@@ -97,7 +97,7 @@ class RowChange(ABC):
             return RowCounts()
         txn.lock(plan.locks)
         context = plan.binding.context
-        context.revalidate(txn.valid_txns)
+        context.revalidate(txn.snapshot)
         now = plan.binding.remaining(plan.analysed, plan.target)
         if now is not None and set(now) != set(plan.partitions or ()):
             txn.start_over(f"The partitions of {self.table.full_name} have changed")

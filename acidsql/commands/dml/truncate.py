@@ -167,7 +167,7 @@ class TruncateCommand:
         known = self._known(self.partitions)
         writes = [f"base without rows{f' in {place}' if place else ''}" for place in _places(self.table, known)]
         reason = "no row is read"
-        read = Read(self.table, True, known, None, context.snapshot(self.table, known))
+        read = Read(self.table, True, known, None, context.table_snapshot(self.table, known))
         return [Explained(self.table, self._locks(self.partitions), [read], None, writes=writes, no_plan=reason)]
 
 

@@ -97,24 +97,29 @@ def describe_detail(env: Environment, statement: DescribeDetail, parameters: Map
         TableNotFound: When the table does not exist.
         AnalysisError: When it is a view (Hive 10286).
     """
+    row = query.at_snapshot(env, lambda context: _row(env, context, statement))
+    return env.sql(statement.span.text, parameters) if row is None else env.frame(COLUMNS, [row])
+
+
+def _row(env: Environment, context: StatementContext, statement: DescribeDetail) -> list[Any] | None:
+    """The row; None for a Spark table."""
     table = own_table(env, statement.table)
     if table is None:
-        return env.sql(statement.span.text, parameters)
-    with query.pinned(env) as pin:
-        partitions = pin.context.partitions(table)
-        with pin.context.unchanged(table, partitions):
-            looks = list(_looks(env, pin.context, table, partitions))
-        write_id = pin.context.write_ids(table).high_watermark
-        pin.end()
+        return None
+    context.add(table)
+    partitions = context.partitions(table)
+    with context.unchanged(table, partitions):
+        looks = list(_looks(env, context, table, partitions))
+    write_id = context.write_ids(table).high_watermark
     row = {**_of_catalog(env, table), **_of_files(looks), **_of_queue(env, table), "writeId": write_id}
     row["numPartitions"] = len(looks) if table.partition_keys else None
-    return env.frame(COLUMNS, [[row[name] for name in COLUMNS]])
+    return [row[name] for name in COLUMNS]
 
 
 def _looks(
     env: Environment, context: StatementContext, table: Table, partitions: Sequence[Partition] | None
 ) -> Iterator[_Look]:
-    write_ids, txns = context.write_ids(table), context.txns
+    write_ids, txns = context.write_ids(table), context.snapshot.txns
     thresholds = Thresholds.of(table, env.settings)
     directories = [("", table.location)]
     if partitions is not None:

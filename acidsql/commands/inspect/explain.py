@@ -28,6 +28,7 @@ from acidsql.commands.maintenance.optimize import optimize_command
 from acidsql.commands.maintenance.vacuum import vacuum_command
 from acidsql.commands.passed_on import refuse_acid_tables
 from acidsql.commands.resolve.binding import Binding, Read
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState
 from acidsql.metastore.model import LockComponent
@@ -138,25 +139,28 @@ def explain(env: Environment, statement: Explain, parameters: Mapping[str, Any])
             "EXPLAIN is only supported for queries, and for statements that read or change rows or files of tables"
         )
         raise with_location(inner.span, UnsupportedError(message))
-    command = make(env, inner, parameters)
-    if command is None:
-        return _by_spark(env, inner, parameters, head)
-    with query.pinned(env) as pin:
-        parts = command.explain(pin.context)
-        lines = [*_phases(command), *(line for part in parts for line in _part(env, part, statement.mode))]
-        pin.end()
-    return env.strings(["plan"], [["\n".join(lines)]])
+
+    def explained(context: StatementContext) -> str | None:
+        command = make(env, inner, parameters)
+        if command is None:
+            return None
+        parts = command.explain(context)
+        return "\n".join([*_phases(command), *(line for part in parts for line in _part(env, part, statement.mode))])
+
+    text = query.at_snapshot(env, explained)
+    return _by_spark(env, inner, parameters, head) if text is None else env.strings(["plan"], [[text]])
 
 
 def _query(env: Environment, inner: Query, parameters: Mapping[str, Any], mode: str, head: str) -> DataFrame:
     """A query is explained by Spark, over the snapshots of its tables."""
     if not query.reads_acid_tables(env, inner.span, parameters):
         return env.sql(f"{head}{inner.span.text}", parameters)
-    with query.pinned(env) as pin:
-        binding = Binding(pin.context, parameters, inner.span.text)
-        text = _spark_plan(env, binding.answer(binding.query(inner.span)), mode)
-        pin.end()
-    return env.strings(["plan"], [[text]])
+
+    def explained(context: StatementContext) -> str:
+        binding = Binding(context, parameters, inner.span.text)
+        return _spark_plan(env, binding.answer(binding.query(inner.span)), mode)
+
+    return env.strings(["plan"], [[query.at_snapshot(env, explained)]])
 
 
 def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any], head: str) -> DataFrame:
@@ -166,11 +170,12 @@ def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any],
         span = inner.query
     if span is None or not query.reads_acid_tables(env, span, parameters):
         return env.sql(f"{head}{inner.span.text}", parameters)
-    with query.pinned(env) as pin:
-        binding = Binding(pin.context, parameters, inner.span.text)
-        text = env.catalyst.explained(binding.command(inner.span), MODES.get(head.split()[-1].upper(), "simple"))
-        pin.end()
-    return env.strings(["plan"], [[text]])
+
+    def explained(context: StatementContext) -> str:
+        binding = Binding(context, parameters, inner.span.text)
+        return env.catalyst.explained(binding.command(inner.span), MODES.get(head.split()[-1].upper(), "simple"))
+
+    return env.strings(["plan"], [[query.at_snapshot(env, explained)]])
 
 
 # --- the text --------------------------------------------------------------------------------------------------------

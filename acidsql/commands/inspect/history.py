@@ -109,23 +109,27 @@ def describe_history(env: Environment, statement: DescribeHistory, parameters: M
         TableNotFound: When there is no such table.
         UnsupportedError: When it is a view, or not transactional.
     """
+    rows = query.at_snapshot(env, lambda context: _answer(env, context, statement))
+    return env.sql(statement.span.text, parameters) if rows is None else env.frame(COLUMNS, rows)
+
+
+def _answer(env: Environment, context: StatementContext, statement: DescribeHistory) -> list[list[Any]] | None:
+    """The rows; None for a Spark table."""
     name = statement.table
     table = known_table(env, name)
     if table is None:
         if env.database_of(name) in env.metastore.list_databases() and not env.known_to_spark(name):
             env.get_table(name)
-        return env.sql(statement.span.text, parameters)
+        return None
     if not table.is_transactional:
         kind = "a view" if table.is_view else "not transactional"
         problem = f"{table.full_name} is {kind}: its versions are not write ids"
         raise with_location(statement.table.span, UnsupportedError(problem))
-    with query.pinned(env) as pin:
-        try:
-            rows = _rows(env, pin.context, table, statement.limit)
-        except AcidError as e:
-            raise with_location(statement.table.span, e) from e
-        pin.end()
-    return env.frame(COLUMNS, rows)
+    context.add(table)
+    try:
+        return _rows(env, context, table, statement.limit)
+    except AcidError as e:
+        raise with_location(statement.table.span, e) from e
 
 
 def _rows(env: Environment, context: StatementContext, table: Table, limit: int | None) -> list[list[Any]]:
@@ -134,8 +138,8 @@ def _rows(env: Environment, context: StatementContext, table: Table, limit: int 
     with context.unchanged(table, partitions):
         write_ids = context.write_ids(table)
         records = metastore.completed_writes(table.database, table.name) or []
-        directories = written_directories(table, write_ids, context.txns, partitions, resolve=resolve)
-        seen = StatementContext(env, context.txns, resolve=resolve)
+        directories = written_directories(table, write_ids, context.snapshot.txns, partitions, resolve=resolve)
+        seen = StatementContext(env, context.snapshot, resolve=resolve)
         versions = _versions([r for r in records if write_ids.is_valid(r.write_id)], directories)[:limit]
         return [v.row(table, readable=_is_readable(seen, table, partitions, v.write_id)) for v in versions]
 
@@ -157,7 +161,7 @@ def _versions(records: Iterable[CompletedWrite], directories: Iterable[WrittenDi
 def _is_readable(seen: StatementContext, table: Table, partitions: Sequence[Partition] | None, write_id: int) -> bool:
     """Whether all files that VERSION AS OF this write id needs exist."""
     try:
-        seen.snapshot(table, partitions, write_id)
+        seen.table_snapshot(table, partitions, write_id)
     except SnapshotTooOld:
         return False
     return True

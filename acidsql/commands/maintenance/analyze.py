@@ -109,14 +109,14 @@ class AnalyzeCommand:
         env, table = self.env, self.table
         with write_transaction(env, self._locks()) as txn:
             txn.revalidate(table)
-            statistics = self._statistics_of(StatementContext(env, txn.valid_txns).snapshot(table, self.partitions))
+            statistics = self._statistics_of(StatementContext(env, txn.snapshot).table_snapshot(table, self.partitions))
             write_id = txn.allocate_write_id(table)
             env.metastore.set_statistics(table, write_id, txn.valid_write_ids(table), statistics)
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
         reason = "NOSCAN reads no rows" if self.statement.noscan else None
-        seen = context.snapshot(self.table, self.partitions)
+        seen = context.table_snapshot(self.table, self.partitions)
         changes = None if reason else self._measured(seen)
         read = Read(self.table, True, self.partitions, None, seen)
         writes = ["statistics, in the metastore"]

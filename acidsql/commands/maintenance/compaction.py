@@ -250,7 +250,9 @@ def explained_requests(
             state, id = in_the_way.state, in_the_way.id
             message = f"not accepted: Compaction is already scheduled with state='{state}' and id={id}"
         else:
-            seen = preview(env.compactor.context, request, table, partitions.get(name), write_ids, context.txns)
+            seen = preview(
+                env.compactor.context, request, table, partitions.get(name), write_ids, context.snapshot.txns
+            )
             message = str(seen)
             done += [seen] if seen.problem is None else []
             if requests_refused or seen.problem is None:

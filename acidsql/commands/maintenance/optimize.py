@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -91,7 +92,7 @@ class OptimizeCommand:
 
     def run(self) -> list[list[Any]]:
         """A row for each partition, or for the table."""
-        before = self._states(self._places())
+        before = query.at_snapshot(self.env, self._states)
         asked = [(place, state, self._ask(place) if _is_due(state) else None) for place, state in before]
         return [self._row(place, state, response) for place, state, response in asked]
 
@@ -132,15 +133,18 @@ class OptimizeCommand:
 
     # --- what --------------------------------------------------------------------------------------------------------
 
-    def _states(self, places: Sequence[_Place]) -> list[tuple[_Place, AcidState]]:
-        """What a compactor sees now; pinned, so that no cleaner removes files while they are listed."""
+    def _states(
+        self, context: StatementContext, places: Sequence[_Place] | None = None
+    ) -> list[tuple[_Place, AcidState]]:
+        """What a compactor sees now, by default everywhere; no cleaner removes files while they are listed."""
+        self.table = self.env.metastore.get_table(*_names(self.table))
+        context.add(self.table)
         any_name, found = self.table.is_insert_only, []
-        with query.pinned(self.env) as pin, pin.context.unchanged(self.table):
-            write_ids, txns = pin.context.write_ids(self.table).for_compaction(), pin.context.txns
-            for place in places:
+        with context.unchanged(self.table):
+            write_ids, txns = context.write_ids(self.table).for_compaction(), context.snapshot.txns
+            for place in self._places() if places is None else places:
                 filesystem, path = fs.resolve(place.location)
                 found.append((place, acid_state(filesystem, path, write_ids, txns, any_file_name=any_name)))
-            pin.end()
         return found
 
     def _ask(self, place: _Place) -> CompactionResponse:
@@ -167,7 +171,7 @@ class OptimizeCommand:
             if place.partition is None or self.statement.partition is not None:
                 raise with_location(span, CompactionError(message))
             return self._told(place, found.id, found.state, message, old, {}, {})
-        [(_, after)] = self._states([place])
+        [(_, after)] = query.at_snapshot(self.env, partial(self._states, places=[place]))
         new, left = _files(after, found.highest_write_id), _files(after)
         added = {path: size for path, size in new.items() if path not in old}
         removed = {path: size for path, size in old.items() if path not in left}

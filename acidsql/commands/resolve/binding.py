@@ -423,7 +423,7 @@ class Binding:
             made.conditions = None
         partitions = self.remaining(analysed, made)
         try:
-            seen = self.context.snapshot(made.table, partitions, made.version)
+            seen = self.context.table_snapshot(made.table, partitions, made.version)
         except AcidError as e:
             place = self._places.get(made.number)
             raise (e if place is None else with_location(place, e)) from e

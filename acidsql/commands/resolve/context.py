@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from acidsql import fs
@@ -31,6 +31,20 @@ def essence(table: Table) -> Table:
     return replace(table, parameters=parameters, comment=None)
 
 
+@dataclass(frozen=True)
+class StatementSnapshot:
+    """What a statement sees.
+
+    Attributes:
+        txns: The transactions.
+        version: The latest version of any table, from before; None where the store does not count. A table of a later
+            one was changed by others since then, and rows that they have written first are not seen: it does not fit.
+    """
+
+    txns: ValidTxnList
+    version: int | None = None
+
+
 class StatementContext:
     """The names, partitions and files that one statement uses, each looked up once.
 
@@ -41,11 +55,13 @@ class StatementContext:
     While the transaction is open, no file that the snapshot needs is removed.
     """
 
-    def __init__(self, env: Environment, txns: ValidTxnList | None = None, *, resolve: Resolve = fs.resolve) -> None:
-        """``resolve`` returns the file system of a location; ``txns`` is the snapshot if there already is one."""
+    def __init__(
+        self, env: Environment, snapshot: StatementSnapshot | None = None, *, resolve: Resolve = fs.resolve
+    ) -> None:
+        """``resolve`` returns the file system of a location; ``snapshot`` is given if there already is one."""
         self.env = env
         self._resolve = resolve
-        self._txns = txns
+        self._snapshot = snapshot
         self._names: dict[tuple[str | None, str | None, str], Resolved] = {}
         self._records: dict[str, Table] = {}  # as the store had them when they were last looked up
         self._partitions: dict[str, tuple[Partition, ...]] = {}
@@ -58,16 +74,17 @@ class StatementContext:
         return self.env.current_values()
 
     @property
-    def txns(self) -> ValidTxnList:
-        """The transactions that the statement sees."""
-        assert self._txns is not None, "the snapshot is taken after the locks"
-        return self._txns
+    def snapshot(self) -> StatementSnapshot:
+        """What the statement sees."""
+        assert self._snapshot is not None, "the snapshot is taken after the locks"
+        return self._snapshot
 
     def resolve(self, table: str, database: str | None = None, catalog: str | None = None) -> Resolved:
         """Resolve a name in this statement.
 
         Raises:
             TableNotFound: For a name alone that Spark would look for in a database that is not the current one.
+            StartOver: When it is that of a table that was changed after the snapshot.
         """
         key = (catalog, database, table)
         if key not in self._names:
@@ -83,9 +100,16 @@ class StatementContext:
     def _look_up(self, key: tuple[str | None, str | None, str]) -> Resolved:
         catalog, database, table = key
         found = resolve(self.env, table, database, catalog, ask_spark=False)
-        if isinstance(found, AcidTable):
-            self._records[found.table.full_name] = found.table
+        if isinstance(found, AcidTable | View):
+            self._looked_up(found.table)
         return found
+
+    def _looked_up(self, table: Table) -> None:
+        """Raises: StartOver."""
+        latest = None if self._snapshot is None else self._snapshot.version
+        if latest is not None and table.version > latest:
+            raise StartOver(f"Table {table.full_name} was changed after the statement started", hint="Run it again.")
+        self._records[table.full_name] = table
 
     def is_ours(self, table: str, database: str | None = None, catalog: str | None = None) -> bool:
         """Whether the metastore has a table (of any kind) or view of this name."""
@@ -93,8 +117,9 @@ class StatementContext:
         return isinstance(found, AcidTable | View | SparkTable)
 
     def add(self, table: Table) -> None:
-        """Add a table that was looked up elsewhere to those that are revalidated."""
-        self._added[table.full_name] = self._records[table.full_name] = table
+        """Add a table that was looked up elsewhere to those that are revalidated. Raises: StartOver, as above."""
+        self._looked_up(table)
+        self._added[table.full_name] = table
 
     def partitions(self, table: Table) -> tuple[Partition, ...] | None:
         """The partitions of a table; None for one without partition keys."""
@@ -105,15 +130,15 @@ class StatementContext:
             self._partitions[table.full_name] = tuple(listed)
         return self._partitions[table.full_name]
 
-    def revalidate(self, txns: ValidTxnList) -> None:
-        """Look everything up again, now that the locks are held, with these transactions as the snapshot.
+    def revalidate(self, snapshot: StatementSnapshot) -> None:
+        """Look everything up again, now that the locks are held, over this snapshot.
 
         Partitions may have been added or dropped: callers must select partitions again.
 
         Raises:
-            StartOver: When a name resolves differently than before, or a table was altered.
+            StartOver: When a name resolves differently than before, or a table was changed since the snapshot.
         """
-        self._txns = txns
+        self._snapshot = snapshot
         self._partitions.clear()
         for key, before in self._names.items():
             if not _same(before, self._look_up(key)):
@@ -126,9 +151,9 @@ class StatementContext:
             if now is None or essence(now) != essence(known):
                 message = f"Table {name} was changed while this statement waited for its locks"
                 raise StartOver(message, hint="Run it again.")
-            self._records[name] = now
+            self._looked_up(now)
 
-    def snapshot(
+    def table_snapshot(
         self, table: Table, partitions: Sequence[Partition] | None, version: int | None = None
     ) -> TableSnapshot:
         """A table with the given partitions (None for a table without partition keys), as of a write id where given.
@@ -139,17 +164,19 @@ class StatementContext:
             StartOver: As :meth:`unchanged`.
         """
         with self.unchanged(table, partitions):
-            return self._snapshot(table, partitions, version)
+            return self._table_snapshot(table, partitions, version)
 
-    def _snapshot(self, table: Table, partitions: Sequence[Partition] | None, version: int | None) -> TableSnapshot:
+    def _table_snapshot(
+        self, table: Table, partitions: Sequence[Partition] | None, version: int | None
+    ) -> TableSnapshot:
         valid = self.write_ids(table)
         if version is None:
-            return take_snapshot(table, valid, self.txns, partitions, resolve=self._resolve, is_pinned=True)
+            return take_snapshot(table, valid, self.snapshot.txns, partitions, resolve=self._resolve, is_pinned=True)
         if not 0 <= version <= valid.high_watermark:
             raise InvalidValue(
                 f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"
             )
-        seen = take_snapshot(table, valid.as_of(version), self.txns, partitions, resolve=self._resolve)
+        seen = take_snapshot(table, valid.as_of(version), self.snapshot.txns, partitions, resolve=self._resolve)
         completed = partial(self.env.metastore.completed_writes, table.database, table.name)
         require_history(seen, completed, resolve=self._resolve)
         return seen
@@ -157,7 +184,9 @@ class StatementContext:
     def write_ids(self, table: Table) -> ValidWriteIdList:
         """The write ids of a table that this snapshot sees, to be looked up while it is :meth:`unchanged`."""
         if table.full_name not in self._write_ids:
-            [self._write_ids[table.full_name]] = self.env.metastore.get_valid_write_ids([table.full_name], self.txns)
+            [self._write_ids[table.full_name]] = self.env.metastore.get_valid_write_ids(
+                [table.full_name], self.snapshot.txns
+            )
         return self._write_ids[table.full_name]
 
     @contextmanager

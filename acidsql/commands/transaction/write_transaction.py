@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import StartOver, essence
+from acidsql.commands.resolve.context import StartOver, StatementSnapshot, essence
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import (
@@ -46,6 +46,8 @@ class WriteTransaction:
 
     env: Environment
     id: int
+    version: int | None = None
+    """The latest version of a table before it was opened."""
     stagings: list[Staging] = field(default_factory=list)
     _named: list[Staging] = field(default_factory=list)
     is_aborted: bool = False
@@ -97,6 +99,11 @@ class WriteTransaction:
         if self._txns is None:
             self._txns = self.env.metastore.get_valid_txns(self.id)
         return self._txns
+
+    @property
+    def snapshot(self) -> StatementSnapshot:
+        """The same, for a :class:`StatementContext`."""
+        return StatementSnapshot(self.valid_txns, self.version)
 
     def revalidate(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
         """Check that a table that was resolved before the locks were granted is still the same.
@@ -242,10 +249,11 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     """
     txn: WriteTransaction | None = None
     is_unclear = False
+    version = env.metastore.latest_version()
     try:
         with Deferred():
             [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
-            txn = WriteTransaction(env, txn_id)
+            txn = WriteTransaction(env, txn_id, version)
         with env.heartbeats.keep_alive(txn_id), own_failures(), env.metastore.on_behalf_of(txn_id):
             yield txn
             is_unclear = True

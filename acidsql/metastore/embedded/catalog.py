@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, or_, select, update
@@ -94,6 +94,7 @@ def insert_table(
     _take_place(db, table)
     owner = {"DB_ID": database_id, "CREATING_TXN": creating_txn, "MAKES_DIRECTORY": makes_directory}
     table_id = insert_one(db, TBLS, {**owner, "TBL_NAME": table.name, **_table_row(table)})
+    set_new_version(db, table_id)
     _insert_parts(db, table_id, table)
 
 
@@ -145,7 +146,7 @@ def find_table(db: Connection, database: str, name: str, *, viewer: int | None =
         view_original=row.VIEW_ORIGINAL_TEXT,
         table_constraints=constraints.find(db, row.TBL_ID),
         moves=moves.of_table(db, row.TBL_ID) if row.IS_MOVING else (),
-        version=row.TBL_VERSION or "",
+        version=row.TBL_VERSION or 0,
     )
 
 
@@ -166,11 +167,12 @@ def _names_in(db: Connection, database: str, viewer: int) -> Select[Any]:
 
 def alter_table(db: Connection, table: Table) -> None:
     """Replace the description of a table. Raises: TableNotFound, AlreadyExists."""
-    table_id = table_id_of(db, table.database, table.name)
-    old = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
-    if old != table.location:
-        dropped_places.leave(db, table.database, table.name, [old])
+    old, table_id = get_table(db, table.database, table.name), table_id_of(db, table.database, table.name)
+    if old.location != table.location:
+        dropped_places.leave(db, table.database, table.name, [old.location])
         _take_place(db, table, table_id)
+    if replace(table, parameters=old.parameters, comment=old.comment, moves=old.moves) != old:
+        set_new_version(db, table_id)  # properties alone say nothing of rows: Hive keeps statistics in them
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
     _delete_parts(db, table_id)
     _insert_parts(db, table_id, table)
@@ -233,13 +235,19 @@ def _table_row(table: Table) -> dict[str, object]:
         "COMMENT": table.comment,
         "VIEW_ORIGINAL_TEXT": table.view_original,
         "VIEW_EXPANDED_TEXT": table.view_text,
-        **new_version(),
     }
 
 
-def new_version() -> dict[str, object]:
-    """What changes in the row of a table with each change of it, or of the places of its partitions."""
-    return {"TBL_VERSION": uuid.uuid4().hex}
+def set_new_version(db: Connection, table_id: int) -> None:
+    """Note that a table has changed, or the places of its partitions."""
+    number = latest_version(db) + 1
+    db.execute(update(schema.NEXT_TBL_VERSION).values(NTV_NEXT=number + 1))
+    db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(TBL_VERSION=number))
+
+
+def latest_version(db: Connection) -> int:
+    """The number of the latest change of a table."""
+    return int(db.execute(select(schema.NEXT_TBL_VERSION.c.NTV_NEXT)).scalar_one()) - 1
 
 
 def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
@@ -380,6 +388,10 @@ class EmbeddedCatalog(EmbeddedChanges):
         with self._store.read() as db:
             return list(db.execute(_names_in(db, database, self._owner.txn_id)).scalars())
 
+    def latest_version(self) -> int | None:
+        with self._store.read() as db:
+            return latest_version(db)
+
     def list_views(self, database: str) -> list[str]:
         with self._store.read() as db:
             names = _names_in(db, database, self._owner.txn_id)
@@ -420,7 +432,7 @@ class EmbeddedCatalog(EmbeddedChanges):
                 raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
             dropped_places.leave(db, database, table, known.values())
             dropped_places.drop(db, known.values())
-            db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(new_version()))
+            set_new_version(db, table_id)
             known_by_name = (
                 (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
                 (schema.COMPACTION_QUEUE, "CQ"),

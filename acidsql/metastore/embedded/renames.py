@@ -84,10 +84,6 @@ def _set(db: Connection, entity: Entity, which: ColumnElement[bool], values: dic
     db.execute(update(entity).where(which).values({column.name: value for column, value in values.items()}))
 
 
-def _set_new_version(db: Connection, table_id: int) -> None:
-    db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(catalog.new_version()))
-
-
 class EmbeddedRenames(EmbeddedChanges):
     """The part of :class:`~acidsql.metastore.protocol.Catalog` that gives names and locations."""
 
@@ -121,6 +117,7 @@ class EmbeddedRenames(EmbeddedChanges):
             db.execute(update(TBLS).where(own).values(DB_ID=database_id, TBL_NAME=table.name))
             _rename_write_ids(db, old, table)
             catalog.alter_table(db, table)
+            catalog.set_new_version(db, table_id)
             _move_partitions(db, table_id, old.location, table.location)
             if table.location != old.location:
                 moves.forget_leading_to(db, table_id, old.location)
@@ -173,7 +170,7 @@ class EmbeddedRenames(EmbeddedChanges):
                 components.rename_partition(db, database, table, name, new)
             held = and_(_is(_L.HL_DB, _L.HL_TABLE, owner), _L.HL_PARTITION == name, _IS_HELD)
             _set(db, schema.HIVE_LOCKS, held, {_L.HL_PARTITION: new})
-            _set_new_version(db, table_id)
+            catalog.set_new_version(db, table_id)
 
     def alter_partition(self, partition: Partition) -> None:
         with self._change() as db:
@@ -187,7 +184,7 @@ class EmbeddedRenames(EmbeddedChanges):
                 catalog.take_partition_places(db, table_id, owner.database, owner.name, {name: partition.location})
             same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
             db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
-            _set_new_version(db, table_id)
+            catalog.set_new_version(db, table_id)
 
     def forget_moves(self, table: Table) -> None:
         with self._store.write() as db:

@@ -2,8 +2,8 @@
 
 What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
 TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES, CREATING_TXN, MAKES_DIRECTORY and TBL_VERSION are columns of ours; RENAME_JOURNAL,
-DROPPED_DIRECTORIES and PLACE_WRITE_IDS are tables of ours. The catalog is as wide as this project needs: a table's
-storage stands in its row, a partition's values in its name.
+DROPPED_DIRECTORIES, PLACE_WRITE_IDS and NEXT_TBL_VERSION are tables of ours. The catalog is as wide as this project
+needs: a table's storage stands in its row, a partition's values in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -37,7 +37,7 @@ SCHEMA_VERSION = 8
    the place of properties that users could write, indexes of locations.
 6: tables that are their transaction's alone until it is committed (CREATING_TXN, MAKES_DIRECTORY of TBLS).
 7: files of such a table in a directory that was there before it (DD_MADE_BY, DD_WRITE_ID of DROPPED_DIRECTORIES).
-8: TBL_VERSION of TBLS.
+8: TBL_VERSION of TBLS, NEXT_TBL_VERSION.
 """
 
 metadata = MetaData()
@@ -89,7 +89,7 @@ TBLS = Table(
     Column("VIEW_EXPANDED_TEXT", Text),
     Column("CREATING_TXN", BigInteger),  # NULL once that is committed
     Column("MAKES_DIRECTORY", Boolean),  # whether that has made the directory, which is then dropped with the table
-    Column("TBL_VERSION", String(32)),  # another text after each change; ids are used again
+    Column("TBL_VERSION", BigInteger),  # a new one after each change; NULL: not since the store has them
     Index("TBLS_CREATING_TXN_IDX", "CREATING_TXN"),
     UniqueConstraint("DB_ID", "TBL_NAME", name="UNIQUETABLE"),
 )
@@ -322,6 +322,12 @@ NEXT_LOCK_ID = Table(
     "NEXT_LOCK_ID",
     metadata,
     Column("NL_NEXT", BigInteger, nullable=False),
+)
+
+NEXT_TBL_VERSION = Table(
+    "NEXT_TBL_VERSION",
+    metadata,
+    Column("NTV_NEXT", BigInteger, nullable=False),
 )
 
 # --- compaction ------------------------------------------------------------------------------------------------------

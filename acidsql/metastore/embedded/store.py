@@ -267,6 +267,7 @@ def _create(connection: Connection, warehouse: str) -> None:
         },
     )
     connection.execute(insert(schema.NEXT_LOCK_ID), {"NL_NEXT": 1})
+    connection.execute(insert(schema.NEXT_TBL_VERSION), {"NTV_NEXT": 1})
     connection.execute(insert(schema.NEXT_COMPACTION_QUEUE_ID), {"NCQ_NEXT": 1})
 
 
@@ -285,6 +286,8 @@ def _upgrade(connection: Connection) -> None:
             index.create(connection, checkfirst=True)
     if connection.execute(select(schema.NEXT_COMPACTION_QUEUE_ID)).first() is None:
         connection.execute(insert(schema.NEXT_COMPACTION_QUEUE_ID), {"NCQ_NEXT": 1})
+    if connection.execute(select(schema.NEXT_TBL_VERSION)).first() is None:
+        connection.execute(insert(schema.NEXT_TBL_VERSION), {"NTV_NEXT": 1})
     moves.take_over_properties(connection)
     connection.execute(update(schema.VERSION).values(SCHEMA_VERSION=schema.SCHEMA_VERSION))
 

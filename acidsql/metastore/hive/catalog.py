@@ -179,6 +179,9 @@ class HiveCatalog(HiveClient):
             self.get_database(database)
         return names
 
+    def latest_version(self) -> int | None:
+        return None
+
     def list_views(self, database: str) -> list[str]:
         self.get_database(database)
         return sorted(self._call(lambda c: c.get_tables_by_type(database, "*", VIRTUAL_VIEW)))

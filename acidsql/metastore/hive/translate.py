@@ -110,7 +110,7 @@ def table_from_thrift(found: Any) -> Table:
         created_at=found.createTime or 0,
         view_text=found.viewExpandedText or found.viewOriginalText or None,
         view_original=found.viewOriginalText or None,
-        version="" if found.id is None else str(found.id),  # of Hive 4: that of a table which is made anew is another
+        version=found.id or 0,  # of Hive 4: that of a table which is made anew is another
     )
 
 

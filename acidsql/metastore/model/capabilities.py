@@ -17,7 +17,7 @@ class Capabilities:
             that are not its own can take requests.
         hides_new_tables: A table can be registered so that others see it from the commit on; with Hive they find it,
             empty, just before.
-        versions_places: The version of a table changes with the places of its partitions, too.
+        versions_places: The versions of tables count up their changes, and those of the places of partitions.
     """
 
     owns_directories: bool = False

@@ -156,9 +156,10 @@ class Table:
     moves: tuple[DirectoryMove, ...] = ()
     """Directories of it that may still be on their way (:meth:`~acidsql.metastore.protocol.Metastore.rename_table`).
     Only the store sets it: a description that is handed to the store says nothing by it."""
-    version: str = field(default="", compare=False)
+    version: int = field(default=0, compare=False)
     """Which description of which table this is, as far as the store can tell: another one after each change of the
-    table or of the places of its partitions, also where a change is undone. Only the store sets it."""
+    table or of the places of its partitions, also where a change is undone; not of properties alone. Only the store
+    sets it (:meth:`~acidsql.metastore.protocol.Catalog.latest_version`)."""
 
     @property
     def checks(self) -> tuple[str, ...]:

@@ -14,12 +14,13 @@ import pytest
 
 from acidsql.commands.ddl import renames
 from acidsql.commands.query import Pin, over_snapshot
-from acidsql.commands.resolve.context import StartOver, StatementContext
+from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
 from acidsql.commands.resolve.names import AcidTable, Missing
+from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import TransactionError, UnsupportedError
 from acidsql.fs import LocalFileSystem
 from acidsql.fs.protocol import FileStatus
-from acidsql.metastore.model import Column
+from acidsql.metastore.model import Column, LockComponent, LockType
 from tests.unit.commands.definitions import Session, queries_of
 from tests.unit.compactor.world import rows_of
 
@@ -72,7 +73,7 @@ def read(pin: Pin, name: str, between: Callable[[], object] = lambda: None) -> l
     assert isinstance(found, AcidTable)
     partitions = pin.context.partitions(found.table)
     between()
-    seen = pin.context.snapshot(found.table, partitions)
+    seen = pin.context.table_snapshot(found.table, partitions)
     return sorted(v for p in seen.partitions for v in rows_of(p.state, seen.write_ids).values())
 
 
@@ -212,28 +213,121 @@ def test_a_rename_that_is_undone_meanwhile_is_noticed(shop: Session, monkeypatch
     pin.end()
 
 
+# --- between the snapshot and the names -------------------------------------------------------------------------------
+
+REPLACED: dict[str, tuple[list[str], list[Callable[[Session], object]]]] = {
+    "INSERT": (["x"], [lambda s: s.insert(9, name="x")]),
+    "DROP, CREATE AS": (
+        ["x"],
+        [lambda s: run(s, ["DROP TABLE x"]), lambda s: run(s, ["CREATE TRANSACTIONAL TABLE x AS SELECT 1"])],
+    ),
+    "CREATE AS, DROP, RENAME": (
+        ["x"],
+        [
+            lambda s: run(s, ["CREATE TRANSACTIONAL TABLE n AS SELECT 1"]),
+            lambda s: run(s, ["DROP TABLE x"]),
+            lambda s: run(s, ["ALTER TABLE n RENAME TO x"]),
+        ],
+    ),
+    "INSERT, RENAME there and back": (
+        ["x"],
+        [
+            lambda s: s.insert(9, name="x"),
+            lambda s: run(s, ["ALTER TABLE x RENAME TO y"]),
+            lambda s: run(s, ["ALTER TABLE y RENAME TO x"]),
+        ],
+    ),
+    "rows into another table, DROP PARTITION": (
+        ["p", "other"],
+        [lambda s: s.insert(10, name="other"), lambda s: run(s, OF_PARTITIONS["DROP PARTITION"])],
+    ),
+    "rows into another partition, DROP PARTITION": (
+        ["p"],
+        [lambda s: s.insert(10, name="p", part="k=2"), lambda s: run(s, OF_PARTITIONS["DROP PARTITION"])],
+    ),
+    "rows into a partition, RENAME PARTITION to another": (
+        ["p"],
+        [lambda s: s.insert(9, name="p", part="k=1"), lambda s: run(s, OF_PARTITIONS["RENAME PARTITION"])],
+    ),
+}
+"""What others do one after the other, and the tables that are read."""
+
+
+def answer(context: StatementContext, tables: list[str]) -> list[int]:
+    made: list[int] = []
+    for name in tables:
+        found = context.resolve(name)
+        assert isinstance(found, AcidTable)
+        seen = context.table_snapshot(found.table, context.partitions(found.table))
+        made += sorted(v for p in seen.partitions for v in rows_of(p.state, seen.write_ids).values())
+    return made
+
+
+def now(shop: Session, tables: list[str]) -> list[int] | None:
+    """What one who comes now reads; None where a table is not there."""
+    pin = Pin(shop.env)
+    try:
+        return answer(pin.context, tables)
+    except AssertionError:
+        return None
+    finally:
+        pin.end()
+
+
+@pytest.mark.parametrize("who", ["reader", "writer"])
+@pytest.mark.parametrize("name", REPLACED)
+def test_the_answer_is_that_of_one_moment(shop: Session, name: str, who: str) -> None:
+    """What is looked up after the snapshot was taken must not be newer than it is."""
+    tables, steps = REPLACED[name]
+    serial, attempts = [now(shop, tables)], [0]
+
+    def others() -> None:
+        attempts[0] += 1
+        if attempts[0] == 1:
+            for step in steps:
+                step(shop)
+                serial.append(now(shop, tables))
+
+    def read(pin: Pin) -> list[int]:
+        others()
+        return answer(pin.context, tables)
+
+    def write(txn: WriteTransaction) -> list[int]:
+        others()
+        context = StatementContext(shop.env)
+        for one in tables:
+            context.resolve(one)
+        txn.lock([LockComponent(LockType.SHARED_READ, "default", one) for one in tables])
+        context.revalidate(txn.snapshot)
+        return answer(context, tables)
+
+    found = over_snapshot(shop.env, read) if who == "reader" else in_transaction(shop.env, write)
+    assert found in serial
+    assert attempts == [1 if name == "INSERT" else 2]
+
+
 # --- those that change ------------------------------------------------------------------------------------------------
 
 
 def test_a_property_set_before_the_locks_is_no_reason_to(shop: Session) -> None:
     """What is compared is what was looked up under the locks."""
-    context = StatementContext(shop.env)
+    version, context = shop.store.latest_version(), StatementContext(shop.env)
     found = context.resolve("x")
     assert isinstance(found, AcidTable)
     other = shop.store.get_table("default", "other")
     context.add(other)
     for name in ("x", "other"):
         shop.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('a' = 'b')")
-    context.revalidate(shop.store.get_valid_txns())
+    context.revalidate(StatementSnapshot(shop.store.get_valid_txns(), version))
     for table in (found.table, other):
         with context.unchanged(table):
-            pass
-        with pytest.raises(StartOver), context.unchanged(table):
             shop.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('a' = 'c')")
+        with pytest.raises(StartOver), context.unchanged(table):
+            shop.sql(f"ALTER TABLE {table.name} ADD COLUMNS (b int)")
 
 
 def test_nor_are_columns_that_the_statement_itself_will_add(shop: Session) -> None:
-    context = StatementContext(shop.env, shop.store.get_valid_txns())
+    context = StatementContext(shop.env, StatementSnapshot(shop.store.get_valid_txns(), shop.store.latest_version()))
     table = shop.store.get_table("default", "x")
     context.add(table)
     with context.unchanged(replace(table, columns=(*table.columns, Column("new", "int")))):

@@ -13,7 +13,7 @@ import pyorc
 import pytest
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import StartOver, StatementContext
+from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.compaction import Compaction
 from acidsql.compactor.worker import Worker
@@ -303,10 +303,10 @@ def test_given_a_table_that_is_renamed_after_a_query_has_found_it_then_the_query
     world.insert(1)
     world.insert(666, end="abort")
     table = world.store.get_table("default", "t")
-    snapshot = StatementContext(environment(world), world.store.get_valid_txns())
+    snapshot = StatementContext(environment(world), StatementSnapshot(world.store.get_valid_txns()))
     world.store.rename_table("default", "t", replace(table, name="u"))
     with pytest.raises(StartOver, match="was changed, renamed, moved or dropped"):
-        snapshot.snapshot(table, None)
+        snapshot.table_snapshot(table, None)
 
 
 # --- passes, properties, workers -------------------------------------------------------------------------------------
