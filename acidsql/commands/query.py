@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
@@ -14,8 +14,10 @@ from acidsql.catalyst import HeldFiles, Plan
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
-from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
+from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot, pause_before
 from acidsql.commands.resolve.names import AcidTable, View
+from acidsql.compactor.cleaner_lock import CleanerLock
+from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import DirectoryGone
 from acidsql.interrupts import Deferred
@@ -89,17 +91,27 @@ def pinned(env: Environment) -> Iterator[Pin]:
 def over_snapshot(env: Environment, read: Callable[[Pin], T]) -> T:
     """Look names up, list files and read footers over a pin, and over a new one where they were changed meanwhile.
 
+    Readers take no locks, but for the last attempt.
+
     Raises:
-        StartOver, DirectoryGone: When that happened too often.
+        DirectoryGone: When one is not there.
+        LockTimeout: When others hold the locks.
     """
-    for _ in range(env.settings.value(SNAPSHOT_RETRIES)):
+    tables: set[tuple[str, str]] = set()
+    for attempt in range(env.settings.value(SNAPSHOT_RETRIES)):
+        pause_before(attempt)
         try:
             with pinned(env) as pin:
                 return read(pin)
         except (StartOver, DirectoryGone) as e:
             logger.info("a reader starts over: %s", e.message)
-    with pinned(env) as pin:
-        return read(pin)
+            tables |= {(table.database, table.name) for table in pin.context.tables}
+    services = WorkerContext(env.metastore, env.heartbeats, env.settings, env.host, env.user)
+    with ExitStack() as locks:  # now they have to wait
+        for database, name in sorted(tables):
+            locks.enter_context(CleanerLock(services, database, name, owner="reader")).wait()
+        with pinned(env) as pin:
+            return read(pin)
 
 
 def at_snapshot(env: Environment, read: Callable[[StatementContext], T]) -> T:

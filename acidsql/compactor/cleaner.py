@@ -10,7 +10,7 @@ from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext, place_of
 from acidsql.compactor.rename_journal import find_table
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
-from acidsql.format.data_files import DirectoryGone
+from acidsql.format.data_files import require_there
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.names import is_staged, parse_directory, staging_txn, write_ids_of
 from acidsql.metastore.model import (
@@ -230,17 +230,9 @@ class Cleaner:
         yield from (p.location for p in self._context.metastore.list_partitions(table.database, table.name, names))
 
     def _require_there(self, locations: Iterable[str]) -> None:
-        """Check that directories of tables and partitions are where the metastore says.
-
-        One that is away for now, as of a disk that is not mounted, would look as if nothing were left to be removed.
-
-        Raises:
-            DirectoryGone: When one is not.
-        """
+        """Raises: DirectoryGone."""
         for location in locations:
-            filesystem, path = fs.resolve(location)
-            if not filesystem.exists(path):
-                raise DirectoryGone(path)
+            require_there(*fs.resolve(location))
 
     def _places_of(self, table: Table, partition: str | None) -> set[str]:
         """All locations of a table or partition, registered or not: a killed INSERT or DROP PARTITION leaves a

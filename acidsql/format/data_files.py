@@ -43,7 +43,7 @@ class DirectoryGone(StorageError):
     def __init__(self, path: str) -> None:
         super().__init__(
             f"{path} does not exist: it was renamed, moved or dropped in the meantime",
-            hint="Run it again. If a partition's directory was deleted manually, use DROP PARTITION.",
+            hint="Run it again. Is its disk mounted? If a partition's was deleted by hand, use DROP PARTITION.",
         )
 
 
@@ -57,6 +57,18 @@ def still_there(fs: FileSystem, path: str) -> list[FileStatus]:
     if not found and not fs.exists(path):
         raise DirectoryGone(path)
     return found
+
+
+def require_there(fs: FileSystem, path: str) -> None:
+    """Check that the directory of a table or partition is where the metastore says.
+
+    One that is away for now, as of a disk that is not mounted, would look as if it had nothing in it.
+
+    Raises:
+        DirectoryGone: When it is not.
+    """
+    if not fs.exists(path):
+        raise DirectoryGone(path)
 
 
 def walk(fs: FileSystem, entries: Iterable[FileStatus]) -> Iterator[FileStatus]:

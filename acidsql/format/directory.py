@@ -349,8 +349,7 @@ class _Selection:
                 self._aborted.append(delta.path)
                 self._aborted_write_ids.update(range(first, last + 1))
                 continue
-            # a compactor leaves them out; without its transaction in the name it may have been a stream
-            self._has_partial_aborts |= aborted is RangeResponse.SOME and not delta.name.visibility_txn
+            self._has_partial_aborts |= aborted is RangeResponse.SOME
             if self._write_ids.range_valid(first, last) is RangeResponse.NONE:
                 continue
             if self._any_file_name and not self._is_resolved(first, last):

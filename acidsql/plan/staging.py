@@ -148,6 +148,11 @@ class Staging:
             raise UnsupportedError(f"Partition {partition} is in {path}, on another file system than its table")
         return path
 
+    @property
+    def is_published(self) -> bool:
+        """Whether something of it may have been moved to its place."""
+        return bool(self._published)
+
     def discard(self) -> bool:
         """Remove everything, staged or published.
 
@@ -155,14 +160,21 @@ class Staging:
         directory is not there; or another writer may be about to publish into it.
 
         Returns:
-            Whether all of it is gone. What is left belongs to an aborted write id and is invisible.
+            Whether all of it is gone, as far as can be told: where its parent is not there, a directory may have moved
+            with it. What is left belongs to an aborted write id and is invisible.
         """
         gone = [self._delete(path) for path in [*self._published, self.path]]
-        return all(gone)
+        return all(gone) and all(self._is_there(path.rpartition("/")[0]) for path in self._published)
 
     def discard_staged(self) -> None:
         """Remove what is staged and not published: a reader has never seen it."""
         self._delete(self.path)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return self.fs.exists(path)
+        except AcidError:
+            return False
 
     def _delete(self, path: str) -> bool:
         """Remove a directory; whether it is gone."""

@@ -35,7 +35,7 @@ def settle(acid: AcidSession, books: Sequence[Book], places: Sequence[Path]) -> 
     Raises:
         Broken: When a row is lost, or anything is left over.
     """
-    until_quiet(acid, aborted=True)  # in Hive 3's layout a minor compaction looks like a stream that may hold their rows
+    until_quiet(acid, aborted=True)  # below a minor compaction they are remembered until a base has taken its rows
     check_rows(acid, books)
     for book in books:
         acid.sql(f"ALTER TABLE {book.name} COMPACT 'major'")

@@ -153,8 +153,8 @@ class CreateTableAsCommand:
     def _fill(self, new: _New, frame: DataFrame, txn: WriteTransaction) -> RowCounts:
         table = new.table
         command = self._insert(table)
-        staging = txn.stage(table)
         new.make_directory()
+        staging = txn.stage(table)
         is_hidden = self.env.metastore.capabilities.hides_new_tables
         if is_hidden:  # if the process is killed, the store knows what is to be removed
             new.register()

@@ -18,6 +18,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
+from acidsql.format.data_files import require_there
 from acidsql.format.directory import directory_summary
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
 from acidsql.metastore.protocol import Metastore
@@ -308,6 +309,8 @@ def drop_partitions(env: Environment, statement: DropPartitions, parameters: Map
     def run(txn: WriteTransaction, partitions: dict[str, Partition]) -> None:
         txn.revalidate(table)
         if partitions:
+            if not env.metastore.capabilities.owns_directories:
+                require_there(*fs.resolve(table.location))  # what is in it now would be there again one day
             txn.invalidate_caches(table)
             env.metastore.drop_partitions(table.database, table.name, list(partitions))
             remove_dropped(env.metastore)

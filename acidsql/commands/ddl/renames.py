@@ -23,6 +23,7 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction, wri
 from acidsql.compactor.dropped import free_place, free_places
 from acidsql.compactor.rename_journal import carry_out_announced, finish_moves, new_move, take_back
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
+from acidsql.format.data_files import require_there
 from acidsql.format.directory import directory_summary
 from acidsql.metastore.model import DirectoryMove, LockComponent, LockType, Partition, Table
 from acidsql.partition_names import other_spellings, parse_partition_name, table_directory
@@ -95,6 +96,7 @@ def _renamed(env: Environment, table: Table, statement: RenameTable, *, is_locke
         filesystem, _ = fs.resolve(location)
         new = _unused(env, fs.resolve(fs.join(home.location, table_directory(name)))[1])
         if filesystem.root == fs.resolve(new)[0].root:
+            require_there(*fs.resolve(location))
             location = new
             if is_locked:
                 free_places(env.metastore, [table.location, new])
@@ -197,6 +199,7 @@ def _renamed_partition(
         return target
     if not (_is_usual(table, old) and fs.renames_in_one_step(table.location)):
         return replace(target, location=old.location)
+    require_there(*fs.resolve(old.location))
     target = replace(target, location=_unused_partition(env, table, new_name, span))
     if is_locked:
         free_place(env.metastore, target.location)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +24,16 @@ _ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "exter
 
 class StartOver(TransactionError):
     """What a statement was planned on changed before it had its locks or files: it restarts in a new transaction."""
+
+
+class DefinitionChanged(StartOver):
+    """Of a table or partition: whoever does that may do it many times in a row."""
+
+
+def pause_before(attempt: int) -> None:
+    """Let those who change definitions go first: not at once again and again, but after 0, 0.1, 0.3, 0.9 … seconds."""
+    if attempt > 1:
+        time.sleep(0.1 * 3 ** (attempt - 2))
 
 
 def essence(table: Table) -> Table:
@@ -62,6 +73,7 @@ class StatementContext:
         self.env = env
         self._resolve = resolve
         self._snapshot = snapshot
+        self._is_locked = False
         self._names: dict[tuple[str | None, str | None, str], Resolved] = {}
         self._records: dict[str, Table] = {}  # as the store had them when they were last looked up
         self._partitions: dict[str, tuple[Partition, ...]] = {}
@@ -108,8 +120,15 @@ class StatementContext:
         """Raises: StartOver."""
         latest = None if self._snapshot is None else self._snapshot.version
         if latest is not None and table.version > latest:
-            raise StartOver(f"Table {table.full_name} was changed after the statement started", hint="Run it again.")
+            raise DefinitionChanged(
+                f"Table {table.full_name} was changed after the statement started", hint="Run it again."
+            )
         self._records[table.full_name] = table
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables and views that were looked up."""
+        return list(self._records.values())
 
     def is_ours(self, table: str, database: str | None = None, catalog: str | None = None) -> bool:
         """Whether the metastore has a table (of any kind) or view of this name."""
@@ -138,19 +157,19 @@ class StatementContext:
         Raises:
             StartOver: When a name resolves differently than before, or a table was changed since the snapshot.
         """
-        self._snapshot = snapshot
+        self._snapshot, self._is_locked = snapshot, True
         self._partitions.clear()
         for key, before in self._names.items():
             if not _same(before, self._look_up(key)):
                 message = f"{key[-1]} was changed while this statement waited for its locks"
-                raise StartOver(message, hint="Run it again.")
+                raise DefinitionChanged(message, hint="Run it again.")
         metastore = self.env.metastore
         for name, known in self._added.items():
             found = metastore.find_table(known.database, known.name)
             now = None if found is None else finish_moves(metastore, found)
             if now is None or essence(now) != essence(known):
                 message = f"Table {name} was changed while this statement waited for its locks"
-                raise StartOver(message, hint="Run it again.")
+                raise DefinitionChanged(message, hint="Run it again.")
             self._looked_up(now)
 
     def table_snapshot(
@@ -193,9 +212,9 @@ class StatementContext:
     def unchanged(self, table: Table, partitions: Sequence[Partition] | None = None) -> Iterator[None]:
         """List a table's directories in this block: they are where they were, from the lookup to the block's end.
 
-        Readers take no locks, and a table may be renamed, dropped or made anew at any time. But its record in the store
-        is changed before its directories are: where that is still the one that the statement looked up, nothing had
-        gone when it was listed.
+        Readers take no locks (where a writer holds them, nothing is checked), and a table may be renamed, dropped or
+        made anew at any time. But its record in the store is changed before its directories are: where that is still
+        the one that the statement looked up, nothing had gone when it was listed.
 
         Args:
             table: The table; a statement that adds columns to it has a record of its own.
@@ -215,6 +234,8 @@ class StatementContext:
     def _require_same(
         self, table: Table, partitions: Sequence[Partition] | None, cause: AcidError | None = None
     ) -> None:
+        if self._is_locked:
+            return
         metastore, known = self.env.metastore, self._records.get(table.full_name, table)
         now = metastore.find_table(table.database, table.name)
         same = now is not None and now.version == known.version and essence(now) == essence(known)
@@ -223,7 +244,7 @@ class StatementContext:
             same = set(partitions) <= set(metastore.list_partitions(table.database, table.name, names))
         if not same:
             message = f"Table {table.full_name} was changed, renamed, moved or dropped while the statement started"
-            raise StartOver(message, hint="Run it again.") from cause
+            raise DefinitionChanged(message, hint="Run it again.") from cause
 
 
 def _same(before: Resolved, now: Resolved) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import StartOver, StatementSnapshot, essence
+from acidsql.commands.resolve.context import DefinitionChanged, StartOver, StatementSnapshot, essence, pause_before
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import (
@@ -20,6 +20,7 @@ from acidsql.errors import (
     TransactionAborted,
     TransactionError,
 )
+from acidsql.format.data_files import require_there
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import (
     LockComponent,
@@ -49,6 +50,7 @@ class WriteTransaction:
     version: int | None = None
     """The latest version of a table before it was opened."""
     stagings: list[Staging] = field(default_factory=list)
+    _staged_for: list[Table] = field(default_factory=list)
     _named: list[Staging] = field(default_factory=list)
     is_aborted: bool = False
     """Whether the metastore has confirmed the abort."""
@@ -151,10 +153,16 @@ class WriteTransaction:
             self.allocate_write_id(table)
 
     def stage(self, table: Table) -> Staging:
-        """A staging area, removed if the transaction does not commit."""
+        """A staging area, removed if the transaction does not commit.
+
+        Raises:
+            DirectoryGone: When the table's directory is away: a new one would be in the way of what comes back.
+        """
+        require_there(*fs.resolve(table.location))
         sync = self.env.settings.value(SYNC)
         staging = Staging(table.location, self.id, events=table.is_full_acid, sync=sync)
         self.stagings.append(staging)
+        self._staged_for.append(table)
         return staging
 
     def name_partitions(self, table: Table, staging: Staging, *, as_changes: bool = False) -> None:
@@ -229,6 +237,17 @@ class WriteTransaction:
             if found is None or fs.absolute(found) != fs.absolute(partition.location):
                 self.start_over(f"Partition {name} of {table.full_name} was added at {found} meanwhile")
 
+    def has_stayed(self) -> bool:
+        """Whether the tables that were published to, and their partitions, are still where they were.
+
+        Once the transaction is ended, by itself or by others, it holds no locks: what was published may have gone with
+        a directory to another name, and not be found where it is looked for.
+        """
+        metastore = self.env.metastore
+        published = [t for t, staging in zip(self._staged_for, self.stagings, strict=True) if staging.is_published]
+        now = [metastore.find_table(table.database, table.name) for table in published]
+        return all(a is not None and a.version == b.version for a, b in zip(now, published, strict=True))
+
     def committed(self) -> None:
         """Notify the compactor of the commit."""
         for table, partitions in self._written:
@@ -272,7 +291,7 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
                 txn.is_aborted = True
                 discarded = [staging.discard() for staging in txn.stagings]
                 if all(discarded):
-                    _forget(env, txn_id)
+                    _forget(txn)
         if ended is not None:
             raise ended from error
         raise
@@ -291,13 +310,17 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     Raises:
         TransactionError: When it restarted too often. Others as :func:`open_transaction`.
     """
-    for _ in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
+    reason: StartOver | None = None
+    for attempt in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
+        if isinstance(reason, DefinitionChanged):
+            pause_before(attempt)
         try:
             with open_transaction(env) as txn:
                 return run(txn)
         except StartOver as e:
             logger.info("transaction restarts: %s", e.message)
             reason = e
+    assert reason is not None
     raise TransactionError(
         f"The statement's snapshot was outdated at every attempt when its locks were granted: {reason.message}",
         hint=f"Increase {SNAPSHOT_RETRIES.name}, or reduce the number of concurrent writers.",
@@ -326,12 +349,16 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
             retries -= 1
 
 
-def _forget(env: Environment, txn_id: int) -> None:
-    """Delete the record of an aborted transaction after its files were removed (rule 5: never before)."""
+def _forget(txn: WriteTransaction) -> None:
+    """Delete the record of an aborted transaction after its files were removed (rule 5: never before).
+
+    Where that is not sure, the cleaner looks for them.
+    """
     try:
-        env.metastore.forget_txn_components(txn_id)
+        if txn.has_stayed():
+            txn.env.metastore.forget_txn_components(txn.id)
     except AcidError as e:
-        logger.warning("aborted transaction %s could not be deleted and stays listed: %s", txn_id, e)
+        logger.warning("aborted transaction %s could not be deleted and stays listed: %s", txn.id, e)
 
 
 def _end_of(env: Environment, txn_id: int, error: BaseException) -> TransactionError | None:

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from acidsql.compactor.rename_journal import carry_out, carry_out_announced, finish_moves, new_move, take_back
-from acidsql.errors import AcidError, AlreadyExists, StorageError
+from acidsql.errors import AcidError, AlreadyExists, StorageError, TransactionAborted
 from acidsql.fs import LocalFileSystem, renames_in_one_step
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import Column, DirectoryMove, Table
+from acidsql.metastore.model import Column, DirectoryMove, Table, TxnState
+from acidsql.plan.staging import Staging
 from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement
 from tests.unit.commands.definitions import Session
@@ -294,3 +295,41 @@ def test_a_move_is_forgotten_in_the_step_that_carries_it_out(
     finish_moves(session.store, session.store.get_table("default", "u"))
     waiting[0].join()
     assert session.rows("default.u") == {"": [1]}
+
+
+RENAMES = {
+    "table": "ALTER TABLE p RENAME TO q",
+    "partition": "ALTER TABLE p PARTITION (k = 1) RENAME TO PARTITION (k = 5)",
+}
+
+
+@pytest.mark.parametrize("renamed", RENAMES)
+@pytest.mark.parametrize("is_ended_by_others", [True, False], ids=["others", "its own error"])
+def test_what_a_statement_has_published_before_it_failed_is_remembered_under_the_new_name(
+    session: Session, monkeypatch: pytest.MonkeyPatch, renamed: str, is_ended_by_others: bool
+) -> None:
+    """It looks for it under the old name and finds nothing: were it forgotten, it would count as committed."""
+    session.table("p", "k int")
+    session.insert(1, name="p", part="k=1")
+    real = Staging.discard
+
+    def discard(self: Staging) -> bool:
+        if not is_ended_by_others:
+            session.sql(RENAMES[renamed])  # it has waited for the locks
+        return real(self)
+
+    def fail(*_: Any) -> None:
+        if is_ended_by_others:
+            session.store.abort_txns([t.id for t in session.store.show_txns() if t.state is TxnState.OPEN])
+            session.sql(RENAMES[renamed])
+        raise StorageError("after it was published")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Staging, "discard", discard)
+        patched.setattr(EmbeddedMetastore, "update_statistics", fail)
+        with pytest.raises((StorageError, TransactionAborted)):
+            session.insert(666, name="p", part="k=1")
+    remembered = {w for one in session.store.aborted_components() for w in one.write_ids}
+    assert remembered == {2}
+    name, part = ("default.q", "k=1") if renamed == "table" else ("default.p", "k=5")
+    assert session.rows(name) == {part: [1]}

@@ -5,6 +5,7 @@ one. It reads what was there when it looked the table up, or it looks everything
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from acidsql.commands.query import Pin, over_snapshot
 from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
 from acidsql.commands.resolve.names import AcidTable, Missing
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import TransactionError, UnsupportedError
+from acidsql.errors import LockTimeout, TransactionError, UnsupportedError
 from acidsql.fs import LocalFileSystem
 from acidsql.fs.protocol import FileStatus
 from acidsql.metastore.model import Column, LockComponent, LockType
@@ -186,13 +187,33 @@ def test_a_reader_starts_over_by_itself(shop: Session) -> None:
     assert not shop.store.show_txns()
 
 
-def test_but_not_for_ever(shop: Session) -> None:
-    def look(pin: Pin) -> list[int]:
-        return read(pin, "x", lambda: run(shop, DEFINITIONS["RENAME there and back"]))
+def test_but_not_for_ever(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the end it takes locks, and those who would be in its way wait for it."""
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    shop.sql("SET acidsql.lock.timeout = 0s")
+    ends: list[str] = []
 
-    with pytest.raises(TransactionError, match="was changed, renamed, moved or dropped"):
-        over_snapshot(shop.env, look)
+    def others() -> None:
+        try:
+            run(shop, DEFINITIONS["RENAME there and back"])
+            ends.append("done")
+        except LockTimeout as e:
+            assert "acidsql" in str(e)
+            ends.append("waits")
+
+    pin_ids: list[int] = []
+
+    def look(pin: Pin) -> list[int]:
+        pin_ids.append(pin.id)
+        return read(pin, "x", others)
+
+    assert over_snapshot(shop.env, look) == [4, 5, 6]
+    assert ends == [*["done"] * 5, "waits"]
+    assert pauses == pytest.approx([0.1, 0.3, 0.9])
+    shop.env.heartbeats.end(pin_ids[-1])
     assert not shop.store.show_txns()
+    assert not shop.store.show_locks()
 
 
 def test_a_rename_that_is_undone_meanwhile_is_noticed(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,12 +339,14 @@ def test_a_property_set_before_the_locks_is_no_reason_to(shop: Session) -> None:
     context.add(other)
     for name in ("x", "other"):
         shop.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('a' = 'b')")
-    context.revalidate(StatementSnapshot(shop.store.get_valid_txns(), version))
+    snapshot = StatementSnapshot(shop.store.get_valid_txns(), version)
+    context.revalidate(snapshot)
     for table in (found.table, other):
         with context.unchanged(table):
             shop.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ('a' = 'c')")
-        with pytest.raises(StartOver), context.unchanged(table):
-            shop.sql(f"ALTER TABLE {table.name} ADD COLUMNS (b int)")
+        shop.sql(f"ALTER TABLE {table.name} ADD COLUMNS (b int)")
+        with pytest.raises(StartOver):
+            context.revalidate(snapshot)
 
 
 def test_nor_are_columns_that_the_statement_itself_will_add(shop: Session) -> None:

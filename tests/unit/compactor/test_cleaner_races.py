@@ -200,6 +200,26 @@ def test_given_a_directory_that_is_away_for_now_when_cleaned_then_nothing_is_for
         assert entry.state == State.SUCCEEDED
 
 
+@BOTH
+def test_given_a_table_that_is_away_for_now_when_cleaned_then_unregistered_partitions_are_not_forgotten(
+    world: World, cleans: Callable[[World], None]
+) -> None:
+    """A killed INSERT had published it and not registered it."""
+    world.table("t", "1")
+    txn_id = world.begin()
+    write_id = world.write_id(txn_id, part="9")
+    directory = world.path(part="9") / str(DeltaName(write_id, write_id, 0))
+    write_inserts(FS, f"{directory}/bucket_00000", ROW_TYPE, values(666), write_id=write_id, bucket=encode(0))
+    world.store.abort_txns([txn_id])
+    world.path().rename(world.root / "unmounted")
+    with suppress(StorageError):
+        cleans(world)
+    assert world.remembered() == {write_id}
+    (world.root / "unmounted").rename(world.path())
+    cleans(world)
+    assert (directory.exists(), world.remembered()) == (False, set())
+
+
 # --- two that clean at once ------------------------------------------------------------------------------------------
 
 

@@ -359,14 +359,6 @@ def test_a_delta_that_is_aborted_in_part_is_read(tmp_path: Path) -> None:
     assert state.has_partial_aborts
 
 
-def test_a_compacted_delta_has_no_rows_of_aborted_ids(tmp_path: Path) -> None:
-    """Its name says that a compactor made it, which leaves them out."""
-    build(tmp_path, "delta_2_5_v0000007/bucket_0", "delete_delta_2_5_v0000007/bucket_0")
-    state = state_of(tmp_path, aborted=(3,))
-    assert kept(state) == ["delete_delta_2_5_v0000007", "delta_2_5_v0000007"]
-    assert not state.has_partial_aborts
-
-
 def test_a_delta_that_adds_only_hidden_ids_is_neither_read_nor_obsolete(tmp_path: Path) -> None:
     build(tmp_path, "base_4/bucket_0", "delta_3_5/bucket_0")
     state = state_of(tmp_path, 5, open=(5,))
