@@ -107,8 +107,8 @@ def over_snapshot(env: Environment, read: Callable[[Pin], T]) -> T:
             logger.info("a reader starts over: %s", e.message)
             tables |= {(table.database, table.name) for table in pin.context.tables}
     services = WorkerContext(env.metastore, env.heartbeats, env.settings, env.host, env.user)
-    with ExitStack() as locks:  # now they have to wait
-        for database, name in sorted(tables):
+    with ExitStack() as locks:  # now they have to wait; on a Hive Metastore little of what they do is noticed
+        for database, name in sorted(tables) if env.metastore.capabilities.versions_places else ():
             locks.enter_context(CleanerLock(services, database, name, owner="reader")).wait()
         with pinned(env) as pin:
             return read(pin)

@@ -11,7 +11,17 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, or_, select, update
 
 from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
-from acidsql.metastore.embedded import components, constraints, dropped_places, moves, places, schema, txns, write_ids
+from acidsql.metastore.embedded import (
+    components,
+    constraints,
+    dropped_places,
+    moves,
+    places,
+    schema,
+    txns,
+    versions,
+    write_ids,
+)
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of, insert_one, insert_rows, parameter_rows
@@ -94,7 +104,7 @@ def insert_table(
     _take_place(db, table)
     owner = {"DB_ID": database_id, "CREATING_TXN": creating_txn, "MAKES_DIRECTORY": makes_directory}
     table_id = insert_one(db, TBLS, {**owner, "TBL_NAME": table.name, **_table_row(table)})
-    set_new_version(db, table_id)
+    versions.set_new_version(db, table_id)
     _insert_parts(db, table_id, table)
 
 
@@ -172,7 +182,7 @@ def alter_table(db: Connection, table: Table) -> None:
         dropped_places.leave(db, table.database, table.name, [old.location])
         _take_place(db, table, table_id)
     if replace(table, parameters=old.parameters, comment=old.comment, moves=old.moves) != old:
-        set_new_version(db, table_id)  # properties alone say nothing of rows: Hive keeps statistics in them
+        versions.set_new_version(db, table_id)  # properties alone say nothing of rows: Hive keeps statistics in them
     db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(_table_row(table)))
     _delete_parts(db, table_id)
     _insert_parts(db, table_id, table)
@@ -236,18 +246,6 @@ def _table_row(table: Table) -> dict[str, object]:
         "VIEW_ORIGINAL_TEXT": table.view_original,
         "VIEW_EXPANDED_TEXT": table.view_text,
     }
-
-
-def set_new_version(db: Connection, table_id: int) -> None:
-    """Note that a table has changed, or the places of its partitions."""
-    number = latest_version(db) + 1
-    db.execute(update(schema.NEXT_TBL_VERSION).values(NTV_NEXT=number + 1))
-    db.execute(update(TBLS).where(TBLS.c.TBL_ID == table_id).values(TBL_VERSION=number))
-
-
-def latest_version(db: Connection) -> int:
-    """The number of the latest change of a table."""
-    return int(db.execute(select(schema.NEXT_TBL_VERSION.c.NTV_NEXT)).scalar_one()) - 1
 
 
 def _insert_parts(db: Connection, table_id: int, table: Table) -> None:
@@ -390,7 +388,7 @@ class EmbeddedCatalog(EmbeddedChanges):
 
     def latest_version(self) -> int | None:
         with self._store.read() as db:
-            return latest_version(db)
+            return versions.latest_version(db)
 
     def list_views(self, database: str) -> list[str]:
         with self._store.read() as db:
@@ -432,7 +430,7 @@ class EmbeddedCatalog(EmbeddedChanges):
                 raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
             dropped_places.leave(db, database, table, known.values())
             dropped_places.drop(db, known.values())
-            set_new_version(db, table_id)
+            versions.set_new_version(db, table_id)
             known_by_name = (
                 (schema.COMPLETED_TXN_COMPONENTS, "CTC"),
                 (schema.COMPACTION_QUEUE, "CQ"),

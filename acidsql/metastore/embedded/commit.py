@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from acidsql.errors import WriteConflict
-from acidsql.metastore.embedded import aborts, catalog, cleaning, components, locks, queue, txns
+from acidsql.metastore.embedded import aborts, catalog, cleaning, components, locks, queue, txns, versions
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
@@ -131,7 +131,9 @@ def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) ->
             stamp = {"changed": "Y" if changed else "N", "at": cleaning.utc(now)}
             db.execute(_COMPLETE, {"txn": txn_id, **stamp})
         components.forget(db, txn_id)
-    db.execute(_SHOW_CREATED, {"txn": txn_id})
+    for table_id in db.execute(_CREATED, {"txn": txn_id}).scalars().all():
+        db.execute(_SHOW, {"id": table_id})
+        versions.set_new_version(db, table_id)
     if type in _IN_QUEUE:
         queue.set_committed(db, txn_id, txns.newest_txn(db), now)
     locks.release_of(db, txn_id)
@@ -167,7 +169,8 @@ def _prune_write_set(db: Connection) -> None:
     db.execute(delete(WRITE_SET).where(_S.WS_COMMIT_ID < needed))
 
 
-_SHOW_CREATED = update(TBLS).where(TBLS.c.CREATING_TXN == bindparam("txn")).values(CREATING_TXN=None)
+_CREATED = select(TBLS.c.TBL_ID).where(TBLS.c.CREATING_TXN == bindparam("txn"))
+_SHOW = update(TBLS).where(TBLS.c.TBL_ID == bindparam("id")).values(CREATING_TXN=None)
 
 
 class EmbeddedCommits(EmbeddedClient):

@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, 
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, components, dropped_places, moves, schema
+from acidsql.metastore.embedded import catalog, components, dropped_places, moves, schema, versions
 from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of
 from acidsql.metastore.embedded.schema import (
@@ -117,7 +117,7 @@ class EmbeddedRenames(EmbeddedChanges):
             db.execute(update(TBLS).where(own).values(DB_ID=database_id, TBL_NAME=table.name))
             _rename_write_ids(db, old, table)
             catalog.alter_table(db, table)
-            catalog.set_new_version(db, table_id)
+            versions.set_new_version(db, table_id)
             _move_partitions(db, table_id, old.location, table.location)
             if table.location != old.location:
                 moves.forget_leading_to(db, table_id, old.location)
@@ -170,7 +170,7 @@ class EmbeddedRenames(EmbeddedChanges):
                 components.rename_partition(db, database, table, name, new)
             held = and_(_is(_L.HL_DB, _L.HL_TABLE, owner), _L.HL_PARTITION == name, _IS_HELD)
             _set(db, schema.HIVE_LOCKS, held, {_L.HL_PARTITION: new})
-            catalog.set_new_version(db, table_id)
+            versions.set_new_version(db, table_id)
 
     def alter_partition(self, partition: Partition) -> None:
         with self._change() as db:
@@ -184,7 +184,7 @@ class EmbeddedRenames(EmbeddedChanges):
                 catalog.take_partition_places(db, table_id, owner.database, owner.name, {name: partition.location})
             same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
             db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
-            catalog.set_new_version(db, table_id)
+            versions.set_new_version(db, table_id)
 
     def forget_moves(self, table: Table) -> None:
         with self._store.write() as db:

@@ -371,3 +371,14 @@ def test_a_name_alone_is_refused_where_spark_looks_for_it_in_several_databases(
     assert "default.x" in refused.value.hint
     assert isinstance(context.resolve("x", "default"), AcidTable)
     assert isinstance(context.resolve("nobody"), Missing)  # Spark looks for it
+
+
+def test_a_table_that_is_committed_after_the_snapshot_is_not_empty(shop: Session) -> None:
+    """It was registered before, and nobody else has seen it then."""
+    pins: list[Pin] = []
+    with queries_of(77, meanwhile=lambda: pins.append(Pin(shop.env))):
+        shop.sql("CREATE TRANSACTIONAL TABLE new AS SELECT 1")
+    with pytest.raises(StartOver):
+        answer(pins[0].context, ["new"])
+    pins[0].end()
+    assert now(shop, ["new"]) == [77]
