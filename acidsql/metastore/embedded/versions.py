@@ -8,7 +8,7 @@ from acidsql.metastore.embedded.schema import NEXT_TBL_VERSION, TBLS
 
 _NEXT = select(NEXT_TBL_VERSION.c.NTV_NEXT)
 _SET_NEXT = update(NEXT_TBL_VERSION).values(NTV_NEXT=bindparam("next"))
-_SET = update(TBLS).where(TBLS.c.TBL_ID == bindparam("id")).values(TBL_VERSION=bindparam("version"))
+_SET = update(TBLS).where(bindparam("id") == TBLS.c.TBL_ID).values(TBL_VERSION=bindparam("version"))
 
 
 def latest_version(db: Connection) -> int:
