@@ -61,6 +61,8 @@ class Staging:
         self.path = fs.join(self._root, staging_name(txn_id))
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
         self._published: list[str] = []
+        self.registered: Mapping[str, str] = {}
+        """Where the partitions were, by name, that were registered when it was published."""
         self._rows: Counter[StagedDirectory] = Counter()
 
     def wrote(self, directory: StagedDirectory, events: int) -> None:
@@ -114,6 +116,7 @@ class Staging:
             StorageError: When one cannot be moved, or something of that name is there: a write id was used twice.
             UnsupportedError: When a partition is on another file system than its table.
         """
+        self.registered = {name: place for name, place in (locations or {}).items() if name in self.partitions}
         if self._sync:
             self.fs.sync(trees=[d.path for d in self._directories.values()])
         named: dict[str, None] = {}

@@ -168,7 +168,7 @@ def test_a_read_whose_transaction_was_ended_before_all_files_were_listed_is_an_e
     shop: AcidSession, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, ends: str, text: str
 ) -> None:
     """As of a process that was suspended: the cleaner may have removed what its snapshot needs."""
-    real = StatementContext.snapshot
+    real = StatementContext.table_snapshot
 
     def suspended(*args: Any, **kwargs: Any) -> Any:
         shop.metastore.abort_txns([t.id for t in shop.metastore.show_txns()])
@@ -181,7 +181,7 @@ def test_a_read_whose_transaction_was_ended_before_all_files_were_listed_is_an_e
     spark.sql("CREATE TABLE theirs (id int) USING parquet")
     try:
         with monkeypatch.context() as patched:
-            patched.setattr(StatementContext, "snapshot", suspended)
+            patched.setattr(StatementContext, "table_snapshot", suspended)
             with pytest.raises(TransactionError):
                 shop.sql(text)
         assert spark.table("theirs").count() == 0

@@ -244,9 +244,16 @@ class WriteTransaction:
         a directory to another name, and not be found where it is looked for.
         """
         metastore = self.env.metastore
-        published = [t for t, staging in zip(self._staged_for, self.stagings, strict=True) if staging.is_published]
-        now = [metastore.find_table(table.database, table.name) for table in published]
-        return all(a is not None and a.version == b.version for a, b in zip(now, published, strict=True))
+        for table, staging in zip(self._staged_for, self.stagings, strict=True):
+            if not staging.is_published:
+                continue
+            now = metastore.find_table(table.database, table.name)
+            if now is None or now.location != table.location:
+                return False
+            known = metastore.list_partitions(table.database, table.name, list(staging.registered))
+            if {partition_names(table, p): p.location for p in known} != staging.registered:
+                return False
+        return True
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""

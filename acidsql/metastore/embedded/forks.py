@@ -71,10 +71,15 @@ def before_forks(close_connections: Callable[[], None]) -> None:
     """Have a function called before each fork, when no call is under way."""
 
     def before() -> None:
-        guard = _guards[threading.get_ident()] = Deferred()
-        guard.__enter__()
-        _gate.begin_fork()
-        close_connections()
+        try:
+            _guarded()
+        except BaseException:  # Python passes over what is raised here, and goes on to fork
+            _guarded()
+            raise
+        finally:
+            _gate.begin_fork()
+            _forking.add(threading.get_ident())
+            close_connections()
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
@@ -82,6 +87,13 @@ def before_forks(close_connections: Callable[[], None]) -> None:
 
 _guards: dict[int, Deferred] = {}
 """By thread: a signal's handler that raises would leave the gate as it is, and the exception would be passed over."""
+_forking: set[int] = set()
+"""The threads that have closed the gate."""
+
+
+def _guarded() -> None:
+    guard = _guards[threading.get_ident()] = Deferred()
+    guard.__enter__()
 
 
 _SOON = 0.05
@@ -89,7 +101,9 @@ _SOON = 0.05
 
 
 def _after_in_parent() -> None:
-    _gate.end_fork()
+    if threading.get_ident() in _forking:
+        _forking.discard(threading.get_ident())
+        _gate.end_fork()
     for number in _came_meanwhile():
         # not the signal itself: if its handler is not there any more by then, it would end the process
         threading.Timer(_SOON, _thread.interrupt_main, (number,)).start()
@@ -100,6 +114,7 @@ def _after_in_child() -> None:
     _gate = _Gate()  # the other threads, and whatever they were about to do with the old one, are not in this process
     _came_meanwhile()
     _guards.clear()
+    _forking.clear()
 
 
 def _came_meanwhile() -> list[int]:
