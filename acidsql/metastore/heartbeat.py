@@ -68,6 +68,8 @@ class Heartbeats:
         self._loose_seconds = loose_seconds
         self._collected = -COLLECT_PAUSE
         self._lock = threading.Lock()
+        self._ending = threading.RLock()
+        """Held while readers' transactions are ended: who asks for that meanwhile returns when it is done."""
         self._alive: dict[int, _Pin | None] = {}
         self._loose: dict[int, float] = {}
         """Pins that Python does not hold, and since when."""
@@ -142,11 +144,9 @@ class Heartbeats:
         if collect and not loose and self._has_pins():
             gc.collect()  # frames that refer to themselves: Python has not told yet that they are gone
             loose = self._loosened()
-        if not loose:
-            return
         now = time.monotonic()
         due = len(loose) > LOOSE_PINS and now - self._collected > COLLECT_PAUSE
-        rounds = COLLECT_ROUNDS if collect else int(due)
+        rounds = (COLLECT_ROUNDS if collect else int(due)) if loose else 0
         for number in range(rounds if self._collect is not None else 0):
             assert self._collect is not None
             if number:
@@ -156,23 +156,24 @@ class Heartbeats:
             loose = self._loosened()
             if not any(_is_read(pin) for pin in loose.values()):
                 break
-        for txn_id in [t for t, pin in loose.items() if not _is_read(pin)]:
-            with self._lock:
-                self._alive.pop(txn_id, None)
-                self._loose.pop(txn_id, None)
-            self.end(txn_id)
+        gone = [t for t, pin in loose.items() if not _is_read(pin)]
+        with self._ending:
+            for txn_id in gone:
+                with self._lock:
+                    is_mine = self._alive.pop(txn_id, None) is not None
+                    self._loose.pop(txn_id, None)
+                if is_mine:
+                    self.end(txn_id)
 
     def _loosened(self) -> dict[int, _Pin | None]:
         """The pins that Python does not hold, those included that were released since the last time."""
-        released: list[int] = []
-        while True:
-            try:
-                released.append(self._released.get_nowait())
-            except queue.Empty:
-                break
         now = time.monotonic()
         with self._lock:
-            self._loose.update((txn_id, now) for txn_id in released)
+            while True:
+                try:
+                    self._loose[self._released.get_nowait()] = now
+                except queue.Empty:
+                    break
             self._loose = {t: since for t, since in self._loose.items() if t in self._alive}
             return {t: self._alive[t] for t in self._loose}
 

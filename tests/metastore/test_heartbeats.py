@@ -210,6 +210,38 @@ class TestAReader:
         heartbeats.end_released(collect=True)
         assert open_ids(watched.store) == []
 
+    def test_that_another_thread_is_about_to_end_is_waited_for(
+        self, watched: Watched, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        heartbeats = Heartbeats(cast(Metastore, watched), 3600)
+        txn, commits, go_on = begin(watched.store), threading.Event(), threading.Event()
+
+        def commit(txn_id: int) -> None:
+            commits.set()
+            assert go_on.wait(30)
+            watched.store.commit_txn(txn_id)
+
+        monkeypatch.setattr(watched, "commit_txn", commit)
+        heartbeats.pin(txn, 1000)
+        heartbeats.release(txn)
+        first = threading.Thread(target=heartbeats.end_released)
+        first.start()
+        assert commits.wait(30)
+        seen: list[list[int]] = []
+
+        def look() -> None:
+            heartbeats.end_released(collect=True)
+            seen.append(open_ids(watched.store))
+
+        second = threading.Thread(target=look)
+        second.start()
+        second.join(0.2)
+        go_on.set()
+        first.join()
+        second.join()
+        assert seen == [[]]
+        heartbeats.close()
+
     def test_that_a_collection_finds_ends_with_the_others(self, watched: Watched) -> None:
         first, second = begin(watched.store), begin(watched.store)
         heartbeats = Heartbeats(cast(Metastore, watched), TIMEOUT, collect=lambda: heartbeats.release(second))
