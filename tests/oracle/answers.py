@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import Row
@@ -51,6 +52,12 @@ def ask(run: Run, text: str, *, ordered: bool = False) -> Answer:
         columns = tuple(map(_without_numbers, frame.columns))
     except (PySparkException, AcidError) as e:
         return Refusal(_condition(e), str(e)[:300])
+    except Py4JJavaError as e:  # an error inside of Spark, which has a condition all the same
+        text = str(e.java_exception)
+        found = re.search(r"\[(INTERNAL_ERROR\w*)\]", text)
+        if found is None:
+            raise
+        return Refusal(found[1], text[:300])
     return Rows(columns, types, tuple(rows if ordered else sorted(rows, key=repr)))
 
 

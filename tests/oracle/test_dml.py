@@ -94,6 +94,7 @@ CONDITIONS = [
     "id < (SELECT count(*) FROM a.t WHERE a.t.p = 1)",
     "spark_catalog.a.t.p = 2 AND v = 'x'",
     "p IN (SELECT max(p) FROM b.t) AND p > 0",
+    "EXISTS (SELECT 1 FROM a.u WHERE (SELECT max(k) FROM (SELECT t.v AS k)) = v)",  # fails inside of Spark
     "nothing = 1",
     "b.t.id = 1",
 ]
