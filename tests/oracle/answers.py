@@ -53,7 +53,7 @@ def ask(run: Run, text: str, *, ordered: bool = False) -> Answer:
     except (PySparkException, AcidError) as e:
         return Refusal(_condition(e), str(e)[:300])
     except Py4JJavaError as e:  # an error inside of Spark, which has a condition all the same
-        text = str(e.java_exception)
+        text = str(e)
         found = re.search(r"\[(INTERNAL_ERROR\w*)\]", text)
         if found is None:
             raise
