@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
 import pyorc
+from pyorc.converters import TimestampConverter
 
 EVENT = "operation:int,originalTransaction:bigint,bucket:int,rowId:bigint,currentTransaction:bigint"
 BUCKET_0 = 536870912
@@ -14,11 +16,20 @@ BUCKET_0 = 536870912
 Row = tuple[Any, ...]
 
 
+class _WholeSeconds(TimestampConverter):
+    """pyorc's own takes the seconds from a float, which has no room for the last fractions before the year 10000."""
+
+    @staticmethod
+    def to_orc(obj: datetime, timezone: tzinfo) -> tuple[int, int]:
+        return int(obj.replace(microsecond=0).timestamp()), obj.microsecond * 1000
+
+
 def write_orc(path: Path, schema: str, rows: Iterable[Row], stripe_rows: int = 0, **metadata: bytes) -> None:
     """A file; with ``stripe_rows`` a stripe ends after each so many rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        writer = pyorc.Writer(file, schema, batch_size=stripe_rows or 1024, stripe_size=1 << 40)
+        converters = {pyorc.TypeKind.TIMESTAMP: _WholeSeconds}
+        writer = pyorc.Writer(file, schema, batch_size=stripe_rows or 1024, stripe_size=1 << 40, converters=converters)
         for number, row in enumerate(rows):
             if stripe_rows and number and number % stripe_rows == 0:
                 writer.write_intermediate_footer()
