@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 
-from acidsql.catalyst.plans import Catalyst, Plan
+from acidsql.catalyst.plans import Catalyst, Expression, Plan
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class Draft:
         """WHERE; each call is a filter of its own."""
         return self._with(self.catalyst.filter(self.catalyst.parse_expression(condition), self.plan))
 
+    def where(self, condition: Expression) -> Draft:
+        """WHERE, with a condition that is no text."""
+        return self._with(self.catalyst.filter(condition, self.plan))
+
     def select(self, *columns: str) -> Draft:
         """SELECT, of columns as they stand there."""
         return self._above(f"SELECT {', '.join(columns)}")
@@ -60,6 +64,10 @@ class Draft:
     def distributed(self, by: Iterable[str]) -> Draft:
         """All rows with equal values in one task."""
         return self._above(f"SELECT 1 DISTRIBUTE BY {', '.join(by)}")
+
+    def limited_in_tasks(self, rows: int) -> Draft:
+        """At most so many rows of each task."""
+        return self._with(self.catalyst.limited_in_tasks(rows, self.plan))
 
     def sorted_within(self, by: Iterable[str]) -> Draft:
         """The rows of each task in an order."""

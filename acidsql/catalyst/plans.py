@@ -404,6 +404,10 @@ class Catalyst:
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._logical("Filter")(condition, plan)
 
+    def limited_in_tasks(self, rows: int, plan: Plan) -> Plan:
+        """At most so many rows of each task, whichever come first."""
+        return self._logical("LocalLimit")(self.literal(rows), plan)
+
     def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
         """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""
         type = self._static("sql.catalyst.plans.JoinType", "apply")(kind)
@@ -453,6 +457,10 @@ class Catalyst:
         metadata = self._static("sql.types.Metadata", "empty")()
         reference = self._expression("AttributeReference")
         return reference(alias.name(), spark_type, True, metadata, alias.exprId(), self.java.nothing)
+
+    def unresolved(self, *name: str) -> Expression:
+        """A column by its name, and a field in it by more, which the analyser looks up."""
+        return self._class("sql.catalyst.analysis.UnresolvedAttribute")(self.seq(name))
 
     def literal(self, value: bool | int | str) -> Expression:
         """A value as Spark types it: a whole number is an ``int`` where it fits."""

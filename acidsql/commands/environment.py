@@ -25,8 +25,10 @@ from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, Ta
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
 from acidsql.metastore.protocol import Metastore
+from acidsql.plan.local import DriverLimit
+from acidsql.plan.target import compression_of
 from acidsql.plan.values import Zones, zones_of
-from acidsql.settings import Settings
+from acidsql.settings import DRIVER_WRITE_BYTES, DRIVER_WRITE_ROWS, ORC_COMPRESS, Settings
 from acidsql.sql.statements import TableName
 
 
@@ -53,6 +55,16 @@ class Environment:
     database: str = field(default=DEFAULT_DATABASE)
     database_in_spark: bool = field(default=True)
     _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
+
+    @property
+    def driver_limit(self) -> DriverLimit:
+        """What the driver writes without a job."""
+        settings = self.settings
+        return DriverLimit(settings.value(DRIVER_WRITE_ROWS), settings.value(DRIVER_WRITE_BYTES))
+
+    def compression_of(self, table: Table) -> str:
+        """How files of a table are compressed. Errors as of :func:`acidsql.plan.target.compression_of`."""
+        return compression_of(table, self.metastore.capabilities, self.settings.value(ORC_COMPRESS))
 
     @cached_property
     def sessions(self) -> InternalSessions:

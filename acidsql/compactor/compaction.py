@@ -39,7 +39,7 @@ from acidsql.metastore.model import CompactionInfo, CompactionType, Partition, T
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.target import compression_of
-from acidsql.settings import COMPACTION_LAYOUT, COMPACTION_SPARK_SIZE, MAX_NUM_DELTA, Settings
+from acidsql.settings import COMPACTION_LAYOUT, COMPACTION_SPARK_SIZE, MAX_NUM_DELTA, ORC_COMPRESS, Settings
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
@@ -199,7 +199,9 @@ class Compaction:
 
     def _subject(self, state: AcidState, write_ids: ValidWriteIdList) -> Subject:
         table = self._table
-        types, compression = row_type_of(table), compression_of(table)
+        metastore, settings = self._context.metastore, self._context.settings
+        types = row_type_of(table)
+        compression = compression_of(table, metastore.capabilities, settings.value(ORC_COMPRESS))
         return Subject(state, write_ids, types, compression, table.is_full_acid, self._footer)
 
     def _highest(self, write_ids: ValidWriteIdList) -> int:

@@ -1,4 +1,4 @@
-"""ACID files: written and read with pyorc, their keys read with pyarrow.
+"""ACID files: written by Arrow, and by pyorc where that changes a value; read with pyorc, their keys by Arrow.
 
 What is written is what Hive's ``OrcRecordUpdater`` writes: rows sorted by their key, and user metadata of which every
 value is exact.
@@ -6,17 +6,20 @@ value is exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyorc
 from pyarrow import orc
 
-from acidsql.errors import AcidError, CorruptFile, UnsupportedError
+from acidsql.errors import AcidError, CorruptFile
 from acidsql.format import bucket as bucket_codec
+from acidsql.format.arrow_values import arrow_values, stored_values
 from acidsql.format.schema import (
     BUCKET,
     CURRENT_TRANSACTION,
@@ -29,10 +32,11 @@ from acidsql.format.schema import (
     event_type,
     is_acid_schema,
 )
+from acidsql.format.stripes import StripeFile, delete_events, insert_events
 from acidsql.format.tail import OrcFooter, Stripe, read_footer
-from acidsql.format.values import CONVERTERS, json_reader, to_stored
+from acidsql.format.values import CONVERTERS, json_reader
 from acidsql.fs import FileSystem
-from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar
+from acidsql.types import Struct
 
 __all__ = [
     "Event",
@@ -49,36 +53,6 @@ __all__ = [
 
 STRIPE_BYTES = 64 * 1024 * 1024
 """About how many bytes of Arrow data go into one stripe."""
-
-_BATCH_ROWS = 1024
-_NEVER = 1 << 50
-"""A stripe size that is never reached: pyorc must not end a stripe where this module does not know of it."""
-
-COMPRESSIONS = {
-    "none": pyorc.CompressionKind.NONE,
-    "zlib": pyorc.CompressionKind.ZLIB,
-    "snappy": pyorc.CompressionKind.SNAPPY,
-    "lz4": pyorc.CompressionKind.LZ4,
-    "zstd": pyorc.CompressionKind.ZSTD,
-}
-_PYORC_PRIMITIVES: dict[str, type[pyorc.TypeDescription]] = {
-    one.name: one
-    for one in (
-        pyorc.Boolean,
-        pyorc.TinyInt,
-        pyorc.SmallInt,
-        pyorc.Int,
-        pyorc.BigInt,
-        pyorc.Float,
-        pyorc.Double,
-        pyorc.String,
-        pyorc.Binary,
-        pyorc.Date,
-        pyorc.Timestamp,
-    )
-}
-_FOR_SPARK = {"spark.sql.catalyst.type": "timestamp"}
-"""An attribute of ORC's types, without which Spark fails at a column of instants (``OrcUtils.toCatalystSchema``)."""
 
 
 @dataclass(frozen=True)
@@ -135,19 +109,20 @@ def write_inserts(
         AcidError: When a value does not fit its column's type.
         UnsupportedError: When the compression is not known.
     """
-    count = int(rows.num_rows)
-    stripes = _Stripes(count, rows.nbytes, stripe_bytes)
-
-    def events(start: int, stop: int) -> Iterable[tuple[Any, ...]]:
-        columns = _stored_columns(rows, row_type, start, stop)
-        ids = range(first_row_id + start, first_row_id + stop)
-        insert, same = repeat(int(Operation.INSERT)), repeat(write_id)
-        return zip(insert, same, repeat(bucket), ids, same, zip(*columns, strict=True))
-
-    last_keys = [RecordKey(write_id, bucket, first_row_id + end - 1) for end in stripes.ends]
-    metadata = acid_metadata(AcidStats(inserts=count), last_keys)
-    _write(fs, path, event_type(row_type), (events(*span) for span in stripes.spans), stripes, metadata, compression)
-    return count
+    last_keys: list[RecordKey] = []
+    with StripeFile.create(fs, path, event_type(row_type), compression=compression) as file:
+        for part in _parts(rows, stripe_bytes):
+            first, count = first_row_id + file.rows, part.num_rows
+            ids = range(first, first + count)
+            values = arrow_values(part, row_type)
+            if values is None:
+                same = (repeat(int(Operation.INSERT)), repeat(write_id), repeat(bucket), ids, repeat(write_id))
+                ends = file.write_rows(zip(*same, zip(*stored_values(part, row_type), strict=True), strict=False))
+            else:
+                ends = file.write([insert_events(values, write_id, bucket, first)])
+            last_keys += [RecordKey(write_id, bucket, first + int(end) - 1) for end in np.cumsum(ends)]
+        file.close(acid_metadata(AcidStats(inserts=file.rows), last_keys))
+    return file.rows
 
 
 def write_deletes(
@@ -179,17 +154,18 @@ def write_deletes(
             files, or loses rows with them.
         UnsupportedError: When the compression is not known.
     """
-    ordered = keys.select(list(KEY_COLUMNS)).sort_by([(name, "ascending") for name in KEY_COLUMNS])
-    events = list(zip(*(column.to_pylist() for column in ordered.columns), strict=True))
-    _check_keys(path, events)
-    stripes = _Stripes(len(events), ordered.nbytes, stripe_bytes)
-
-    def deletes(start: int, stop: int) -> Iterable[tuple[Any, ...]]:
-        return ((int(Operation.DELETE), *key, write_id, None) for key in events[start:stop])
-
-    metadata = acid_metadata(AcidStats(deletes=len(events)), [RecordKey(*events[end - 1]) for end in stripes.ends])
-    _write(fs, path, event_type(row_type), (deletes(*span) for span in stripes.spans), stripes, metadata, compression)
-    return len(events)
+    order = [(name, "ascending") for name in KEY_COLUMNS]
+    ordered = keys.select(list(KEY_COLUMNS)).sort_by(order)
+    _check_keys(path, ordered)
+    last_keys = []
+    with StripeFile.create(fs, path, event_type(row_type), compression=compression) as file:
+        for part in _parts(ordered, stripe_bytes):
+            same = pa.array(np.full(part.num_rows, write_id, np.int64))
+            batch = pa.record_batch([*part.columns, same], names=[*KEY_COLUMNS, CURRENT_TRANSACTION])
+            ends = np.cumsum(file.write([delete_events(batch, row_type)]))
+            last_keys += [RecordKey(*(batch[name][int(end) - 1].as_py() for name in KEY_COLUMNS)) for end in ends]
+        file.close(acid_metadata(AcidStats(deletes=file.rows), last_keys))
+    return file.rows
 
 
 def write_rows(fs: FileSystem, path: str, row_type: Struct, rows: pa.Table, *, compression: str = "zlib") -> int:
@@ -200,11 +176,15 @@ def write_rows(fs: FileSystem, path: str, row_type: Struct, rows: pa.Table, *, c
     Returns:
         The number of rows.
     """
-    count = int(rows.num_rows)
-    stripes = _Stripes(count, rows.nbytes)
-    parts = (zip(*_stored_columns(rows, row_type, *span), strict=True) for span in stripes.spans)
-    _write(fs, path, row_type, parts, stripes, {}, compression)
-    return count
+    with StripeFile.create(fs, path, row_type, compression=compression) as file:
+        for part in _parts(rows, STRIPE_BYTES):
+            values = arrow_values(part, row_type)
+            if values is None:
+                file.write_rows(zip(*stored_values(part, row_type), strict=True))
+            else:
+                file.write([pa.RecordBatch.from_struct_array(values)])
+        file.close({})
+    return file.rows
 
 
 def write_empty(fs: FileSystem, path: str, row_type: Struct, *, events: bool = True, compression: str = "zlib") -> None:
@@ -214,123 +194,34 @@ def write_empty(fs: FileSystem, path: str, row_type: Struct, *, events: bool = T
     Raises:
         UnsupportedError: When the compression is not known.
     """
-    metadata = acid_metadata(AcidStats(), ()) if events else {}
-    _write(fs, path, event_type(row_type) if events else row_type, (), _Stripes(0, 0), metadata, compression)
+    types = event_type(row_type) if events else row_type
+    with StripeFile.create(fs, path, types, compression=compression) as file:
+        file.close(acid_metadata(AcidStats(), ()) if events else {})
 
 
-def _stored_columns(rows: pa.Table, row_type: Struct, start: int, stop: int) -> list[Sequence[Any]]:
-    """Some of the rows, column by column as pyorc stores them."""
-    part = rows.slice(start, stop - start)
-    return [to_stored(_one_chunk(column), t) for column, (_, t) in zip(part.columns, row_type.fields, strict=True)]
-
-
-def _check_keys(path: str, keys: Sequence[tuple[int, int, int]]) -> None:
-    if not keys:
-        raise AcidError(f"No rows to delete for {path}: a file of deletes must not be empty")
-    writers = {bucket_codec.decode(prop).writer_id for prop in {prop for _, prop, _ in keys}}
-    if len(writers) > 1:
-        raise AcidError(f"Deletes of several writers ({', '.join(map(str, sorted(writers)))}) for {path}")
-    for one, other in zip(keys, islice(keys, 1, None), strict=False):
-        if one == other:
-            raise AcidError(f"The row {RecordKey(*one)} would be deleted twice in {path}")
-
-
-class _Stripes:
-    """Where stripes end, known before the first row is written: the key index must name the last row of each.
-
-    Attributes:
-        batch_rows: Rows of pyorc's buffer; only full buffers can be flushed, so all stripes but the last are multiples.
-        spans: First row and row after the last of each stripe.
-    """
-
-    def __init__(self, rows: int, nbytes: int, stripe_bytes: int = STRIPE_BYTES) -> None:
-        self.batch_rows = max(1, min(rows, _BATCH_ROWS))
-        batches = -(-rows // self.batch_rows)
-        each = max(1, batches * stripe_bytes // max(nbytes, 1)) * self.batch_rows
-        self.spans = [(start, min(start + each, rows)) for start in range(0, rows, each)]
-
-    @property
-    def ends(self) -> list[int]:
-        """The row after the last of each stripe."""
-        return [end for _, end in self.spans]
-
-
-def _write(
-    fs: FileSystem,
-    path: str,
-    schema: Struct,
-    parts: Iterable[Iterable[tuple[Any, ...]]],
-    stripes: _Stripes,
-    metadata: dict[str, bytes],
-    compression: str,
-) -> None:
-    if compression not in COMPRESSIONS:
-        raise UnsupportedError(
-            f"Compression {compression!r} cannot be written", hint=f"Use one of {list(COMPRESSIONS)}"
-        )
-    with fs.open_write(path) as file:
-        writer = pyorc.Writer(
-            file,
-            pyorc_type(schema),
-            batch_size=stripes.batch_rows,
-            stripe_size=_NEVER,
-            compression=COMPRESSIONS[compression],
-            converters=CONVERTERS,
-        )
-        for number, events in enumerate(parts):
-            if number:
-                writer.write_intermediate_footer()
-            writer.writerows(events)
-        writer.set_user_metadata(**metadata)
-        writer.close()
+def _parts(rows: pa.Table, stripe_bytes: int) -> Iterator[pa.RecordBatch]:
+    """The rows of each stripe."""
+    each = max(1, rows.num_rows * stripe_bytes // max(rows.nbytes, 1))
+    for start in range(0, rows.num_rows, each):
+        part = rows.slice(start, each)
+        yield pa.record_batch([_one_chunk(column) for column in part.columns], names=part.column_names)
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def pyorc_type(t: HiveType) -> pyorc.TypeDescription:
-    """The type as pyorc has it. A tree, not a text: a text cannot hold every name."""
-    if t == Primitive(LOCAL_TIMESTAMP):
-        instant = pyorc.TimestampInstant()
-        instant.set_attributes(_FOR_SPARK)
-        return instant
-    if isinstance(t, Primitive):
-        return _PYORC_PRIMITIVES[t.name]()
-    if isinstance(t, Decimal):
-        return pyorc.Decimal(t.precision, t.scale)
-    if isinstance(t, Char):
-        return pyorc.Char(t.length)
-    if isinstance(t, Varchar):
-        return pyorc.VarChar(t.length)
-    if isinstance(t, Array):
-        return pyorc.Array(pyorc_type(t.element))
-    if isinstance(t, Map):
-        return pyorc.Map(pyorc_type(t.key), pyorc_type(t.value))
-    return _Fields({name: pyorc_type(field) for name, field in t.fields})
-
-
-class _Fields(pyorc.Struct):
-    """A struct with fields of any name: pyorc's own takes them as keyword arguments and refuses ``self``."""
-
-    _named: Mapping[str, pyorc.TypeDescription] = {}
-
-    def __init__(self, fields: Mapping[str, pyorc.TypeDescription]) -> None:
-        super().__init__()
-        self._named = fields
-        self.set_column_id(0)
-
-    @property
-    def fields(self) -> Mapping[str, pyorc.TypeDescription]:
-        return self._named
-
-    def set_column_id(self, val: int) -> int:
-        self._column_id = val
-        for field in self._named.values():
-            val = field.set_column_id(val + 1)
-        return val
+def _check_keys(path: str, ordered: pa.Table) -> None:
+    if not ordered.num_rows:
+        raise AcidError(f"No rows to delete for {path}: a file of deletes must not be empty")
+    writers = {bucket_codec.decode(prop).writer_id for prop in pc.unique(ordered[BUCKET]).to_pylist()}
+    if len(writers) > 1:
+        raise AcidError(f"Deletes of several writers ({', '.join(map(str, sorted(writers)))}) for {path}")
+    columns = [np.asarray(ordered[name]) for name in KEY_COLUMNS]
+    twice = np.flatnonzero(np.logical_and.reduce([column[1:] == column[:-1] for column in columns]))
+    if len(twice):
+        key = RecordKey(*(int(column[twice[0]]) for column in columns))
+        raise AcidError(f"The row {key} would be deleted twice in {path}")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

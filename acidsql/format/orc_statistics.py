@@ -25,7 +25,12 @@ def integer_range(tail: Tail, column: int) -> tuple[int, int] | None:
         column: The number of the column in ORC's order, that of the whole row being 0.
     """
     columns = tail.footer.get(7, [])
-    found = read_message(bytes_of(columns[column])).get(2) if column < len(columns) else None
+    return integers_of(bytes_of(columns[column])) if column < len(columns) else None
+
+
+def integers_of(statistics: bytes) -> tuple[int, int] | None:
+    """The least and the greatest value of an integer column by its statistics; None where these do not tell."""
+    found = read_message(statistics).get(2)
     bounds = read_message(bytes_of(found[-1])) if found else {}
     if not bounds.keys() >= {1, 2}:
         return None

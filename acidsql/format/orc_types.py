@@ -1,17 +1,44 @@
-"""Types as the tail of an ORC file lists them, and as Arrow's reader gives them."""
+"""Types as the tail of an ORC file lists them, as Arrow has them, and as pyorc does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyorc
 
 from acidsql.format.tail import CHAR, DECIMAL, LIST, MAP, PRIMITIVE_KINDS, STRUCT, VARCHAR
 from acidsql.format.values import LEAVES
 from acidsql.protobuf import number_of, numbers_of, read_message, write_message
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, field_names
+
+COMPRESSIONS = {
+    "none": pyorc.CompressionKind.NONE,
+    "zlib": pyorc.CompressionKind.ZLIB,
+    "snappy": pyorc.CompressionKind.SNAPPY,
+    "lz4": pyorc.CompressionKind.LZ4,
+    "zstd": pyorc.CompressionKind.ZSTD,
+}
+_PYORC_PRIMITIVES: dict[str, type[pyorc.TypeDescription]] = {
+    one.name: one
+    for one in (
+        pyorc.Boolean,
+        pyorc.TinyInt,
+        pyorc.SmallInt,
+        pyorc.Int,
+        pyorc.BigInt,
+        pyorc.Float,
+        pyorc.Double,
+        pyorc.String,
+        pyorc.Binary,
+        pyorc.Date,
+        pyorc.Timestamp,
+    )
+}
+_FOR_SPARK = {"spark.sql.catalyst.type": "timestamp"}
+"""An attribute of ORC's types, without which Spark fails at a column of instants (``OrcUtils.toCatalystSchema``)."""
 
 _KIND_NUMBERS = {name: number for number, name in PRIMITIVE_KINDS.items()}
 
@@ -91,3 +118,45 @@ def arrow_type(t: HiveType) -> pa.DataType:
     if t.name == LOCAL_TIMESTAMP:
         return pa.timestamp("ns", "UTC")
     return pa.timestamp("ns") if t.name == "timestamp" else LEAVES[t.name]
+
+
+def pyorc_type(t: HiveType) -> pyorc.TypeDescription:
+    """The type as pyorc has it. A tree, not a text: a text cannot hold every name."""
+    if t == Primitive(LOCAL_TIMESTAMP):
+        instant = pyorc.TimestampInstant()
+        instant.set_attributes(_FOR_SPARK)
+        return instant
+    if isinstance(t, Primitive):
+        return _PYORC_PRIMITIVES[t.name]()
+    if isinstance(t, Decimal):
+        return pyorc.Decimal(t.precision, t.scale)
+    if isinstance(t, Char):
+        return pyorc.Char(t.length)
+    if isinstance(t, Varchar):
+        return pyorc.VarChar(t.length)
+    if isinstance(t, Array):
+        return pyorc.Array(pyorc_type(t.element))
+    if isinstance(t, Map):
+        return pyorc.Map(pyorc_type(t.key), pyorc_type(t.value))
+    return _Fields({name: pyorc_type(field) for name, field in t.fields})
+
+
+class _Fields(pyorc.Struct):
+    """A struct with fields of any name: pyorc's own takes them as keyword arguments and refuses ``self``."""
+
+    _named: Mapping[str, pyorc.TypeDescription] = {}
+
+    def __init__(self, fields: Mapping[str, pyorc.TypeDescription]) -> None:
+        super().__init__()
+        self._named = fields
+        self.set_column_id(0)
+
+    @property
+    def fields(self) -> Mapping[str, pyorc.TypeDescription]:
+        return self._named
+
+    def set_column_id(self, val: int) -> int:
+        self._column_id = val
+        for field in self._named.values():
+            val = field.set_column_id(val + 1)
+        return val

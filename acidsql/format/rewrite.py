@@ -22,10 +22,8 @@ from acidsql.format.arrow_limits import encodes_exactly
 from acidsql.format.delete_set import DeleteSet, RowKeys
 from acidsql.format.inputs import InputFile, StripeInput
 from acidsql.format.orc import read_keys
-from acidsql.format.orc_types import arrow_type
 from acidsql.format.schema import (
     CURRENT_TRANSACTION,
-    EVENT_COLUMNS,
     KEY_COLUMNS,
     AcidStats,
     Operation,
@@ -33,7 +31,7 @@ from acidsql.format.schema import (
     acid_metadata,
     event_type,
 )
-from acidsql.format.stripes import StripeFile
+from acidsql.format.stripes import StripeFile, delete_events
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 from acidsql.valid_ids import ValidWriteIdList
@@ -88,7 +86,7 @@ class Rewrite:
 
     def new_file(self, fs: FileSystem) -> StripeFile:
         """The file to be written, without any row yet."""
-        return StripeFile(fs.open_write(self.target), self.file_type, compression=self.compression)
+        return StripeFile.create(fs, self.target, self.file_type, compression=self.compression)
 
     @property
     def file_type(self) -> Struct:
@@ -171,17 +169,10 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
     ends = []
     for start in range(0, len(events), work.sizes.group_rows):
         part = events.slice(start, work.sizes.group_rows).combine_chunks().to_batches()
-        ends += target.write(_delete_events(batch, work.row_type) for batch in part)
+        ends += target.write(delete_events(batch, work.row_type) for batch in part)
     last = [RecordKey(*keys.at(int(end) - 1)) for end in np.cumsum(ends)]
     target.close(acid_metadata(AcidStats(deletes=len(events)), last))
     return Rewritten(len(events), dropped, 0, len(ends), size, size_of(fs, work.target))
-
-
-def _delete_events(batch: pa.RecordBatch, row_type: Struct) -> pa.RecordBatch:
-    count = len(batch)
-    operation = pa.array(np.full(count, int(Operation.DELETE), np.int32))
-    arrays = [operation, *(batch.column(name) for name in (*KEY_COLUMNS, CURRENT_TRANSACTION))]
-    return pa.record_batch([*arrays, pa.nulls(count, arrow_type(row_type))], names=list(EVENT_COLUMNS))
 
 
 def _delete_set(fs: FileSystem, work: Rewrite) -> DeleteSet:

@@ -155,7 +155,7 @@ def write_share(fs: FileSystem, share: Share) -> Rewritten:
     with ExitStack() as stack:
         inputs = [stack.enter_context(_Input(fs, path)) for path in share.inputs]
         types = event_type(share.row_type)
-        target = stack.enter_context(StripeFile(fs.open_write(share.target), types, compression=share.compression))
+        target = stack.enter_context(StripeFile.create(fs, share.target, types, compression=share.compression))
         last_keys = _Writer(share, inputs, target).run()
         target.close(acid_metadata(AcidStats(inserts=target.rows), last_keys))
     return Rewritten(target.rows, 0, 0, len(last_keys), 0, size_of(fs, share.target))

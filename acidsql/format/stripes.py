@@ -14,25 +14,29 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyorc
 from pyarrow import orc
 
 from acidsql.errors import CorruptFile, UnsupportedError
-from acidsql.format.orc import COMPRESSIONS, pyorc_type
 from acidsql.format.orc_statistics import merged
-from acidsql.format.orc_types import shape, shape_of, type_messages
+from acidsql.format.orc_types import COMPRESSIONS, arrow_type, pyorc_type, shape, shape_of, type_messages
+from acidsql.format.schema import CURRENT_TRANSACTION, EVENT_COLUMNS, KEY_COLUMNS, Operation
 from acidsql.format.tail import (
     COMPRESSION_CODES,
     MAGIC,
+    MAX_FOOTER,
     UNREADABLE,
     OrcFooter,
     as_errors_of,
+    expand,
     footer_of,
     read_tail,
 )
 from acidsql.format.values import CONVERTERS
-from acidsql.protobuf import bytes_of, number_of, read_message, write_message
+from acidsql.fs import FileSystem
+from acidsql.protobuf import Message, bytes_of, number_of, read_message, write_message
 from acidsql.types import HiveType, Struct
 
 INDEX_STRIDE = 10_000
@@ -43,7 +47,8 @@ _OLDEST_WRITER = 4
 _WRITER, _WRITER_VERSION = 1, 6
 """Which writer a file claims: ORC's in C++, in its one version, which promises the least to readers."""
 _HYBRID, _PROLEPTIC = 1, 2
-_CHUNK = 1 << 18
+CHUNK_BYTES = 1 << 18
+"""Bytes of a chunk of compression."""
 _COPY_BYTES = 8 << 20
 _DICTIONARY_THRESHOLD = 0.8
 _FILE_VERSION = (0, 12)
@@ -69,6 +74,27 @@ class SourceStripe:
     def length(self) -> int:
         """All bytes."""
         return sum(self.lengths)
+
+
+@dataclass(frozen=True)
+class EncodedStripe:
+    """A stripe as it is to stand in a file.
+
+    Attributes:
+        content: Its bytes, in pieces.
+        lengths: Bytes of its index, its data and its footer.
+        rows: Its rows.
+        statistics: ``ColumnStatistics`` of each column.
+        block_size: The most bytes of a chunk of compression.
+        origin: The file that it comes from, for errors.
+    """
+
+    content: Iterable[bytes]
+    lengths: tuple[int, int, int]
+    rows: int
+    statistics: Sequence[bytes]
+    block_size: int
+    origin: str
 
 
 class StripeSource:
@@ -122,17 +148,24 @@ class StripeSource:
             and all(stripe.statistics is not None for stripe in self.stripes)
         )
 
-    def content(self, number: int) -> Iterator[bytes]:
-        """The bytes of a stripe, in pieces."""
+    def content(self, number: int, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """The bytes of a stripe, or some of them, in pieces."""
         stripe = self.stripes[number]
-        left = stripe.length
-        self._file.seek(stripe.offset)
-        while left:
-            piece = self._file.read(min(left, _COPY_BYTES))
+        at, end = stripe.offset + start, stripe.offset + (stripe.length if stop is None else stop)
+        while at < end:
+            self._file.seek(at)
+            piece = self._file.read(min(end - at, _COPY_BYTES))
             if not piece:
                 raise CorruptFile(f"{self.name} is truncated")
-            left -= len(piece)
+            at += len(piece)
             yield piece
+
+    def stripe_footer(self, number: int) -> Message:
+        """What a stripe says about its streams and columns (``StripeFooter``)."""
+        length = self.stripes[number].lengths[2]
+        packed = b"".join(self.content(number, self.stripes[number].length - length))
+        with as_errors_of(self.name):
+            return read_message(expand(packed, self.footer.compression, MAX_FOOTER))
 
     def batch(self, number: int, columns: Sequence[int] | None = None) -> pa.RecordBatch:
         """A stripe decoded; only some top-level columns by number where given.
@@ -174,10 +207,7 @@ class StripeFile:
         Raises:
             UnsupportedError: When the compression is not known.
         """
-        if compression not in COMPRESSIONS:
-            raise UnsupportedError(
-                f"Compression {compression!r} cannot be written", hint=f"Use one of {list(COMPRESSIONS)}"
-            )
+        _check_compression(compression)
         self._file = file
         self._types = types
         self._compression = compression
@@ -185,9 +215,17 @@ class StripeFile:
         self._infos: list[bytes] = []
         self._statistics: list[tuple[str, Sequence[bytes]]] = []
         self._at = len(MAGIC)
-        self._block_size = _CHUNK
+        self._block_size = CHUNK_BYTES
         self.rows = 0
         file.write(MAGIC)
+
+    @classmethod
+    def create(
+        cls, fs: FileSystem, path: str, types: Struct, *, compression: str, proleptic: bool = False
+    ) -> StripeFile:
+        """A new file at a path. Errors as above, before there is a file."""
+        _check_compression(compression)
+        return cls(fs.open_write(path), types, compression=compression, proleptic=proleptic)
 
     def __enter__(self) -> StripeFile:
         return self
@@ -196,6 +234,13 @@ class StripeFile:
         """Close what is not closed yet: after an error it is not whole."""
         self._file.close()
 
+    @property
+    def row_type(self) -> Struct:
+        """Types of the table's columns, in a file of events."""
+        [*_, (_, row)] = self._types.fields
+        assert isinstance(row, Struct)
+        return row
+
     def accepts(self, source: StripeSource) -> bool:
         """Whether stripes of a file can be copied."""
         return source.fits(self._types, self._compression, proleptic=self._proleptic)
@@ -203,13 +248,26 @@ class StripeFile:
     def copy(self, source: StripeSource, number: int) -> None:
         """Append a stripe of a file that :meth:`accepts` says yes to, byte by byte."""
         stripe = source.stripes[number]
-        self._statistics.append((source.name, _columns(stripe, source.name)))
-        for piece in source.content(number):
+        self.append(
+            EncodedStripe(
+                source.content(number),
+                stripe.lengths,
+                stripe.rows,
+                statistics_of(stripe, source.name),
+                source.block_size,
+                source.name,
+            )
+        )
+
+    def append(self, stripe: EncodedStripe) -> None:
+        """Append a stripe as it is."""
+        self._statistics.append((stripe.origin, stripe.statistics))
+        for piece in stripe.content:
             self._file.write(piece)
         fields = zip((1, 2, 3, 4, 5), (self._at, *stripe.lengths, stripe.rows), strict=True)
         self._infos.append(write_message(fields))
-        self._block_size = max(self._block_size, source.block_size)
-        self._at += stripe.length
+        self._block_size = max(self._block_size, stripe.block_size)
+        self._at += sum(stripe.lengths)
         self.rows += stripe.rows
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> list[int]:
@@ -222,7 +280,7 @@ class StripeFile:
         with orc.ORCWriter(
             made,
             compression="uncompressed" if self._compression == "none" else self._compression,
-            compression_block_size=_CHUNK,
+            compression_block_size=CHUNK_BYTES,
             row_index_stride=INDEX_STRIDE,
             dictionary_key_size_threshold=_DICTIONARY_THRESHOLD,
         ) as writer:
@@ -267,11 +325,11 @@ class StripeFile:
                 (11, _PROLEPTIC if self._proleptic else _HYBRID),
             ]
         )
-        packed = self._packed(footer)
-        self._file.write(packed)
+        footer_chunks = self._packed(footer)
+        self._file.write(footer_chunks)
         postscript = write_message(
             [
-                (1, len(packed)),
+                (1, len(footer_chunks)),
                 (2, COMPRESSION_CODES.index(self._compression)),
                 (3, self._block_size),
                 *((4, number) for number in _FILE_VERSION),
@@ -294,17 +352,28 @@ class StripeFile:
             raise
 
     def _packed(self, data: bytes) -> bytes:
-        """Chunks as readers of the file's compression expect them; those of other codecs than zlib hold plain bytes."""
-        if self._compression == "none":
-            return data
-        made = bytearray()
-        for start in range(0, len(data), self._block_size):
-            piece = data[start : start + self._block_size]
-            packed = _deflated(piece) if self._compression == "zlib" else piece
-            is_plain = len(packed) >= len(piece)
-            chunk = piece if is_plain else packed
-            made += (len(chunk) << 1 | is_plain).to_bytes(3, "little") + chunk
-        return bytes(made)
+        return packed(data, self._compression, self._block_size)
+
+
+def _check_compression(compression: str) -> None:
+    if compression not in COMPRESSIONS:
+        raise UnsupportedError(
+            f"Compression {compression!r} cannot be written", hint=f"Use one of {list(COMPRESSIONS)}"
+        )
+
+
+def packed(data: bytes, compression: str, block_size: int = CHUNK_BYTES) -> bytes:
+    """Chunks as readers of a compression expect them; those of other codecs than zlib hold plain bytes."""
+    if compression == "none":
+        return data
+    made = bytearray()
+    for start in range(0, len(data), block_size):
+        piece = data[start : start + block_size]
+        smaller = _deflated(piece) if compression == "zlib" else piece
+        is_plain = len(smaller) >= len(piece)
+        chunk = piece if is_plain else smaller
+        made += (len(chunk) << 1 | is_plain).to_bytes(3, "little") + chunk
+    return bytes(made)
 
 
 def _deflated(data: bytes) -> bytes:
@@ -312,7 +381,25 @@ def _deflated(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def _columns(stripe: SourceStripe, name: str) -> Sequence[bytes]:
-    """The statistics of the columns of a stripe."""
+def statistics_of(stripe: SourceStripe, name: str) -> Sequence[bytes]:
+    """The statistics of the columns of a stripe (``ColumnStatistics``)."""
     with as_errors_of(name):
         return [bytes_of(one) for one in read_message(stripe.statistics or b"").get(1, [])]
+
+
+def delete_events(keys: pa.RecordBatch, row_type: Struct) -> pa.RecordBatch:
+    """Delete events as :meth:`StripeFile.write` takes them, of the four columns of their keys and of who deletes."""
+    count = len(keys)
+    operation = pa.array(np.full(count, int(Operation.DELETE), np.int32))
+    arrays = [operation, *(keys.column(name) for name in (*KEY_COLUMNS, CURRENT_TRANSACTION))]
+    return pa.record_batch([*arrays, pa.nulls(count, arrow_type(row_type))], names=list(EVENT_COLUMNS))
+
+
+def insert_events(rows: pa.StructArray, write_id: int, bucket: int, first_row_id: int) -> pa.RecordBatch:
+    """Insert events of one statement, as :meth:`StripeFile.write` takes them."""
+    count = len(rows)
+    write_ids = pa.array(np.full(count, write_id, np.int64))
+    operation = pa.array(np.full(count, int(Operation.INSERT), np.int32))
+    buckets = pa.array(np.full(count, bucket, np.int32))
+    ids = pa.array(np.arange(first_row_id, first_row_id + count, dtype=np.int64))
+    return pa.record_batch([operation, write_ids, buckets, ids, write_ids, rows], names=list(EVENT_COLUMNS))

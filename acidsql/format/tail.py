@@ -141,7 +141,7 @@ class Tail:
     @property
     def stripe_statistics(self) -> list[bytes]:
         """``StripeStatistics`` of each stripe; empty where the file has none."""
-        found = read_message(_expand(self.packed_statistics, self.compression, MAX_STATISTICS))
+        found = read_message(expand(self.packed_statistics, self.compression, MAX_STATISTICS))
         return [bytes_of(one) for one in found.get(1, [])]
 
 
@@ -210,7 +210,7 @@ def _read(file: BinaryIO, length: int | None, statistics: bool) -> Tail:
     if start < 0:
         raise ValueError("its footer is longer than the file")
     middle = start + statistics_length
-    footer = read_message(_expand(tail[middle : middle + footer_length], compression, MAX_FOOTER))
+    footer = read_message(expand(tail[middle : middle + footer_length], compression, MAX_FOOTER))
     return Tail(postscript, footer, tail[start:middle], size)
 
 
@@ -328,7 +328,7 @@ def _length(length: int) -> int:
 # --- compression -----------------------------------------------------------------------------------------------------
 
 
-def _expand(data: bytes, compression: str, limit: int) -> bytes:
+def expand(data: bytes, compression: str, limit: int) -> bytes:
     """The content of compression chunks: three bytes of length, the lowest bit set where it is not compressed.
 
     Raises: ValueError when a chunk expands to more than any writer's does, or all of them to more than a limit.

@@ -106,7 +106,7 @@ def _convert(column: pa.Array, t: HiveType) -> Sequence[Any]:
     if isinstance(t, Decimal):
         return _decimals(column, t)
     if isinstance(t, (Char, Varchar)):
-        return _strings(column, t)
+        return fitting_texts(column, t).to_pylist()  # type: ignore[no-any-return]
     if t.name == "timestamp":
         return _timestamps(column)
     if t.name == LOCAL_TIMESTAMP:
@@ -130,16 +130,19 @@ def _with_nulls(values: Sequence[Any], column: pa.Array) -> Sequence[Any]:
     return [value if valid else None for value, valid in zip(values, column.is_valid().to_pylist(), strict=True)]
 
 
-def _strings(column: pa.Array, t: Char | Varchar) -> Sequence[Any]:
+def fitting_texts(column: pa.Array, t: Char | Varchar) -> pa.Array:
+    """The texts of a char or varchar column, those of a char padded.
+
+    Raises:
+        AcidError: When one is too long.
+    """
     column = _cast(column, pa.string())
     if isinstance(t, Char):
         column = pc.utf8_rtrim(column, " ")
     longest = pc.max(pc.utf8_length(column)).as_py()
     if longest is not None and longest > t.length:
         raise AcidError(f"A value of {longest} characters does not fit into {type(t).__name__.lower()}({t.length})")
-    if isinstance(t, Char):
-        column = pc.utf8_rpad(column, t.length, " ")
-    return column.to_pylist()  # type: ignore[no-any-return]
+    return pc.utf8_rpad(column, t.length, " ") if isinstance(t, Char) else column
 
 
 def _dates(column: pa.Array) -> Sequence[Any]:

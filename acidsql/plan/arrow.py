@@ -43,6 +43,21 @@ def arrow_type(type: HiveType) -> pa.DataType:
     return _PRIMITIVES[type.name]
 
 
+_TEXT_BYTES = 24
+"""What a text, a list or a map counts as, where only its type is known."""
+
+
+def row_bytes(types: Sequence[pa.DataType]) -> int:
+    """About the bytes of a row, by its types."""
+    return sum(_value_bytes(type) for type in types)
+
+
+def _value_bytes(type: pa.DataType) -> int:
+    if pa.types.is_struct(type):
+        return sum(_value_bytes(field.type) for field in type)
+    return type.bit_width // 8 + 1 if pa.types.is_primitive(type) or pa.types.is_decimal(type) else _TEXT_BYTES
+
+
 def fetched(frame: DataFrame) -> pa.Table:
     """The rows of a frame.
 

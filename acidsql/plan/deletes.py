@@ -59,8 +59,8 @@ IS_DELETED = "__acid_is_deleted"
 """Column that marks deleted rows if they are not hidden."""
 
 
-def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) -> Callable[[Draft], Draft]:
-    """The delete filter of a snapshot, for its rows with their identity columns and :data:`PART`.
+def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) -> Callable[[Draft], Draft] | None:
+    """The delete filter of a snapshot, for its rows with their identity columns and :data:`PART`; None: it has none.
 
     Args:
         own: A session of acidsql's own.
@@ -72,7 +72,7 @@ def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) 
         return _scan_join(own, snapshot, mark)
     keys = [k for k in _load(snapshot) if len(k.row_ids)]
     if not keys:
-        return (lambda rows: rows.with_columns({IS_DELETED: F.lit(False)})) if mark else lambda rows: rows
+        return (lambda rows: rows.with_columns({IS_DELETED: F.lit(False)})) if mark else None
     return (None if mark else _bitmap(own, keys)) or _broadcast_join(own, keys, mark)
 
 
@@ -123,14 +123,17 @@ def _reaches(delete: DeltaName, write_id: int, bucket: int, state: AcidState) ->
 
 def _bitmap(own: Catalyst, keys: list[_Keys]) -> Callable[[Draft], Draft] | None:
     """A filter over one array of 64-bit words; None where the deletes are too scattered for it."""
-    groups = sorted(_runs(keys), key=lambda g: -len(g[-1]))
-    sizes = [int(rows.max()) // 64 + 1 for *_, rows in groups]
-    if len(groups) > BITMAP_GROUPS or sum(sizes) > BITMAP_WORDS:
+    runs = list(_runs(keys))
+    if len(runs) > BITMAP_GROUPS:
+        return None
+    # Largest first and each a power of two, the words of a run begin at a multiple of their number: the place of a word
+    # is an OR of two numbers, where a sum would be checked for an overflow in each row.
+    sizes = [1 << (int(rows.max()) // 64).bit_length() for *_, rows in runs]
+    if sum(sizes) > BITMAP_WORDS:
         return None
     words = np.zeros(sum(sizes), dtype=np.uint64)
-    cases = []
-    base = 0
-    for (part, write_id, bucket, rows), size in zip(groups, sizes, strict=True):
+    cases, base = [], 0
+    for size, (part, write_id, bucket, rows) in sorted(zip(sizes, runs, strict=True), key=lambda r: -r[0]):
         np.bitwise_or.at(words, base + (rows >> 6), np.uint64(1) << (rows & 63).astype(np.uint64))
         # row ids beyond a run's words are not deleted: they must not meet the words of the next one
         here = f"{PART} = {part} AND originalTransaction = {write_id}L AND bucket = {bucket} AND rowId < {size * 64}L"
@@ -138,7 +141,7 @@ def _bitmap(own: Catalyst, keys: list[_Keys]) -> Callable[[Draft], Draft] | None
         base += size
     array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
     bits = own.spark.createDataFrame(pa.table({"words": array})).scalar()
-    word = f"get({_WORDS}, CASE {' '.join(cases)} END + CAST(shiftright(rowId, 6) AS int))"
+    word = f"get({_WORDS}, CASE {' '.join(cases)} END | CAST(shiftright(rowId, 6) AS int))"
     kept = f"{_ALONE} AND coalesce(getbit({word}, CAST(rowId & 63 AS int)), 0Y) = 0Y"
     return lambda rows: rows.with_columns({_WORDS: bits}).filter(kept)
 
@@ -192,9 +195,9 @@ def _scan_join(own: Catalyst, snapshot: TableSnapshot, mark: bool) -> Callable[[
     if valid.exceptions:
         hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in valid.exceptions)})"
     visible = f"CASE WHEN {hidden} THEN false ELSE true END"
-    events, scan = events_of(own, list(numbers), ((first.name, first.type),), visible=visible)
-    events = events.filter(_reaches_expression(snapshot))
-    keys = events.select(*[f"{n} AS d{n}" for n in _IDENTITY[1:]], f"{PATH} AS dpath")
+    wanted = [*(f"{n} AS d{n}" for n in _IDENTITY[1:]), f"{PATH} AS dpath"]
+    visible = f"({visible}) AND ({_reaches_expression(snapshot)})"
+    keys, scan = events_of(own, list(numbers), ((first.name, first.type),), wanted, visible=visible)
     keys = with_file_values(keys, "dpath", scan, numbers, {f"d{PART}": pa.int32()})
     named = keys.select(*[f"d{n}" for n in _IDENTITY])
     keys = Draft.of(own, named.frame().distinct() if mark else named.frame())

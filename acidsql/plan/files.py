@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, reader
+from acidsql.catalyst import Catalyst, Draft, Expression, reader
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.format.schema import EVENT_COLUMNS
@@ -26,6 +27,10 @@ PATH = "_metadata.file_path"
 AT = "__acid_at_"
 """Name of a column that is found by its position, without the position. No file may have a column of such a name: Spark
 looks the names of predicates up in the file, and would pass over rows for what stands in another column."""
+
+_ALIVE = "__acid_alive"
+_NEVER = "spark_partition_id() < 0"
+"""Makes what it is part of non-deterministic."""
 
 _EVENT_DDL = "operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint"
 
@@ -43,26 +48,30 @@ def events_of(
     own: Catalyst,
     paths: Sequence[str],
     columns: Sequence[tuple[str, str]],
+    wanted: Sequence[str],
+    *,
     present: int | None = None,
     options: Mapping[str, str] | None = None,
     visible: str | None = None,
-    *,
+    early: Sequence[Expression] = (),
     whole: bool = False,
 ) -> tuple[Draft, DataFrame]:
-    """The events of some files: exactly the six event columns, all kept alive up to the scan; and the scan.
+    """What is wanted of the events of some files, all of whose columns are kept alive up to the scan; and the scan.
 
-    orc-core takes a scan for an ACID one by exactly these six names, and reads wrong columns when one is missing
-    (Catalyst prunes what is not used) or another is there (a partition key would be one). So the frame ends in
-    predicates that name all of them and are always true, which Catalyst does not know: in Spark files' columns may be
-    NULL. They cost next to nothing, and none reaches orc-core, as our sessions push nothing into the ORC reader.
+    orc-core takes a scan for an ACID one by exactly the six event columns, and reads wrong columns when one is missing
+    (Catalyst prunes what is not used) or another is there (a partition key would be one). So what is selected from them
+    names all six in an expression that Catalyst does not know to be always true. None of it reaches orc-core, as our
+    sessions push nothing into the ORC reader.
 
     Args:
         own: A session of acidsql's own.
         paths: The files.
         columns: Names and Hive types to read of ``row``; names are those in the files.
+        wanted: What to select, over the six columns and Spark's hidden ones.
         present: How many of the columns every file has; all, when left out.
         options: Options of the reader with a search of our own (:mod:`acidsql.catalyst.push_down`).
         visible: A predicate for the events that are wanted; all, when left out.
+        early: Conditions over fields of ``row`` that no event has to be looked at for which does not meet them.
         whole: Whether all of these columns are read, whichever are asked for: orc-core finds them by their positions.
     """
     for column, type in columns:
@@ -77,12 +86,14 @@ def events_of(
     read = [name for name, _ in columns] if whole else [_cheapest(columns[:present])]
     is_null = " OR ".join(f"row.{quote(name)} IS NULL" for name in read)
     kept += f" AND if({is_null}, operation, bucket) IS NOT NULL"
+    # What names the columns is never evaluated: reading them row by row would cost more than all the rest of a scan.
+    alive = f"if({_NEVER}, {kept}, {visible or 'true'}) AS {_ALIVE}"
     # A non-deterministic filter stays as it is and where it is: Spark pushes nothing below it, and takes no part of it
     # elsewhere. Of a deterministic one, which it combines with the user's conditions, it makes a second scan without a
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this
     # scan and a join above it (NestedColumnAliasing).
-    fixed = f"spark_partition_id() >= 0 AND {kept}"
-    return Draft.of(own, frame).filter(fixed if visible is None else f"{fixed} AND {visible}"), frame
+    met = reduce(Draft.where, early, Draft.of(own, frame))
+    return met.select(*wanted, alive).filter(f"NOT ({_NEVER}) AND {_ALIVE}"), frame
 
 
 def plain_options(

@@ -1,13 +1,13 @@
 """Writing events with one Spark job, for results that are too large for the driver.
 
-The job writes part files below the staging directory; they are then moved into the staged directories under their
-bucket names.
+The job writes part files below the staging directory (:mod:`acidsql.plan.job_files` makes bucket files of them): on the
+local file system flat ones, on others, where the driver would have to fetch them, files of events as they are to be.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -15,16 +15,14 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.catalyst import Catalyst, Draft, ended_with_the_call
-from acidsql.errors import CardinalityViolation, CorruptFile
-from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, decode, encode
-from acidsql.format.names import BaseName, DeltaName
-from acidsql.format.orc_statistics import integer_range
-from acidsql.format.schema import EVENT_COLUMNS, KEY_COLUMNS
-from acidsql.format.tail import footer_of, read_tail
+from acidsql.errors import CardinalityViolation
+from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
+from acidsql.format.schema import EVENT_COLUMNS, KEY_COLUMNS, ROW
 from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, value_column
 from acidsql.plan.failures import failing_with, failure_of
+from acidsql.plan.job_files import DELETES, INSERTS, KEY, NUMBER, SINK, VERSIONS, collect
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
@@ -36,11 +34,10 @@ _WRITER = (
     f"CASE WHEN shiftright(bucketId, {VERSION_SHIFT}) = 0 THEN bucketId"
     f" ELSE (bucketId & {WRITER_MASK}) >> {WRITER_SHIFT} END"
 )
-_KEY, _SINK, _NUMBER = "__acid_k", "__acid_sink", "__acid_writer"
-"""Directories of the job's output: the partition keys, which directory of events, and which bucket file in it."""
-_DELETES, _VERSIONS, _INSERTS = 0, 1, 2
 _OF_TASKS = ("HiveTableRelation", "InMemoryRelation", "LogicalRDD", "LogicalRelation", "Range")
 """Leaves of plans whose rows are read by tasks."""
+_WRITER_OPTIONS = {"orc.dictionary.implementation": "hash", "orc.compression.zstd.level": "1"}
+"""Of ORC's writer: the quicker of its two dictionaries, and a level at which files are no larger."""
 _MANY = 1 << 20
 """More tasks than any job has: ``coalesce`` then joins none."""
 _TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
@@ -53,14 +50,15 @@ def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: 
         AcidError: When more than 4096 tasks would each write a bucket file (``BucketCodec`` numbers no more).
         CardinalityViolation: When a row is named twice in changes of several kinds.
     """
-    change, keys = changes.change, [f"{_KEY}{i}" for i in range(len(changes.keys))]
+    change, keys = changes.change, [f"{KEY}{i}" for i in range(len(changes.keys))]
     shuffled = change is not Change.INSERT or changes.is_bucketed
+    flat = target.table.is_full_acid and fs.is_local(staging.path)
     if shuffled:
-        events, by = _placed_events(catalyst, target, changes, keys), [*keys, _SINK, _NUMBER]
+        events, by = _placed_events(catalyst, target, changes, keys, flat=flat), [*keys, SINK, NUMBER]
     else:
-        events, by = _task_events(catalyst, target, changes, keys), keys
+        events, by = _task_events(catalyst, target, changes, keys, flat=flat), keys
     output = fs.join(staging.path, "job")
-    write = events.frame().write.option("compression", target.compression).option("maxRecordsPerFile", "0")
+    write = events.frame().write.options(compression=target.compression, maxRecordsPerFile="0", **_WRITER_OPTIONS)
     try:
         with ended_with_the_call(catalyst.spark):
             (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
@@ -72,7 +70,7 @@ def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: 
         if found is None:
             raise
         raise matched_twice(*map(int, found.groups())) from None
-    return _collect(target, staging, output, change, shuffled)
+    return collect(target, staging, output, change, shuffled=shuffled, flat=flat)
 
 
 def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolation:
@@ -103,8 +101,11 @@ def _row(target: Target) -> str:
     return f"named_struct({', '.join(f'{literal(n)}, {value}' for n, value in _columns(target))})"
 
 
-def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str]) -> Draft:
-    """One file per task and partition, the task's number is the writer's: no shuffle is needed."""
+def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str], *, flat: bool) -> Draft:
+    """One file per task and partition, the task's number is the writer's: no shuffle is needed.
+
+    ``flat`` events have the table's columns beside the others (:mod:`acidsql.format.flat`).
+    """
     rows = Draft.of(catalyst, _in_tasks(changes.frame))
     numbered = rows.select(*changes.values, *changes.keys, "monotonically_increasing_id() AS id")
     above = _directory_keys(changes.keys, "id", keys)
@@ -117,7 +118,11 @@ def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: l
         f"{encode(0, target.statement_id)} | (CAST(id >> {TASK_SHIFT} AS int) << {WRITER_SHIFT}) AS bucket",
         f"{row_number_of('id')} AS rowId",
         f"{target.write_id}L AS currentTransaction",
-        f"{_row(target)} AS row",
+        *(
+            [f"{value} AS c{i}" for i, (_, value) in enumerate(_columns(target))]
+            if flat
+            else [f"{_row(target)} AS {ROW}"]
+        ),
         *above,
     )
     return events.sorted_within([*keys, "rowId"]) if keys else events
@@ -146,20 +151,22 @@ def _directory_keys(keys: Sequence[str], number: str, names: Sequence[str]) -> l
     return [f"CASE WHEN {number} < 0 THEN '' ELSE coalesce({key}, {default}) END AS {name}" for key, name in given]
 
 
-def _placed_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str]) -> Draft:
+def _placed_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str], *, flat: bool) -> Draft:
     """All directories of a statement in one job: of each change its delete event, its insert event, or both.
 
-    All rows of a bucket meet in one task (one file a bucket), sorted as readers need them.
+    All rows of a bucket meet in one task (one file a bucket), sorted as readers need them. ``flat`` as above.
     """
     change = changes.change
     placed = _numbered(_placed(catalyst, changes, keys), keys, change)
     if not target.table.is_full_acid:
         rows = [f"{value} AS {quote(n)}" for n, value in _columns(target)]
-        above = [*keys, f"CAST(if(number < 0, 0, {_INSERTS}) AS int) AS {_SINK}", _NUMBER]
-        return placed.select(*rows, *above).sorted_within([*keys, _SINK, _NUMBER])
-    events = placed.select(*keys, _NUMBER, f"explode({_events(target, change)}) AS e")
-    flat = events.select(*keys, f"e.sink AS {_SINK}", _NUMBER, *[f"e.{n} AS {n}" for n in EVENT_COLUMNS])
-    return flat.sorted_within([*keys, _SINK, _NUMBER, *KEY_COLUMNS])
+        above = [*keys, f"CAST(if(number < 0, 0, {INSERTS}) AS int) AS {SINK}", NUMBER]
+        return placed.select(*rows, *above).sorted_within([*keys, SINK, NUMBER])
+    values = _Values(target, flat=flat)
+    events = placed.select(*keys, NUMBER, f"explode({_events(target, change, values)}) AS e")
+    columns = [f"e.{name} AS {name}" for name in (*EVENT_COLUMNS[:-1], *values.names)]
+    made = events.select(*keys, f"e.sink AS {SINK}", NUMBER, *columns)
+    return made.sorted_within([*keys, SINK, NUMBER, *KEY_COLUMNS])
 
 
 def _placed(catalyst: Catalyst, changes: ChangeSet, keys: list[str]) -> Draft:
@@ -172,8 +179,8 @@ def _placed(catalyst: Catalyst, changes: ChangeSet, keys: list[str]) -> Draft:
         number = new if change is Change.INSERT else _WRITER
     positive = "0" if change is Change.INSERT else "coalesce(rowId, 0L)"
     kept = [*changes.values, *changes.identity, *([KIND] if change is None else [])]
-    made = [*kept, *_directory_keys(changes.keys, positive, keys), f"CAST({number} AS int) AS {_NUMBER}"]
-    return Draft.of(catalyst, changes.frame).select(*made).distributed([*keys, _NUMBER])
+    made = [*kept, *_directory_keys(changes.keys, positive, keys), f"CAST({number} AS int) AS {NUMBER}"]
+    return Draft.of(catalyst, changes.frame).select(*made).distributed([*keys, NUMBER])
 
 
 def _numbered(placed: Draft, keys: list[str], change: Change | None) -> Draft:
@@ -182,111 +189,57 @@ def _numbered(placed: Draft, keys: list[str], change: Change | None) -> Draft:
     if change is not None:
         return numbered
     # rows that are inserted have no identity: each one is a group of its own
-    group = ", ".join([*keys, _NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
+    group = ", ".join([*keys, NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
     checked = numbered.select("*", f"count(*) OVER (PARTITION BY {group}) AS times")
     twice = failing_with(f"concat('matched twice: ', concat_ws(', ', {', '.join(IDENTITY)}))")
     once = f"CASE WHEN times > 1 THEN {twice} ELSE {KIND} <> {int(Change.NOTHING)} END"
     return checked.filter(once)
 
 
-def _events(target: Target, change: Change | None) -> str:
+def _events(target: Target, change: Change | None, values: _Values) -> str:
     """An array of the events of a change, each with the directory that it goes to."""
     if change is not None:
-        return _events_of(target, change, target)
+        return _events_of(target, change, target, values)
     kinds = (Change.INSERT, Change.UPDATE, Change.DELETE)
-    cases = [f"WHEN {int(k)} THEN {_events_of(target, k, target.next)}" for k in kinds]
+    cases = [f"WHEN {int(k)} THEN {_events_of(target, k, target.next, values)}" for k in kinds]
     return f"CASE {KIND} {' '.join(cases)} END"
 
 
-def _events_of(target: Target, change: Change, inserts: Target) -> str:
+def _events_of(target: Target, change: Change, inserts: Target, values: _Values) -> str:
     events = []
     if change is not Change.INSERT:
-        events.append(_event(target, _DELETES, 2, *IDENTITY, None))
+        events.append(_event(target, DELETES, 2, IDENTITY, values.nothing))
     if change is not Change.DELETE:
-        sink, into = (_INSERTS, inserts) if change is Change.INSERT else (_VERSIONS, target)
-        bucket = f"{encode(0, into.statement_id)} | ({_NUMBER} << {WRITER_SHIFT})"
-        events.append(_event(target, sink, 0, f"{target.write_id}L", bucket, "number", _row(target)))
+        sink, into = (INSERTS, inserts) if change is Change.INSERT else (VERSIONS, target)
+        bucket = f"{encode(0, into.statement_id)} | ({NUMBER} << {WRITER_SHIFT})"
+        events.append(_event(target, sink, 0, (f"{target.write_id}L", bucket, "number"), values.row))
     return f"array({', '.join(events)})"
 
 
-def _event(target: Target, sink: int, operation: int, original: str, bucket: str, row_id: str, row: str | None) -> str:
-    ddl = to_spark(row_type_of(target.table), plain_strings=True)
-    return (
-        f"named_struct('sink', {sink}, 'operation', {operation}, 'originalTransaction', {original},"
-        f" 'bucket', {bucket}, 'rowId', {row_id}, 'currentTransaction', {target.write_id}L,"
-        f" 'row', CAST({row or 'NULL'} AS {ddl}))"
-    )
+def _event(target: Target, sink: int, operation: int, key: Sequence[str], values: Sequence[str]) -> str:
+    original, bucket, row_id = key
+    fields = [("sink", str(sink)), ("operation", str(operation)), ("originalTransaction", original)]
+    fields += [("bucket", bucket), ("rowId", row_id), ("currentTransaction", f"{target.write_id}L")]
+    return f"named_struct({', '.join([*(f'{literal(n)}, {value}' for n, value in fields), *values])})"
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
+class _Values:
+    """The values of a row behind the event columns: in the struct ``row``, or beside them.
 
-
-def _collect(target: Target, staging: Staging, output: str, change: Change | None, shuffled: bool) -> RowCounts:
-    """Move the job's part files into the staged directories, under their bucket names."""
-    sinks: dict[int, BaseName | DeltaName] = {_DELETES: target.deletes, _VERSIONS: target.inserts}
-    sinks[_INSERTS] = target.inserts if change is not None else target.next.inserts
-    written = dict.fromkeys(sinks, 0)
-    for path, above in _part_files(output, staging.fs):
-        values = dict(name.partition("=")[::2] for name in above)
-        # Spark escapes the values of partition directories as Hive does (it took the code over from there)
-        keys = enumerate(target.table.partition_keys)
-        partition = "/".join(f"{key.name}={values[f'{_KEY}{i}']}" for i, key in keys)
-        sink = int(values[_SINK]) if shuffled else _INSERTS
-        number = int(values[_NUMBER]) if shuffled else _task_number(path)
-        encode(number, target.statement_id)  # refuses a number that the bucket property cannot hold
-        rows = rows_of(staging.fs, path, number if target.table.is_full_acid else None)
-        if not rows:
-            continue
-        directory = staging.directory(partition, sinks[sink])
-        staging.fs.rename(path, directory.bucket(number))
-        staging.wrote(directory, rows)
-        written[sink] += rows
-    staging.fs.delete(output)
-    updated = written[_VERSIONS]
-    return RowCounts(written[_INSERTS], updated, written[_DELETES] - updated)
-
-
-def rows_of(filesystem: fs.FileSystem, path: str, number: int | None) -> int:
-    """The number of rows in a file.
-
-    Args:
-        filesystem: The file system of ``path``.
-        path: The file.
-        number: That of the bucket file that it becomes; None if it has no events.
-
-    Raises:
-        CorruptFile: When its events belong to another bucket file: readers look for delete events by its number.
-    """
-    with filesystem.open_read(path) as file:
-        tail = read_tail(file, path)
-    rows = footer_of(tail, path).row_count
-    if rows and number is not None:
-        found = integer_range(tail, EVENT_COLUMNS.index("bucket") + 1)
-        if found is None or {decode(prop).writer_id for prop in found} != {number}:
-            raise CorruptFile(f"Events of {path}, written as bucket {number}, have bucket properties {found}")
-    return rows
-
-
-def _part_files(output: str, filesystem: fs.FileSystem) -> Iterator[tuple[str, list[str]]]:
-    """Part files of a Spark write with the ``name=value`` directories above them.
-
-    Raises:
-        CorruptFile: When there is anything else: what the job wrote must not be left behind.
+    Attributes:
+        names, columns: Their columns, and those with their values.
+        row: Names and values of a row, each name as a text in front of its value.
+        nothing: The same of a delete event.
     """
 
-    def walk(path: str, above: list[str]) -> Iterator[tuple[str, list[str]]]:
-        for entry in filesystem.list(path):
-            if entry.is_dir:
-                yield from walk(entry.path, [*above, entry.name])
-            elif entry.name.startswith("part-"):
-                yield entry.path, above
-            elif not entry.name.startswith(("_", ".")):
-                raise CorruptFile(f"A Spark job has written {entry.path}: its files are called part-…")
-
-    yield from walk(output, [])
-
-
-def _task_number(path: str) -> int:
-    match = re.match(r"part-(\d+)-", path.rpartition("/")[2])
-    assert match is not None
-    return int(match[1])
+    def __init__(self, target: Target, *, flat: bool) -> None:
+        type = row_type_of(target.table)
+        ddl = to_spark(type, plain_strings=True)
+        self.names, given = [ROW], [(_row(target), ddl)]
+        if flat:
+            self.names = [f"c{i}" for i in range(len(type.fields))]
+            types = (to_spark(one, plain_strings=True) for _, one in type.fields)
+            given = [(value, one) for (_, value), one in zip(_columns(target), types, strict=True)]
+        self.columns = [f"{v} AS {n}" for n, (v, _) in zip(self.names, given, strict=True)]
+        self.row = [f"'{n}', CAST({v} AS {t})" for n, (v, t) in zip(self.names, given, strict=True)]
+        self.nothing = [f"'{n}', CAST(NULL AS {t})" for n, (_, t) in zip(self.names, given, strict=True)]

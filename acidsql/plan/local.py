@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from acidsql.plan.arrow import fetched, is_utf8
+from acidsql.catalyst import Catalyst
+from acidsql.plan.arrow import fetched, is_utf8, row_bytes
 
-SMALL_BYTES = 4 << 20
-"""A result that Spark estimates below this size is fetched, unless it has too many rows."""
+
+@dataclass(frozen=True)
+class DriverLimit:
+    """What the driver fetches, and writes by itself: at most so many rows, of about so many bytes."""
+
+    rows: int
+    bytes: int
+
+    def rows_of(self, types: Sequence[pa.DataType]) -> int:
+        """The limit in rows of columns of these types."""
+        return min(self.rows, self.bytes // max(1, row_bytes(types)))
 
 
 def estimated_bytes(frame: DataFrame) -> int:
@@ -20,23 +33,29 @@ def estimated_bytes(frame: DataFrame) -> int:
     return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
 
-def fetch_small(frame: DataFrame, limit: int) -> pa.Table | None:
+def read_bytes(frame: DataFrame) -> int:
+    """The size of all that a plan reads, as far as Spark knows it without a look at the plan."""
+    return sum(int(leaf.stats().sizeInBytes()) for leaf in Catalyst.leaves(Catalyst.analyzed(frame)))
+
+
+def fetch_small(frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
     """The rows of a small result, columns named by position; None if it is large or cannot be fetched.
 
     Args:
         frame: The result.
-        limit: A result with more rows is not fetched.
+        limit: A larger result is not fetched, nor one that Spark estimates to be larger.
     """
-    if estimated_bytes(frame) > SMALL_BYTES:
+    if estimated_bytes(frame) > limit.bytes:
         return None
     named = _nullable(frame.toDF(*[f"s{i}" for i in range(len(frame.columns))]))
     try:
-        rows = fetched(named.limit(limit + 1))
+        most = limit.rows_of([to_arrow_type(field.dataType) for field in named.schema])
+        rows = fetched(named.limit(most + 1))
     except (PySparkTypeError, UnsupportedOperationException, ValueError) as e:
         if isinstance(e, pa.ArrowException):
             raise
         return None  # raised before anything is evaluated: a type that Arrow does not have
-    return rows if rows.num_rows <= limit and is_utf8(rows) else None
+    return rows if rows.num_rows <= most and is_utf8(rows) else None
 
 
 def _nullable(frame: DataFrame) -> DataFrame:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.catalyst import Catalyst, Draft, union
+from acidsql.catalyst import Catalyst, Draft, Expression, union
 from acidsql.format.names import DeltaName
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
+from acidsql.plan.early import early_conditions
 from acidsql.plan.files import PATH, events_of, identity, parquet_rows, plain_rows, with_file_values
 from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_rows
@@ -67,6 +68,7 @@ def snapshot_frame(
     columns: ScanColumns | None = None,
     *,
     options: Mapping[str, str] | None = None,
+    conditions: Sequence[Expression] = (),
     deleted: bool = False,
 ) -> DataFrame:
     """The rows of a snapshot.
@@ -77,6 +79,7 @@ def snapshot_frame(
         zones: The zones that timestamps pass.
         columns: Which columns there are besides the table's; none, when left out.
         options: Options of the ORC reader that let it pass over rows (:mod:`acidsql.catalyst.push_down`).
+        conditions: Resolved conditions over data columns that all rows of use meet: others may be left out.
         deleted: Whether rows that a delete event hides are there too, with true in ``ROW__IS__DELETED`` (Hive's
             ``acid.fetch.deleted.rows``).
 
@@ -86,7 +89,7 @@ def snapshot_frame(
     table, wanted = snapshot.table, columns or ScanColumns()
     scan = _Scan(own, snapshot, zones, wanted.file_values)
     mark = deleted and not table.is_insert_only
-    parts = scan.plain() if table.is_insert_only else scan.events(options or {}, mark=mark)
+    parts = scan.plain() if table.is_insert_only else scan.events(options or {}, conditions, mark=mark)
     if not parts:
         return _empty(own.spark, table, wanted)
     answer = _answer(table, wanted, mark)
@@ -121,10 +124,12 @@ class _Scan:
                 made.append(with_file_values(rows, _PATH, scan, files.places, self._place))
         return made
 
-    def events(self, options: Mapping[str, str], *, mark: bool) -> list[Draft]:
+    def events(
+        self, options: Mapping[str, str], conditions: Sequence[Expression] = (), *, mark: bool = False
+    ) -> list[Draft]:
         """Rows of a full-ACID table that no delete event hides; with ``mark`` the others too, marked."""
         found = layout(self._own.spark, self._snapshot)
-        rows = [self._inserts(group, options) for group in found.events if not group.is_merged]
+        rows = [self._inserts(group, options, conditions) for group in found.events if not group.is_merged]
         if found.originals.files:
             rows.append(self._originals(found.originals))
         versions = [self._versions(group) for group in found.events if group.is_merged]
@@ -135,32 +140,48 @@ class _Scan:
         if not rows:
             return []
         hide = hide_deleted(self._own, self._snapshot, mark=mark)
-        return [hide(part) for part in rows]
+        return rows if hide is None else [hide(part) for part in rows]
 
-    def _inserts(self, group: EventFiles, options: Mapping[str, str]) -> Draft:
-        """Visible insert events: each one is a row."""
+    def _inserts(self, group: EventFiles, options: Mapping[str, str], conditions: Sequence[Expression]) -> Draft:
+        """Visible insert events: each one is a row. Of those that do not meet some of the conditions none is needed."""
         columns = group.columns(self._table)
         # only where the files have the table's names, and orc-core takes them for ACID ones, is the rule known
         searched = options if group.own_names and group.exact and not group.retyped else {}
         options = {**searched, **identity(group.files)}
         paths, visible = [f.path for f in group.files], _visible_inserts(self._snapshot)
-        events, scan = events_of(self._own, paths, columns, group.present, options, visible, whole=group.by_position)
-        flat = [*KEY_COLUMNS, *self._values(group)]
-        if not self._table.partition_keys:
-            return events.select(*flat, f"0 AS {PART}")
-        rows = events.select(*flat, f"{PATH} AS {_PATH}")
-        return with_file_values(rows, _PATH, scan, group.places, self._place)
+        place = f"{PATH} AS {_PATH}" if self._table.partition_keys else f"0 AS {PART}"
+        rows, scan = events_of(
+            self._own,
+            paths,
+            columns,
+            [*KEY_COLUMNS, *self._values(group), place],
+            present=group.present,
+            options=options,
+            visible=visible,
+            early=early_conditions(self._own, conditions, self._stored_as_seen(group)),
+            whole=group.by_position,
+        )
+        return with_file_values(rows, _PATH, scan, group.places, self._place) if self._table.partition_keys else rows
 
     def _versions(self, group: EventFiles) -> Draft:
         """Visible events of all kinds, still to be merged."""
         paths, columns = [f.path for f in group.files], group.columns(self._table)
         visible = _visible_write_ids(self._snapshot)
         options = identity(group.files)
-        events, scan = events_of(self._own, paths, columns, group.present, options, visible, whole=group.by_position)
-        flat = [*KEY_COLUMNS, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
+        wanted = [*KEY_COLUMNS, *self._values(group), "operation", "currentTransaction", f"{PATH} AS {_PATH}"]
+        events, scan = events_of(
+            self._own,
+            paths,
+            columns,
+            wanted,
+            present=group.present,
+            options=options,
+            visible=visible,
+            whole=group.by_position,
+        )
         values = {path: (group.statements[path], *place) for path, place in group.places.items()}
         names = {STATEMENT: pa.int32(), **self._place}
-        rows = with_file_values(events.select(*flat), _PATH, scan, values, names)
+        rows = with_file_values(events, _PATH, scan, values, names)
         return rows.select(*self._version_columns())
 
     def _originals(self, files: OriginalFiles) -> Draft:
@@ -176,6 +197,12 @@ class _Scan:
         values = [f"c{i}" for i in range(len(self._table.columns))]
         values += [f"f{i}" for i in self._file_values]
         return [*KEY_COLUMNS, *values, *MERGE_COLUMNS, *self._place]
+
+    def _stored_as_seen(self, group: EventFiles) -> dict[str, tuple[str, str]]:
+        """Where the values of columns stand, as users see them, by the columns' names."""
+        values = set(self._values(group))
+        columns = enumerate(zip(self._table.columns, group.columns(self._table), strict=True))
+        return {c.name.lower(): ("row", n) for i, (c, (n, _)) in columns if f"row.{quote(n)} AS c{i}" in values}
 
     def _values(self, group: EventFiles) -> list[str]:
         """The data columns of events, named by their position: a table may call a column ``bucket``."""

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from acidsql.errors import UnsupportedError
 from acidsql.format.names import BaseName, DeltaName
-from acidsql.metastore.model import Table
+from acidsql.metastore.model import Capabilities, Table
 
 IDENTITY = ("writeId", "bucketId", "rowId")
 """The fields of ROW__ID, and the columns of a frame of changes that name the row which is replaced or deleted."""
@@ -27,10 +27,11 @@ class Change(IntEnum):
 
 @dataclass(frozen=True)
 class Target:
-    """A table, the write id, the statement's number, and whether old data are hidden by a base."""
+    """A table, the write id, how files are compressed, the statement's number, and whether a base hides old data."""
 
     table: Table
     write_id: int
+    compression: str
     statement_id: int = 0
     overwrite: bool = False
 
@@ -51,19 +52,20 @@ class Target:
         """The directory of delete events: same write id and statement id."""
         return DeltaName(self.write_id, self.write_id, self.statement_id, is_delete=True)
 
-    @property
-    def compression(self) -> str:
-        """See :func:`compression_of`."""
-        return compression_of(self.table)
 
+def compression_of(table: Table, capabilities: Capabilities, wanted: str) -> str:
+    """How files of a table are compressed.
 
-def compression_of(table: Table) -> str:
-    """A table's ``orc.compress``, ZLIB when it is not set: Hive 3 cannot read zstd, Spark's default.
+    Args:
+        table: The table: its property ``orc.compress`` comes first.
+        capabilities: Those of the store, which tells who else reads the files.
+        wanted: The setting for tables without that property: a codec, or ``auto``.
 
     Raises:
-        UnsupportedError: When it is none that can be written.
+        UnsupportedError: When the property is none that can be written.
     """
-    name = table.parameters.get("orc.compress", "ZLIB").upper()
+    usual = ("ZSTD" if capabilities.reads_zstd else "ZLIB") if wanted == "auto" else wanted
+    name = table.parameters.get("orc.compress", usual).upper()
     if name not in CODECS:
         raise UnsupportedError(
             f"Table {table.full_name} has orc.compress={name}, which cannot be written",

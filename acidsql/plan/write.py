@@ -14,25 +14,33 @@ from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, enco
 from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.partition_names import partition_name
-from acidsql.plan.arrow import fetched, is_utf8, rows_to_table
+from acidsql.plan.arrow import fetched, is_utf8, row_bytes, rows_to_table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, key_column, value_column
 from acidsql.plan.job import matched_twice, write_by_job
+from acidsql.plan.local import DriverLimit, read_bytes
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.plan.values import only_driver_writes, to_orc_driver
 
+_HANDED_OVER = 256 << 20
+"""The bytes that the tasks of a job may hand over to the driver, all together."""
+_PYTHON_ROWS = 4096
+"""So many rows come from Spark one by one sooner than by a job."""
+_TASK_BYTES = 64 << 20
+"""A task reads at least so many bytes, but for the last ones."""
+
 
 class Writer:
     """Writes changes of one statement into a staging area."""
 
-    def __init__(self, catalyst: Catalyst, target: Target, staging: Staging, driver_rows: int) -> None:
-        """``catalyst`` is the session of the changes; with at most ``driver_rows`` rows the driver writes them."""
+    def __init__(self, catalyst: Catalyst, target: Target, staging: Staging, limit: DriverLimit) -> None:
+        """``catalyst`` is the session of the changes; changes below the limit are written by the driver."""
         self._catalyst = catalyst
         self._target = target
         self._staging = staging
-        self._driver_rows = driver_rows
+        self._limit = limit
         self._row_type = row_type_of(target.table)
         self._only_driver = only_driver_writes(self._row_type)
         self._key_count = len(target.table.partition_keys)
@@ -43,7 +51,7 @@ class Writer:
         Args:
             changes: The changes.
             small: True or False where the caller knows that the result is, or is not, for the driver to write; None to
-                find out: at most ``driver_rows`` rows are fetched, and only when there are more is a job started.
+                find out: no more are fetched than the driver writes, and only when there are more is a job started.
 
         Raises:
             CardinalityViolation: When a row is named twice.
@@ -77,15 +85,28 @@ class Writer:
     def _fetched(self, changes: ChangeSet, all_rows: bool) -> pa.Table | None:
         completed = self._completed(changes)
         finished = self._for_driver(completed)
-        if _is_local(finished):
-            try:
-                return rows_to_table(finished.collect(), completed.columns, completed.arrow_types())
-            except (ValueError, OverflowError):  # a date, time or text that Python cannot represent
-                return fetched(finished)
-        if all_rows or self._only_driver:
+        all_rows, most = all_rows or self._only_driver, self._limit.rows_of(changes.arrow_types())
+        if (local := _local_rows(finished)) is not None:
+            if local <= _PYTHON_ROWS:
+                try:
+                    return rows_to_table(finished.collect(), completed.columns, completed.arrow_types())
+                except (ValueError, OverflowError):  # a date, time or text that Python cannot represent
+                    pass
+            return fetched(finished) if all_rows or local <= most else None
+        if all_rows:
             return fetched(finished)
-        found = fetched(finished.limit(self._driver_rows + 1))
-        return found if found.num_rows <= self._driver_rows else None
+        found = fetched(self._limited(finished, most + 1, changes))
+        return found if found.num_rows <= most else None
+
+    def _limited(self, frame: DataFrame, rows: int, changes: ChangeSet) -> DataFrame:
+        """Some of the rows, or all: no fewer than given, if there are as many.
+
+        A LIMIT over all tasks is a shuffle to one of them, so that each task has one of its own where they are few.
+        """
+        tasks = self._catalyst.spark.sparkContext.defaultParallelism + read_bytes(frame) // _TASK_BYTES
+        if tasks * rows * row_bytes(changes.arrow_types()) > _HANDED_OVER:
+            return frame.limit(rows)
+        return Draft.of(self._catalyst, frame).limited_in_tasks(rows).frame()
 
     def _completed(self, changes: ChangeSet) -> ChangeSet:
         """The changes with the bucket of each new row."""
@@ -216,9 +237,10 @@ def _refuse_twice(part: pa.Table) -> None:
         raise matched_twice(*(twice[name][0].as_py() for name in IDENTITY))
 
 
-def _is_local(frame: DataFrame) -> bool:
-    """Whether Spark has the rows already (VALUES, constants): collecting them starts no job."""
+def _local_rows(frame: DataFrame) -> int | None:
+    """How many rows there are where Spark has them already (VALUES, constants): collecting them starts no job."""
     execution = frame._jdf.queryExecution()
     if any(leaf.nodeName().startswith("LogicalRelation") for leaf in Catalyst.leaves(execution.analyzed())):
-        return False  # files are read: there is no need to optimise it
-    return bool(execution.optimizedPlan().nodeName() == "LocalRelation")
+        return None  # files are read: there is no need to optimise it
+    plan = execution.optimizedPlan()
+    return int(plan.data().size()) if plan.nodeName() == "LocalRelation" else None

@@ -61,6 +61,7 @@ from acidsql.settings.setting import (
     parse_size,
 )
 from acidsql.settings.statements import (
+    DRIVER_WRITE_BYTES,
     DRIVER_WRITE_ROWS,
     DROP_IGNORES,
     DYNAMIC_PARTITION,
@@ -68,6 +69,7 @@ from acidsql.settings.statements import (
     FETCH_DELETED,
     MERGE_CARDINALITY,
     NANOSECONDS,
+    ORC_COMPRESS,
     SYNC,
 )
 from acidsql.settings.transactions import (
@@ -105,6 +107,7 @@ __all__ = [
     "DELTA_NUM_THRESHOLD",
     "DELTA_PCT_THRESHOLD",
     "DISALLOW_TYPE_CHANGES",
+    "DRIVER_WRITE_BYTES",
     "DRIVER_WRITE_ROWS",
     "DROP_IGNORES",
     "DYNAMIC_PARTITION",
@@ -139,6 +142,7 @@ __all__ = [
     "METASTORE_SOCKET_TIMEOUT",
     "METASTORE_URI_SELECTION",
     "NANOSECONDS",
+    "ORC_COMPRESS",
     "POOL_TIMEOUT",
     "READ_LEASE",
     "REGISTRY",

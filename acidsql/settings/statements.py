@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acidsql.settings.setting import choice, define, parse_bool, whole_number
+from acidsql.settings.setting import choice, define, parse_bool, parse_size, whole_number
 
 MERGE_CARDINALITY = define(
     "hive.merge.cardinality.check",
@@ -33,8 +33,22 @@ NANOSECONDS = define(
 DRIVER_WRITE_ROWS = define(
     "acidsql.write.driver.rows",
     whole_number,
-    "20000",
-    "A statement that changes at most this many rows is written by the driver, without a Spark write job.",
+    "1000000",
+    "A statement that changes at most this many rows, of no more bytes than the next setting says, is written by the"
+    " driver, without a Spark write job.",
+)
+DRIVER_WRITE_BYTES = define(
+    "acidsql.write.driver.bytes",
+    parse_size,
+    "16mb",
+    "The bytes of the rows that the driver writes, as their types let expect them: a text counts as 24.",
+)
+ORC_COMPRESS = define(
+    "acidsql.orc.compress",
+    choice("auto", "none", "zlib", "snappy", "lz4", "zstd"),
+    "auto",
+    "How the files of tables without the property `orc.compress` are compressed; auto: with ZSTD, which Hive 4, Spark"
+    " and Trino read, and with ZLIB where the tables are those of a Hive Metastore before version 4.",
 )
 DYNAMIC_PARTITION = define(
     "hive.exec.dynamic.partition", parse_bool, "true", "Whether INSERT may take partition values from the query."

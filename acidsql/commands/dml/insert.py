@@ -26,7 +26,7 @@ from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
-from acidsql.plan.local import SMALL_BYTES, estimated_bytes
+from acidsql.plan.local import DriverLimit, estimated_bytes
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.text import literal
@@ -42,7 +42,6 @@ from acidsql.plan.values import (
 )
 from acidsql.plan.write import Writer
 from acidsql.settings import (
-    DRIVER_WRITE_ROWS,
     DYNAMIC_PARTITION,
     DYNAMIC_PARTITION_MODE,
 )
@@ -236,9 +235,11 @@ class InsertCommand:
 
     def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""
-        target = Target(self.table, txn.allocate_write_id(self.table), statement_id, self.statement.overwrite)
-        writer = Writer(self.env.writing, target, staging, self.env.settings.value(DRIVER_WRITE_ROWS))
-        written = writer.write(changes, small=_small(changes))
+        compression = self.env.compression_of(self.table)
+        write_id = txn.allocate_write_id(self.table)
+        target = Target(self.table, write_id, compression, statement_id, self.statement.overwrite)
+        writer = Writer(self.env.writing, target, staging, self.env.driver_limit)
+        written = writer.write(changes, small=_small(changes, self.env.driver_limit))
         self._hide_without_rows(writer, staging)
         return written
 
@@ -382,8 +383,8 @@ class InsertCommand:
         return with_location(self.statement.table.span, error)
 
 
-def _small(changes: ChangeSet) -> bool | None:
-    return None if estimated_bytes(changes.frame) <= SMALL_BYTES else False
+def _small(changes: ChangeSet, limit: DriverLimit) -> bool | None:
+    return None if estimated_bytes(changes.frame) <= limit.bytes else False
 
 
 def target_of(env: Environment, statement: Insert) -> Table | None:

@@ -77,7 +77,8 @@ class LoadCommand:
         sources = self._found()
         with ClaimedFiles() as claimed, write_transaction(env, [self._lock()]) as txn:
             txn.revalidate(table)
-            target = Target(table, txn.allocate_write_id(table), overwrite=self.statement.overwrite)
+            # files are moved as they are
+            target = Target(table, txn.allocate_write_id(table), "none", overwrite=self.statement.overwrite)
             staging = txn.stage(table)
             directory = staging.directory(self.partition, target.inserts)
             for source in sources:

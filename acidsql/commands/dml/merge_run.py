@@ -25,7 +25,7 @@ from acidsql.plan.nanoseconds import kept_timestamps, reject_sub_microsecond
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.values import NotStorable
 from acidsql.plan.write import Writer
-from acidsql.settings import DRIVER_WRITE_ROWS, NANOSECONDS, XLOCK_MERGE_INSERT
+from acidsql.settings import NANOSECONDS, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import Merge, Span
 
 
@@ -70,7 +70,7 @@ class MergeRows:
     def of(env: Environment, binding: Binding, source: Plan) -> MergeRows:
         """Fetch a small source."""
         frame = env.catalyst.frame(binding.scanned(source))
-        return MergeRows(fetch_small(frame, env.settings.value(DRIVER_WRITE_ROWS)))
+        return MergeRows(fetch_small(frame, env.driver_limit))
 
 
 class MergeRun:
@@ -91,7 +91,7 @@ class MergeRun:
             return RowCounts()
         write_id = txn.allocate_write_id(self._table)
         staging = txn.stage(self._table)
-        limit, to = self._env.settings.value(DRIVER_WRITE_ROWS), Target(self._table, write_id)
+        limit, to = self._env.driver_limit, Target(self._table, write_id, self._env.compression_of(self._table))
         session = self._env.writing
         self._changer = Writer(session, to, staging, limit)
         self._inserter = Writer(session, to.next if self._changes_rows else to, staging, limit)

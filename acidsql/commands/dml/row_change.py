@@ -28,7 +28,6 @@ from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
-from acidsql.settings import DRIVER_WRITE_ROWS
 from acidsql.sql.statements import Delete, Update
 
 _KEEPING = {"Filter", "Project", "SubqueryAlias", "Window"}
@@ -178,9 +177,9 @@ class RowChange(ABC):
 
     def _write(self, txn: WriteTransaction, changes: ChangeSet) -> RowCounts:
         env, table = self.env, self.table
-        target = Target(table, txn.allocate_write_id(table))
+        target = Target(table, txn.allocate_write_id(table), env.compression_of(table))
         staging = txn.stage(table)
-        writer = Writer(env.writing, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+        writer = Writer(env.writing, target, staging, env.driver_limit)
         small = None
         if self.statement.where is None and estimated_bytes(changes.frame) > JOB_BYTES:
             small = False

@@ -23,7 +23,7 @@ from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Target
 from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
-from acidsql.settings import DRIVER_WRITE_ROWS, LOCK_PARTITIONS
+from acidsql.settings import LOCK_PARTITIONS
 from acidsql.sql.statements import PartitionSpec, TableName, Truncate
 
 NOT_MANAGED = 10146
@@ -154,10 +154,10 @@ class TruncateCommand:
         """Steps 2 to 4."""
         env, table = self.env, self.table
         txn.revalidate(table)
-        target = Target(table, txn.allocate_write_id(table), overwrite=True)
+        target = Target(table, txn.allocate_write_id(table), env.compression_of(table), overwrite=True)
         wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
         staging = txn.stage(table)
-        writer = Writer(env.sessions.own, target, staging, env.settings.value(DRIVER_WRITE_ROWS))
+        writer = Writer(env.sessions.own, target, staging, env.driver_limit)
         for place in _places(table, self._known(names)):
             writer.write_nothing(place)
         txn.publish(table, staging, dynamic=self._is_whole(names))

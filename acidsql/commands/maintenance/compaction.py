@@ -35,7 +35,6 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.plan.snapshot import partition_names, row_type_of
-from acidsql.plan.target import compression_of
 from acidsql.settings import COMPACTION_WAIT, CONCATENATE_NO_WAIT
 from acidsql.sql.statements import Compact, Concatenate, Span, Text
 
@@ -160,7 +159,7 @@ class CompactCommand:
         self._check_version(type)
         try:
             settings_of(self.env.settings, table, s.properties)
-            compression_of(table_of(table, s.properties))
+            self.env.compression_of(table_of(table, s.properties))
         except AcidError as e:
             raise self._at_table(e) from e
         # Hive's worker may support other orders

@@ -438,15 +438,17 @@ class Binding:
 
     def _scan(self, made: Relation, read: Read) -> Plan:
         own = self.env.sessions.own
-        options = {}
+        options, search = {}, Search()
         if read.search is not None and _bytes(read.snapshot) >= MIN_BYTES:
-            options = search_options(self.env.sessions, made.table, read.search)
+            search = read.search
+            options = search_options(self.env.sessions, made.table, search)
         frame = snapshot_frame(
             own,
             read.snapshot,
             self._zones,
             made.columns,
             options=options,
+            conditions=search.conditions,
             deleted=made.columns.is_deleted and self._fetches_deleted(made.table),
         )
         plan = own.analyzed(frame)

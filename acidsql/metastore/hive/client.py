@@ -45,7 +45,15 @@ PROCESSOR = "acidsql"
 
 def capabilities_of_hive(is_hive4: bool) -> Capabilities:
     """What a Hive Metastore of version 4, or of version 3, does itself."""
-    return Capabilities(True, True, True, has_open_queue=is_hive4, hides_new_tables=False, versions_places=False)
+    return Capabilities(
+        owns_directories=True,
+        runs_compactor=True,
+        is_shared_with_hive=True,
+        has_open_queue=is_hive4,
+        hides_new_tables=False,
+        versions_places=False,
+        reads_zstd=is_hive4,
+    )
 
 
 class HiveClient:

@@ -18,6 +18,7 @@ class Capabilities:
         hides_new_tables: A table can be registered so that others see it from the commit on; with Hive they find it,
             empty, just before.
         versions_places: The versions of tables count up their changes, and those of the places of partitions.
+        reads_zstd: Whoever reads its tables knows ORC files compressed with ZSTD: Hive does since version 4.
     """
 
     owns_directories: bool = False
@@ -26,3 +27,4 @@ class Capabilities:
     has_open_queue: bool = True
     hides_new_tables: bool = True
     versions_places: bool = True
+    reads_zstd: bool = True

@@ -64,11 +64,13 @@ class Session:
         table = self.metastore.get_table("default", name)
         lock = LockComponent(LockType.SHARED_READ, "default", name, None, Operation.INSERT)
         with write_transaction(self.env, [lock]) as txn:
-            target, staging = Target(table, txn.allocate_write_id(table)), txn.stage(table)
+            target, staging = Target(table, txn.allocate_write_id(table), "zstd"), txn.stage(table)
             columns = {"c0": pa.array(values, pa.int32())}
             if part is not None:
                 columns["k0"] = pa.array([str(part)] * len(values))
-            Writer(self.env.sessions.own, target, staging, len(values)).write_fetched(pa.table(columns), Change.INSERT)
+            Writer(self.env.sessions.own, target, staging, self.env.driver_limit).write_fetched(
+                pa.table(columns), Change.INSERT
+            )
             if before_publish is not None:
                 before_publish()
             txn.publish(table, staging)

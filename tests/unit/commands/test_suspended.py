@@ -78,9 +78,9 @@ def compacts_it(shop: Session) -> None:
 
 def insert_twice(shop: Session, txn: WriteTransaction, table: Table) -> None:
     """Rows of both partitions."""
-    target, staging = Target(table, txn.allocate_write_id(table)), txn.stage(table)
+    target, staging = Target(table, txn.allocate_write_id(table), "zstd"), txn.stage(table)
     rows = pa.table({"c0": pa.array([666, 667], pa.int32()), "k0": pa.array(["1", "2"])})
-    Writer(shop.env.sessions.own, target, staging, 2).write_fetched(rows, Change.INSERT)
+    Writer(shop.env.sessions.own, target, staging, shop.env.driver_limit).write_fetched(rows, Change.INSERT)
     txn.publish(table, staging, dynamic=True)
 
 

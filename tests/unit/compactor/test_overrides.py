@@ -54,7 +54,7 @@ class TestARequest:
         compacted(world)
         world.clean()
         world.clean()
-        assert read_footer(FS, base(world)).compression == "zlib"
+        assert read_footer(FS, base(world)).compression == "zstd"
 
     @pytest.mark.parametrize(
         ("name", "value"),

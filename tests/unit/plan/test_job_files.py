@@ -13,7 +13,7 @@ from acidsql.format.orc import write_inserts
 from acidsql.format.orc_statistics import integer_range
 from acidsql.format.tail import read_tail
 from acidsql.fs.local import LocalFileSystem
-from acidsql.plan.job import rows_of
+from acidsql.plan.job_files import rows_of
 from acidsql.types import Primitive, Struct
 
 FS = LocalFileSystem()
