@@ -4,7 +4,7 @@ This room alone touches what PySpark does not promise to keep (``_jdf``, plans, 
 is looked up once, when a session is connected: a Spark that lacks some of it is refused by name (:func:`check`).
 """
 
-from acidsql.catalyst.active import active, reader
+from acidsql.catalyst.active import active
 from acidsql.catalyst.assignment import can_store
 from acidsql.catalyst.check import check
 from acidsql.catalyst.current import CurrentValues
@@ -15,6 +15,7 @@ from acidsql.catalyst.java import Java
 from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
+from acidsql.catalyst.scans import file_scan
 from acidsql.catalyst.sessions import ZONE, InternalSessions
 
 __all__ = [
@@ -34,8 +35,8 @@ __all__ = [
     "collect_garbage",
     "conjuncts_of",
     "ended_with_the_call",
+    "file_scan",
     "parts_of",
-    "reader",
     "reader_options",
     "union",
 ]

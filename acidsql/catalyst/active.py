@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from pyspark.sql import DataFrameReader, SparkSession
+from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
 
@@ -55,12 +55,6 @@ def active(spark: SparkSession) -> Iterator[None]:
             java.static(_SESSION, "clearActiveSession")()
         else:
             activate(before)
-
-
-def reader(spark: SparkSession, schema: str) -> DataFrameReader:
-    """``spark.read.schema(…)`` of columns as DDL; types such as ``timestamp`` mean what this session defines."""
-    with active(spark):
-        return spark.read.schema(schema)
 
 
 class _OfSession(Protocol):

@@ -36,6 +36,7 @@ _NEEDED = {
     f"{_SQL}.classic.Dataset": ("ofRows", "queryExecution"),
     f"{_SQL}.classic.ExpressionUtils": ("expression", "column"),
     f"{_SQL}.classic.SparkSession": (
+        "baseRelationToDataFrame",
         "cloneSession",
         "expression",
         "internalCreateDataFrame",
@@ -45,6 +46,8 @@ _NEEDED = {
     f"{_SQL}.execution.LogicalRDD": ("rdd",),
     f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
     f"{_SQL}.execution.datasources.HadoopFsRelation": ("location",),
+    f"{_SQL}.execution.datasources.InMemoryFileIndex": (),
+    f"{_SQL}.execution.datasources.PartitionSpec": ("emptySpec", "partitionColumns"),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
     f"{_SQL}.internal.VariableSubstitution": ("substitute",),
 }

@@ -1,20 +1,24 @@
-"""Files of events whose values stand beside the event columns, made files of events.
+"""Files whose columns are those of a table, made files of events.
 
 Spark's ORC writer takes twice as long for a struct as for the same columns by themselves: it parses the text of the
-struct's schema for every row (``OrcSerializer.createOrcValue``). So its tasks write flat files. What tells the columns
-of the two apart is the list of types, one more number for ``row``, and what a stripe says about its streams: their
-bytes are the same, and are copied as they are.
+struct's schema for every row (``OrcSerializer.createOrcValue``). So its tasks write flat files: those of a plain INSERT
+have the table's columns alone, of which the event columns can be told; others have the event columns in front of them.
+What tells the columns of a flat file from those of a file of events is the list of types, the numbers of columns, and
+what a stripe says about its streams: their bytes are the same, and are copied as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow.compute as pc
 
 from acidsql.errors import CorruptFile
 from acidsql.format.bucket import decode
-from acidsql.format.orc_statistics import COUNT, HAS_NULL, integers_of
+from acidsql.format.event_columns import EncodedColumn, insert_columns, whole_struct
+from acidsql.format.orc_statistics import integers_of
 from acidsql.format.schema import (
     BUCKET,
     CURRENT_TRANSACTION,
@@ -45,15 +49,45 @@ FLAT_COLUMNS = EVENT_COLUMNS[:-1]
 
 _ROW = EVENT_COLUMNS.index(ROW) + 1
 """The number of ``row`` among the columns of a file of events, the whole of an event being 0."""
-_ROW_INDEX = 6
+_DATA, _ROW_INDEX = 1, 6
 """``Stream.Kind``."""
 _INDEX_KINDS = (_ROW_INDEX, 7, 8)
-_DIRECT = write_message([(1, 0)])
-"""A ``ColumnEncoding``; that of structs."""
+
+
+def nest_rows(fs: FileSystem, path: str, target: str, names: Sequence[str], *, write_id: int, bucket: int) -> int:
+    """Make a file of insert events of a file of rows, which get the row ids 0, 1, 2, … in their order.
+
+    Args:
+        fs: The file system of both.
+        path: The file of rows.
+        target: The file to be written.
+        names: Names of the table's columns.
+        write_id: The write id of the statement.
+        bucket: The bucket property of the events.
+
+    Returns:
+        The number of events; nothing is written for none.
+
+    Raises:
+        CorruptFile: When it is not such a file.
+    """
+    with fs.open_read(path) as file:
+        source = StripeSource(file, path)
+        compression = source.footer.compression
+        if not source.footer.row_count:
+            return 0
+        keys: list[RecordKey] = []
+        with _new_file(fs, source, target, names, skipped=0) as made:
+            for number, stripe in enumerate(source.stripes):
+                own = insert_columns(stripe.rows, write_id, bucket, made.rows, compression)
+                made.append(_spliced(source, number, own, 1))
+                keys.append(RecordKey(write_id, bucket, made.rows - 1))
+            made.close(acid_metadata(AcidStats(inserts=made.rows), keys))
+        return made.rows
 
 
 def nest_inserts(fs: FileSystem, path: str, target: str, names: Sequence[str], bucket: int) -> int:
-    """Make a file of insert events of a flat one.
+    """Make a file of insert events of a flat one that has the event columns.
 
     Args:
         fs: The file system of both.
@@ -76,7 +110,8 @@ def nest_inserts(fs: FileSystem, path: str, target: str, names: Sequence[str], b
         keys = _last_keys(source, bucket)
         with _new_file(fs, source, target, names) as made:
             for number in range(len(source.stripes)):
-                made.append(_nested(source, number))
+                own = whole_struct(source.stripes[number].rows, source.footer.compression)
+                made.append(_spliced(source, number, [own], _ROW))
             made.close(acid_metadata(AcidStats(inserts=made.rows), keys))
         return made.rows
 
@@ -101,12 +136,21 @@ def nest_deletes(fs: FileSystem, path: str, target: str, names: Sequence[str], b
         return made.rows
 
 
-def _new_file(fs: FileSystem, source: StripeSource, target: str, names: Sequence[str]) -> StripeFile:
-    fields, count = source.footer.row_type.fields, len(FLAT_COLUMNS)
-    if tuple(name for name, _ in fields[:count]) != FLAT_COLUMNS:
-        raise CorruptFile(f"{source.name} has no event columns")
-    row_type = Struct(tuple(zip(names, (type for _, type in fields[count:]), strict=True)))
-    footer = source.footer
+def _new_file(
+    fs: FileSystem, source: StripeSource, target: str, names: Sequence[str], *, skipped: int = len(FLAT_COLUMNS)
+) -> StripeFile:
+    """The file to be made; ``skipped`` columns of the source are event columns.
+
+    Raises:
+        CorruptFile: When they are not, when it has other columns than the table, or when its index entries are not as
+            far from each other as those of the file will be.
+    """
+    fields, footer = source.footer.row_type.fields, source.footer
+    if tuple(name for name, _ in fields[:skipped]) != FLAT_COLUMNS[:skipped] or len(fields) - skipped != len(names):
+        raise CorruptFile(f"{source.name} has other columns than those to be written")
+    if source.index_stride != INDEX_STRIDE:
+        raise CorruptFile(f"{source.name} has an index entry for each {source.index_stride} rows")
+    row_type = Struct(tuple(zip(names, (type for _, type in fields[skipped:]), strict=True)))
     return StripeFile.create(
         fs, target, event_type(row_type), compression=footer.compression, proleptic=footer.proleptic
     )
@@ -136,56 +180,80 @@ def _last_keys(source: StripeSource, bucket: int) -> list[RecordKey]:
     return keys
 
 
-def _nested(source: StripeSource, number: int) -> EncodedStripe:
-    """A stripe with the column ``row``, whose index is one more stream: it is NULL nowhere."""
+def _spliced(source: StripeSource, number: int, own: Sequence[EncodedColumn], first: int) -> EncodedStripe:
+    """A stripe with further columns, the first of which has the number ``first``; those from there on move up."""
     stripe = source.stripes[number]
     footer = source.stripe_footer(number)
-    index = _row_index(stripe.rows, source.footer.compression)
-    with as_errors_of(source.name):
-        streams, before = _streams(footer, len(index))
-        encodings = [bytes_of(one) for one in footer.get(2, [])]
-        fields: list[tuple[int, int | bytes]] = [(1, one) for one in streams]
-        fields += [(2, one) for one in [*encodings[:_ROW], _DIRECT, *encodings[_ROW:]]]
-        fields += [(3, bytes_of(zone)) for zone in footer.get(3, [])]
-        statistics = list(statistics_of(stripe, source.name))
-    statistics.insert(_ROW, write_message([(COUNT, stripe.rows), (HAS_NULL, 0)]))
-    end = packed(write_message(fields), source.footer.compression)
     index_length, data_length, _ = stripe.lengths
+    with as_errors_of(source.name):
+        index, values = _streams(footer)
+        encodings = [bytes_of(one) for one in footer.get(2, [])]
+        encodings[first:first] = [write_message([(1, column.encoding)]) for column in own]
+        statistics = list(statistics_of(stripe, source.name))
+        statistics[first:first] = [column.statistics for column in own]
+        splits = [_Area(index, first), _Area(values, first)]
+    if (splits[0].length, splits[1].length) != (index_length, data_length):
+        raise CorruptFile(f"The streams of a stripe of {source.name} are not all of it")
+    ours = [
+        [(_ROW_INDEX, first + i, column.index) for i, column in enumerate(own)],
+        [(_DATA, first + i, column.data) for i, column in enumerate(own) if column.data],
+    ]
+    streams: list[bytes] = []
+    for area, new in zip(splits, ours, strict=True):
+        streams += [write_message([(1, s.kind), (2, s.column), (3, s.length)]) for s in area.before]
+        streams += [write_message([(1, kind), (2, column), (3, len(data))]) for kind, column, data in new]
+        streams += [write_message([(1, s.kind), (2, s.column + len(own)), (3, s.length)]) for s in area.behind]
+    zones = [bytes_of(zone) for zone in footer.get(3, [])]
+    fields = [(kind, one) for kind, parts in ((1, streams), (2, encodings), (3, zones)) for one in parts]
+    end = packed(write_message(fields), source.footer.compression)
 
     def content() -> Iterator[bytes]:
-        yield from source.content(number, 0, before)
-        yield index
-        yield from source.content(number, before, index_length + data_length)
+        start = 0
+        for area, new in zip(splits, ours, strict=True):
+            yield from source.content(number, start, start + area.cut)
+            yield from (data for *_, data in new)
+            yield from source.content(number, start + area.cut, start + area.length)
+            start += area.length
         yield end
 
-    lengths = (index_length + len(index), data_length, len(end))
+    added = [sum(len(data) for *_, data in new) for new in ours]
+    lengths = (index_length + added[0], data_length + added[1], len(end))
     return EncodedStripe(content(), lengths, stripe.rows, statistics, source.block_size, source.name)
 
 
-def _streams(footer: Message, length: int) -> tuple[list[bytes], int]:
-    """The streams with that of the index of ``row``, and how many bytes stand in front of it."""
+@dataclass(frozen=True)
+class _Stream:
+    kind: int
+    column: int
+    length: int
+
+
+class _Area:
+    """The streams of a stripe's index, or of its data, in the order of their columns.
+
+    Attributes:
+        before, behind: Those of columns before a certain one, and from it on.
+        cut: Bytes of those before.
+        length: Bytes of all.
+    """
+
+    def __init__(self, streams: Sequence[_Stream], column: int) -> None:
+        """Raises: ValueError when the streams are in another order."""
+        if any(one.column > other.column for one, other in pairwise(streams)):
+            raise ValueError("its streams are not in the order of their columns")
+        self.before = [s for s in streams if s.column < column]
+        self.behind = [s for s in streams if s.column >= column]
+        self.cut = sum(s.length for s in self.before)
+        self.length = sum(s.length for s in streams)
+
+
+def _streams(footer: Message) -> tuple[list[_Stream], list[_Stream]]:
+    """The streams of a stripe's index, and those of its data."""
     if 4 in footer:
         raise ValueError("its stripes are encrypted")
-    made: list[bytes] = []
-    before, at = None, 0
-    own = write_message([(1, _ROW_INDEX), (2, _ROW), (3, length)])
-    for one in footer.get(1, []):
-        stream = read_message(bytes_of(one))
-        column = number_of(stream, 2)
-        if before is None and (column >= _ROW or number_of(stream, 1) not in _INDEX_KINDS):
-            before = at
-            made.append(own)
-        at += number_of(stream, 3)
-        shifted = column + 1 if column >= _ROW else column
-        made.append(write_message([(1, number_of(stream, 1)), (2, shifted), (3, number_of(stream, 3))]))
-    if before is None:
-        before = at
-        made.append(own)
-    return made, before
-
-
-def _row_index(rows: int, compression: str) -> bytes:
-    """The index of a struct that is NULL nowhere: it has no streams, so that there are no positions in any."""
-    counts = [min(INDEX_STRIDE, rows - start) for start in range(0, rows, INDEX_STRIDE)]
-    entries = [write_message([(2, write_message([(COUNT, count), (HAS_NULL, 0)]))]) for count in counts]
-    return packed(write_message((1, entry) for entry in entries), compression)
+    read = (read_message(bytes_of(one)) for one in footer.get(1, []))
+    streams = [_Stream(number_of(s, 1), number_of(s, 2), number_of(s, 3)) for s in read]
+    index = [s for s in streams if s.kind in _INDEX_KINDS]
+    if streams[: len(index)] != index:
+        raise ValueError("its index is not in front of its data")
+    return index, streams[len(index) :]

@@ -136,12 +136,17 @@ class StripeSource:
         """The most bytes of a chunk of compression."""
         return number_of(self._tail.postscript, 3)
 
+    @property
+    def index_stride(self) -> int:
+        """Rows between two entries of an index."""
+        return number_of(self._tail.footer, 8)
+
     def fits(self, types: HiveType, compression: str, *, proleptic: bool) -> bool:
         """Whether the stripes mean in another file what they mean here: names of fields may differ."""
         return (
             self.footer.compression == compression
             and self.footer.proleptic == proleptic
-            and number_of(self._tail.footer, 8) == INDEX_STRIDE
+            and self.index_stride == INDEX_STRIDE
             and number_of(self._tail.postscript, 6) >= _OLDEST_WRITER
             and 10 not in self._tail.footer  # encryption
             and shape([bytes_of(one) for one in self._tail.footer.get(4, [])]) == shape_of(types)
@@ -363,13 +368,15 @@ def _check_compression(compression: str) -> None:
 
 
 def packed(data: bytes, compression: str, block_size: int = CHUNK_BYTES) -> bytes:
-    """Chunks as readers of a compression expect them; those of other codecs than zlib hold plain bytes."""
+    """Chunks as readers of a compression expect them; those of LZ4 and SNAPPY hold plain bytes."""
     if compression == "none":
         return data
     made = bytearray()
     for start in range(0, len(data), block_size):
         piece = data[start : start + block_size]
         smaller = _deflated(piece) if compression == "zlib" else piece
+        if compression == "zstd":
+            smaller = pa.compress(piece, codec="zstd", asbytes=True)
         is_plain = len(smaller) >= len(piece)
         chunk = piece if is_plain else smaller
         made += (len(chunk) << 1 | is_plain).to_bytes(3, "little") + chunk

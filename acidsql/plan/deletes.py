@@ -1,59 +1,44 @@
 """Hiding deleted rows: the delete events of a snapshot as a filter over its rows.
 
-The delete files are read on the driver (they are immutable, so their keys are cached) and become
+The delete files are read on the driver (:mod:`acidsql.plan.deleted_rows`) and become
 
-* a bitmap, if the deletes fall into few runs of row ids: one array in the plan, tested by an expression, which works
-  with whole-stage code generation and needs no join;
+* a bitmap, if the deletes fall into few runs of row ids (:mod:`acidsql.plan.bitmap`);
 * a broadcast anti join on the row identity otherwise;
 * a scan of the delete files and an ordinary anti join, if they are too many for the driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from acidsql import fs
 from acidsql.catalyst import Catalyst, Draft
-from acidsql.format.bucket import STATEMENT_MASK, decode
-from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, qualifies
+from acidsql.format.bucket import STATEMENT_MASK
 from acidsql.format.names import BaseName, DeltaName
-from acidsql.format.orc import read_keys
 from acidsql.format.schema import KEY_COLUMNS
-from acidsql.plan.cache import FileCache
-from acidsql.plan.files import PATH, events_of, with_file_values
+from acidsql.plan.bitmap import bitmap_of
+from acidsql.plan.deleted_rows import Ids, Origin, deleted_rows
+from acidsql.plan.files import NEVER, PATH, events_of, with_file_values
 from acidsql.plan.snapshot import TableSnapshot
-from acidsql.valid_ids import ValidWriteIdList
 
-BITMAP_GROUPS = 32
-"""With more runs than this the bitmap's CASE is slower than a join."""
-BITMAP_WORDS = 4 << 20
 DRIVER_BYTES = 256 << 20
 """Delete files with a larger total size are joined by Spark instead of being read by the driver."""
 
 PART = "__acid_part"
 """Column with the number of a row's partition in the snapshot: row ids are only unique within a partition."""
 
-_WORDS = "__acid_deleted"
-Ids = npt.NDArray[np.int64]
-
-_keys = FileCache[pa.Table](capacity=512)
-
-
-@dataclass(frozen=True)
-class _Keys:
-    """Identities of deleted rows of one partition."""
-
-    part: int
-    write_ids: Ids
-    buckets: Ids
-    row_ids: Ids
-
+_WORDS, _ORIGIN, _NUMBER = "__acid_deleted", "__acid_origin", "__acid_number"
+_UNPACKED = (
+    f"coalesce(if({NEVER}, 0L, originalTransaction ^ shiftleft(CAST(bucket AS bigint), 32)), -1L) AS {_ORIGIN}",
+    f"coalesce(rowId, -1L) AS {_NUMBER}",
+)
+"""The identity in two columns that are never NULL: the code that is generated for comparisons of others is longer than
+all the rest of a scan. Spark would put them into each comparison if they were deterministic."""
+_MOST_PACKED = (1 << 32) - 1
+"""The highest write id that :data:`_ORIGIN` holds."""
 
 IS_DELETED = "__acid_is_deleted"
 """Column that marks deleted rows if they are not hidden."""
@@ -70,88 +55,32 @@ def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) 
     size = sum(f.length for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
     if size > DRIVER_BYTES:
         return _scan_join(own, snapshot, mark)
-    keys = [k for k in _load(snapshot) if len(k.row_ids)]
-    if not keys:
+    deleted = deleted_rows(snapshot)
+    if not deleted:
         return (lambda rows: rows.with_columns({IS_DELETED: F.lit(False)})) if mark else None
-    return (None if mark else _bitmap(own, keys)) or _broadcast_join(own, keys, mark)
+    is_packed = not mark and snapshot.write_ids.high_watermark <= _MOST_PACKED
+    return (_by_bitmap(own, deleted) if is_packed else None) or _broadcast_join(own, deleted, mark)
 
 
-def _load(snapshot: TableSnapshot) -> Iterator[_Keys]:
-    for number, part in enumerate(snapshot.partitions):
-        found = [
-            _valid_keys(file, directory, part.state, snapshot.write_ids)
-            for directory in part.state.delete_deltas
-            for file in directory.files
-        ]
-        if not found:
-            continue
-        identities = np.concatenate(found)
-        yield _Keys(number, identities[:, 0], identities[:, 1], identities[:, 2])
-
-
-def _valid_keys(file: AcidFile, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> Ids:
-    """(originalTransaction, bucket, rowId) of the delete events of a file that hide a row in this snapshot."""
-    filesystem, path = fs.resolve(file.path)
-    table = _keys.get(file, lambda: read_keys(filesystem, path))
-    write_ids, buckets, row_ids, current = (table.column(i).to_numpy().astype(np.int64) for i in range(4))
-    name = directory.name
-    assert isinstance(name, DeltaName)
-    keep = np.ones(len(row_ids), dtype=bool)
-    if name.min_write_id != name.max_write_id:
-        keep &= current <= valid.high_watermark
-        keep &= ~np.isin(current, np.array(valid.exceptions, dtype=np.int64))
-    # A delete hides rows of directories that began before it only: see format.directory.qualifies. Rows older than the
-    # delete are in such a directory by their own write id; the others are rare and looked at one by one.
-    for i in np.nonzero(keep & (write_ids >= name.max_write_id))[0]:
-        keep[i] = _reaches(name, int(write_ids[i]), int(buckets[i]), state)
-    return np.stack([write_ids[keep], buckets[keep], row_ids[keep]], axis=1)
-
-
-def _reaches(delete: DeltaName, write_id: int, bucket: int, state: AcidState) -> bool:
-    if state.base is not None and isinstance(state.base.name, BaseName) and write_id <= state.base.name.write_id:
-        return True
-    statement = decode(bucket).statement_id
-    for directory in state.insert_deltas:
-        name = directory.name
-        if isinstance(name, DeltaName) and name.min_write_id <= write_id <= name.max_write_id:
-            if name.min_write_id == name.max_write_id and max(name.statement_id, 0) != statement:
-                continue
-            if qualifies(delete, name):
-                return True
-    return False
-
-
-def _bitmap(own: Catalyst, keys: list[_Keys]) -> Callable[[Draft], Draft] | None:
+def _by_bitmap(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Callable[[Draft], Draft] | None:
     """A filter over one array of 64-bit words; None where the deletes are too scattered for it."""
-    runs = list(_runs(keys))
-    if len(runs) > BITMAP_GROUPS:
+    bitmap = bitmap_of(own, deleted)
+    if bitmap is None:
         return None
-    # Largest first and each a power of two, the words of a run begin at a multiple of their number: the place of a word
-    # is an OR of two numbers, where a sum would be checked for an overflow in each row.
-    sizes = [1 << (int(rows.max()) // 64).bit_length() for *_, rows in runs]
-    if sum(sizes) > BITMAP_WORDS:
-        return None
-    words = np.zeros(sum(sizes), dtype=np.uint64)
-    cases, base = [], 0
-    for size, (part, write_id, bucket, rows) in sorted(zip(sizes, runs, strict=True), key=lambda r: -r[0]):
-        np.bitwise_or.at(words, base + (rows >> 6), np.uint64(1) << (rows & 63).astype(np.uint64))
-        # row ids beyond a run's words are not deleted: they must not meet the words of the next one
-        here = f"{PART} = {part} AND originalTransaction = {write_id}L AND bucket = {bucket} AND rowId < {size * 64}L"
+    cases = []
+    for origin, (base, size) in bitmap.places.items():
+        # row ids beyond an origin's words are not deleted: they must not meet the words of the next one
+        here = f"{PART} = {origin.part} AND {_ORIGIN} = {_packed(origin)}L AND {_NUMBER} < {size * 64}L"
         cases.append(f"WHEN {here} THEN {base}")
-        base += size
-    array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
-    bits = own.spark.createDataFrame(pa.table({"words": array})).scalar()
-    word = f"get({_WORDS}, CASE {' '.join(cases)} END | CAST(shiftright(rowId, 6) AS int))"
-    kept = f"{_ALONE} AND coalesce(getbit({word}, CAST(rowId & 63 AS int)), 0Y) = 0Y"
-    return lambda rows: rows.with_columns({_WORDS: bits}).filter(kept)
+    word = f"get({_WORDS}, CASE {' '.join(cases)} END | CAST(shiftright({_NUMBER}, 6) AS int))"
+    kept = f"{_ALONE} AND coalesce(getbit({word}, CAST({_NUMBER} & 63 AS int)), 0Y) = 0Y"
+    return lambda rows: rows.select("*", *_UNPACKED).with_columns({_WORDS: bitmap.frame.scalar()}).filter(kept)
 
 
-def _runs(keys: list[_Keys]) -> Iterator[tuple[int, int, int, Ids]]:
-    """The deleted row ids by partition, write id and bucket property."""
-    for k in keys:
-        pairs, place = np.unique((k.write_ids << 32) | k.buckets, return_inverse=True)
-        for i, pair in enumerate(pairs.tolist()):
-            yield k.part, pair >> 32, pair & 0xFFFFFFFF, k.row_ids[place == i]
+def _packed(origin: Origin) -> int:
+    """Write id and bucket property as the signed number that :data:`_ORIGIN` is."""
+    bits = (origin.bucket & 0xFFFFFFFF) << 32 | origin.write_id
+    return bits - (1 << 64) if bits >> 63 else bits
 
 
 _IDENTITY = (PART, *KEY_COLUMNS)
@@ -170,13 +99,14 @@ def _join(rows: Draft, keys: Draft, mark: bool) -> Draft:
     return rows.join(keys, condition, "left").select(f"* EXCEPT ({theirs})", f"d{PART} IS NOT NULL AS {IS_DELETED}")
 
 
-def _broadcast_join(own: Catalyst, keys: list[_Keys], mark: bool) -> Callable[[Draft], Draft]:
-    parts = np.concatenate([np.full(len(k.row_ids), k.part, dtype=np.int32) for k in keys])
+def _broadcast_join(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]], mark: bool) -> Callable[[Draft], Draft]:
+    counts = [sum(map(len, runs)) for runs in deleted.values()]
+    origins = np.array([(o.part, o.write_id, o.bucket) for o in deleted], dtype=np.int64).repeat(counts, axis=0)
     columns = {
-        f"d{PART}": pa.array(parts),
-        "doriginalTransaction": pa.array(np.concatenate([k.write_ids for k in keys])),
-        "dbucket": pa.array(np.concatenate([k.buckets for k in keys]).astype(np.int32)),
-        "drowId": pa.array(np.concatenate([k.row_ids for k in keys])),
+        f"d{PART}": pa.array(origins[:, 0].astype(np.int32)),
+        "doriginalTransaction": pa.array(origins[:, 1]),
+        "dbucket": pa.array(origins[:, 2].astype(np.int32)),
+        "drowId": pa.array(np.concatenate([run for runs in deleted.values() for run in runs])),
     }
     table = own.spark.createDataFrame(pa.table(columns))
     if mark:  # a row that two events delete is one row
@@ -205,7 +135,8 @@ def _scan_join(own: Catalyst, snapshot: TableSnapshot, mark: bool) -> Callable[[
 
 
 def _reaches_expression(snapshot: TableSnapshot) -> str:
-    """The rule of :func:`_reaches` without knowing the partition: older rows, and rows inside a compacted directory."""
+    """Which rows a delete event reaches (:mod:`acidsql.plan.deleted_rows`), without knowing the partition: older rows,
+    and rows inside a compacted directory."""
     deleted, deleting = "originalTransaction", "currentTransaction"
     statement = rf"coalesce(try_cast(regexp_extract({PATH}, 'delete_delta_\\d+_\\d+_(\\d+)/', 1) AS int), 0)"
     rules = [f"{deleted} < {deleting}", f"({deleted} = {deleting} AND (bucket & {STATEMENT_MASK}) < {statement})"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, Expression, reader
+from acidsql.catalyst import Catalyst, Draft, Expression, file_scan
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.format.schema import EVENT_COLUMNS
@@ -29,7 +29,7 @@ AT = "__acid_at_"
 looks the names of predicates up in the file, and would pass over rows for what stands in another column."""
 
 _ALIVE = "__acid_alive"
-_NEVER = "spark_partition_id() < 0"
+NEVER = "spark_partition_id() < 0"
 """Makes what it is part of non-deterministic."""
 
 _EVENT_DDL = "operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint"
@@ -54,6 +54,7 @@ def events_of(
     options: Mapping[str, str] | None = None,
     visible: str | None = None,
     early: Sequence[Expression] = (),
+    needed: Collection[str] = (),
     whole: bool = False,
 ) -> tuple[Draft, DataFrame]:
     """What is wanted of the events of some files, all of whose columns are kept alive up to the scan; and the scan.
@@ -72,56 +73,58 @@ def events_of(
         options: Options of the reader with a search of our own (:mod:`acidsql.catalyst.push_down`).
         visible: A predicate for the events that are wanted; all, when left out.
         early: Conditions over fields of ``row`` that no event has to be looked at for which does not meet them.
+        needed: Columns that are probably read anyway.
         whole: Whether all of these columns are read, whichever are asked for: orc-core finds them by their positions.
     """
     for column, type in columns:
         if unreadable := [name for name in (column, *field_names(parse_type(type))) if "`" in name]:
             raise UnsupportedError(f"Spark's ORC reader cannot read {unreadable[0]}: the name contains a back-quote")
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
-    globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
-    events = reader(own.spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
-    frame = events.options(**(options or {})).orc(literal)
+    found = [fs.spark_path(path) for path in paths]
+    frame = file_scan(own, "orc", f"{_EVENT_DDL}, row struct<{fields}>", found, options or {})
     kept = " AND ".join(f"{name} IS NOT NULL" for name in EVENT_COLUMNS[:-1])
     # a whole event is read, but of the row no more than one column that nobody asked for, unless all are needed
-    read = [name for name, _ in columns] if whole else [_cheapest(columns[:present])]
+    known = columns[:present]
+    read = [name for name, _ in columns] if whole else [_cheapest([c for c in known if c[0] in needed] or known)]
     is_null = " OR ".join(f"row.{quote(name)} IS NULL" for name in read)
     kept += f" AND if({is_null}, operation, bucket) IS NOT NULL"
     # What names the columns is never evaluated: reading them row by row would cost more than all the rest of a scan.
-    alive = f"if({_NEVER}, {kept}, {visible or 'true'}) AS {_ALIVE}"
+    alive = f"if({NEVER}, {kept}, {visible or 'true'}) AS {_ALIVE}"
     # A non-deterministic filter stays as it is and where it is: Spark pushes nothing below it, and takes no part of it
     # elsewhere. Of a deterministic one, which it combines with the user's conditions, it makes a second scan without a
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this
     # scan and a join above it (NestedColumnAliasing).
     met = reduce(Draft.where, early, Draft.of(own, frame))
-    return met.select(*wanted, alive).filter(f"NOT ({_NEVER}) AND {_ALIVE}"), frame
+    return met.select(*wanted, alive).filter(f"NOT ({NEVER}) AND {_ALIVE}"), frame
 
 
-def plain_options(
-    files: Sequence[AcidFile], columns: Sequence[Column], width: int
-) -> tuple[str, dict[str, str], list[str]]:
-    """What Spark's ORC reader needs for files without event columns: schema, options, and the paths as it takes them.
+def plain_scan(
+    own: Catalyst, files: Sequence[AcidFile], columns: Sequence[Column], width: int, *, session: Any = None
+) -> DataFrame:
+    """The scan of files without event columns.
 
     Columns are found by their position and called :data:`AT` with it, whatever their names are in each of the files;
     those that a file does not have are NULL.
 
     Args:
+        own: A session of acidsql's own.
         files: The files.
         columns: The columns of the table.
         width: The number of columns of the widest file: Spark wants to know of all of them.
+        session: As for :func:`acidsql.catalyst.file_scan`.
     """
     types = [to_spark(parse_type(c.type), plain_strings=True) for c in columns]
     types += ["tinyint"] * (width - len(types))
-    globbing, literal = _without_patterns([fs.spark_path(f.path) for f in files])
-    options = {"__globPaths__": globbing, "orc.force.positional.evolution": "true", **identity(files)}
-    return ", ".join(f"{AT}{i} {t}" for i, t in enumerate(types)), options, literal
+    ddl = ", ".join(f"{AT}{i} {t}" for i, t in enumerate(types))
+    options = {"orc.force.positional.evolution": "true", **identity(files)}
+    return file_scan(own, "orc", ddl, [fs.spark_path(f.path) for f in files], options, session=session)
 
 
 def plain_rows(
     own: Catalyst, files: Sequence[AcidFile], columns: Sequence[Column], width: int
 ) -> tuple[Draft, DataFrame]:
-    """The rows of files without event columns, as ``c0…``, and their scan; arguments as :func:`plain_options`."""
-    schema, options, literal = plain_options(files, columns, width)
-    frame = reader(own.spark, schema).options(**options).orc(literal)
+    """The rows of files without event columns, as ``c0…``, and their scan; arguments as :func:`plain_scan`."""
+    frame = plain_scan(own, files, columns, width)
     named = [f"{AT}{i} AS c{i}" for i in range(len(columns))]
     return Draft.of(own, frame).select(*named, "_metadata"), frame
 
@@ -130,26 +133,10 @@ def parquet_rows(
     own: Catalyst, files: Sequence[AcidFile], columns: Sequence[Column], width: int
 ) -> tuple[Draft, DataFrame]:
     """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
-    globbing, literal = _without_patterns([fs.spark_path(f.path) for f in files])
     ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
-    frame = reader(own.spark, ddl).options(__globPaths__=globbing, **identity(files)).parquet(*literal)
+    frame = file_scan(own, "parquet", ddl, [fs.spark_path(f.path) for f in files], identity(files))
     named = [f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)]
     return Draft.of(own, frame).select(*named, "_metadata"), frame
-
-
-_PATTERN = re.compile(r"[{}\[\]*?\\]")
-"""The characters by which Spark takes a path for a pattern (``SparkHadoopUtil.isGlobPath``)."""
-
-
-def _without_patterns(paths: list[str]) -> tuple[str, list[str]]:
-    """Paths that Spark takes literally, and the value of its option ``__globPaths__`` that they want.
-
-    With patterns switched off Spark reads *all* files once for each path that looks like one: rows come back many
-    times (``DataSource.checkAndGlobPathIfNecessary``). So such paths are given as patterns that match only themselves.
-    """
-    if not any(_PATTERN.search(path) for path in paths):
-        return "false", paths
-    return "true", [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
 
 
 _WIDTHS = ("boolean", "tinyint", "smallint", "int", "date", "float", "bigint", "double")

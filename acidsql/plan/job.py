@@ -1,7 +1,8 @@
 """Writing events with one Spark job, for results that are too large for the driver.
 
-The job writes part files below the staging directory (:mod:`acidsql.plan.job_files` makes bucket files of them): on the
-local file system flat ones, on others, where the driver would have to fetch them, files of events as they are to be.
+The job writes part files below the staging directory, and :mod:`acidsql.plan.job_files` makes bucket files of them: on
+the local file system flat ones (:mod:`acidsql.format.flat`), of a plain INSERT without the event columns; on others,
+where the driver would have to fetch them, files of events as they are to be.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from acidsql.catalyst import Catalyst, Draft, ended_with_the_call
 from acidsql.errors import CardinalityViolation
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.schema import EVENT_COLUMNS, KEY_COLUMNS, ROW
+from acidsql.format.stripes import INDEX_STRIDE
 from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, value_column
 from acidsql.plan.failures import failing_with, failure_of
-from acidsql.plan.job_files import DELETES, INSERTS, KEY, NUMBER, SINK, VERSIONS, collect
+from acidsql.plan.job_files import DELETES, INSERTS, KEY, NUMBER, SINK, VERSIONS, Content, collect
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
@@ -36,8 +38,15 @@ _WRITER = (
 )
 _OF_TASKS = ("HiveTableRelation", "InMemoryRelation", "LogicalRDD", "LogicalRelation", "Range")
 """Leaves of plans whose rows are read by tasks."""
-_WRITER_OPTIONS = {"orc.dictionary.implementation": "hash", "orc.compression.zstd.level": "1"}
-"""Of ORC's writer: the quicker of its two dictionaries, and a level at which files are no larger."""
+_WRITER_OPTIONS = {
+    "maxRecordsPerFile": "0",
+    "orc.compression.zstd.level": "1",
+    "orc.create.index": "true",
+    "orc.dictionary.implementation": "hash",
+    "orc.row.index.stride": str(INDEX_STRIDE),
+}
+"""Of ORC's writer: one file a task and directory; the quicker of its two dictionaries, and a level at which files are
+no larger; index entries as all files have them."""
 _MANY = 1 << 20
 """More tasks than any job has: ``coalesce`` then joins none."""
 _TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
@@ -52,13 +61,13 @@ def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: 
     """
     change, keys = changes.change, [f"{KEY}{i}" for i in range(len(changes.keys))]
     shuffled = change is not Change.INSERT or changes.is_bucketed
-    flat = target.table.is_full_acid and fs.is_local(staging.path)
+    content = _content(target, staging, change)
     if shuffled:
-        events, by = _placed_events(catalyst, target, changes, keys, flat=flat), [*keys, SINK, NUMBER]
+        events, by = _placed_events(catalyst, target, changes, keys, content), [*keys, SINK, NUMBER]
     else:
-        events, by = _task_events(catalyst, target, changes, keys, flat=flat), keys
+        events, by = _task_events(catalyst, target, changes, keys, content), keys
     output = fs.join(staging.path, "job")
-    write = events.frame().write.options(compression=target.compression, maxRecordsPerFile="0", **_WRITER_OPTIONS)
+    write = events.frame().write.options(compression=target.compression, **_WRITER_OPTIONS)
     try:
         with ended_with_the_call(catalyst.spark):
             (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))
@@ -70,7 +79,16 @@ def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: 
         if found is None:
             raise
         raise matched_twice(*map(int, found.groups())) from None
-    return collect(target, staging, output, change, shuffled=shuffled, flat=flat)
+    return collect(target, staging, output, change, content, shuffled=shuffled)
+
+
+def _content(target: Target, staging: Staging, change: Change | None) -> Content:
+    """What the files of the job hold."""
+    if not target.table.is_full_acid:
+        return Content.ROWS
+    if not fs.is_local(staging.path):
+        return Content.EVENTS
+    return Content.ROWS_OF_EVENTS if change is Change.INSERT else Content.FLAT_EVENTS
 
 
 def matched_twice(write_id: int, bucket: int, row_id: int) -> CardinalityViolation:
@@ -101,31 +119,34 @@ def _row(target: Target) -> str:
     return f"named_struct({', '.join(f'{literal(n)}, {value}' for n, value in _columns(target))})"
 
 
-def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str], *, flat: bool) -> Draft:
-    """One file per task and partition, the task's number is the writer's: no shuffle is needed.
-
-    ``flat`` events have the table's columns beside the others (:mod:`acidsql.format.flat`).
-    """
-    rows = Draft.of(catalyst, _in_tasks(changes.frame))
-    numbered = rows.select(*changes.values, *changes.keys, "monotonically_increasing_id() AS id")
-    above = _directory_keys(changes.keys, "id", keys)
-    if not target.table.is_full_acid:
-        plain = numbered.select(*(f"{value} AS {quote(n)}" for n, value in _columns(target)), *above)
-        return plain.sorted_within(keys) if keys else plain
+def _task_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str], content: Content) -> Draft:
+    """One file per task and partition, the task's number is the writer's: no shuffle is needed."""
+    number = "monotonically_increasing_id() AS id"
+    if content is not Content.EVENTS:
+        values = _rows(target, content)
+        rows = Draft.of(catalyst, changes.frame)
+        if not keys:
+            return rows.select(*values)
+        numbered = rows.select(*changes.values, *changes.keys, number)
+        placed = numbered.select("*", *_directory_keys(changes.keys, "id", keys))
+        return placed.sorted_within([*keys, "id"]).select(*values, *keys)
+    numbered = Draft.of(catalyst, _in_tasks(changes.frame)).select(*changes.values, *changes.keys, number)
     events = numbered.select(
         "0 AS operation",
         f"{target.write_id}L AS originalTransaction",
         f"{encode(0, target.statement_id)} | (CAST(id >> {TASK_SHIFT} AS int) << {WRITER_SHIFT}) AS bucket",
         f"{row_number_of('id')} AS rowId",
         f"{target.write_id}L AS currentTransaction",
-        *(
-            [f"{value} AS c{i}" for i, (_, value) in enumerate(_columns(target))]
-            if flat
-            else [f"{_row(target)} AS {ROW}"]
-        ),
-        *above,
+        f"{_row(target)} AS {ROW}",
+        *_directory_keys(changes.keys, "id", keys),
     )
     return events.sorted_within([*keys, "rowId"]) if keys else events
+
+
+def _rows(target: Target, content: Content) -> list[str]:
+    """The columns of a file without event columns."""
+    columns = enumerate(_columns(target))
+    return [f"{value} AS {quote(n) if content is Content.ROWS else f'c{i}'}" for i, (n, value) in columns]
 
 
 def _in_tasks(frame: DataFrame) -> DataFrame:
@@ -151,18 +172,18 @@ def _directory_keys(keys: Sequence[str], number: str, names: Sequence[str]) -> l
     return [f"CASE WHEN {number} < 0 THEN '' ELSE coalesce({key}, {default}) END AS {name}" for key, name in given]
 
 
-def _placed_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str], *, flat: bool) -> Draft:
+def _placed_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys: list[str], content: Content) -> Draft:
     """All directories of a statement in one job: of each change its delete event, its insert event, or both.
 
-    All rows of a bucket meet in one task (one file a bucket), sorted as readers need them. ``flat`` as above.
+    All rows of a bucket meet in one task (one file a bucket), sorted as readers need them.
     """
     change = changes.change
     placed = _numbered(_placed(catalyst, changes, keys), keys, change)
-    if not target.table.is_full_acid:
-        rows = [f"{value} AS {quote(n)}" for n, value in _columns(target)]
-        above = [*keys, f"CAST(if(number < 0, 0, {INSERTS}) AS int) AS {SINK}", NUMBER]
-        return placed.select(*rows, *above).sorted_within([*keys, SINK, NUMBER])
-    values = _Values(target, flat=flat)
+    if content in (Content.ROWS, Content.ROWS_OF_EVENTS):
+        above = [*keys, SINK, NUMBER]
+        rows = placed.select("*", f"CAST(if(number < 0, 0, {INSERTS}) AS int) AS {SINK}")
+        return rows.sorted_within([*above, "number"]).select(*_rows(target, content), *above)
+    values = _Values(target, flat=content is Content.FLAT_EVENTS)
     events = placed.select(*keys, NUMBER, f"explode({_events(target, change, values)}) AS e")
     columns = [f"e.{name} AS {name}" for name in (*EVENT_COLUMNS[:-1], *values.names)]
     made = events.select(*keys, f"e.sink AS {SINK}", NUMBER, *columns)

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from acidsql import fs
 from acidsql.errors import CorruptFile
 from acidsql.format.bucket import decode, encode
-from acidsql.format.flat import nest_deletes, nest_inserts
+from acidsql.format.flat import nest_deletes, nest_inserts, nest_rows
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc_statistics import integer_range
 from acidsql.format.schema import EVENT_COLUMNS
@@ -24,6 +25,19 @@ KEY, SINK, NUMBER = "__acid_k", "__acid_sink", "__acid_writer"
 DELETES, VERSIONS, INSERTS = 0, 1, 2
 """The directories of events, as the job numbers them."""
 _THREADS = 4
+
+
+class Content(Enum):
+    """What the files of a job hold."""
+
+    ROWS = auto()
+    """Rows, as an insert-only table has them in its files."""
+    EVENTS = auto()
+    """Events, as a full-ACID table has them."""
+    ROWS_OF_EVENTS = auto()
+    """Rows that are inserted, of which files of events are made."""
+    FLAT_EVENTS = auto()
+    """Events with the table's columns beside the event columns, of which files of events are made."""
 
 
 @dataclass(frozen=True)
@@ -67,29 +81,27 @@ def job_files(target: Target, staging: Staging, output: str, *, shuffled: bool) 
 
 
 def collect(
-    target: Target, staging: Staging, output: str, change: Change | None, *, shuffled: bool, flat: bool
+    target: Target, staging: Staging, output: str, change: Change | None, content: Content, *, shuffled: bool
 ) -> RowCounts:
     """Make a job's files the bucket files of the staged directories.
 
     Args:
         target, staging, output, shuffled: As for :func:`job_files`.
         change: What happened to all rows; None where each sink tells it of its own.
-        flat: Whether files of events have the table's columns beside the others: what is moved is then made of them.
+        content: What the files hold.
 
     Raises:
         CorruptFile: When a file is not what the job was to write.
     """
     names: dict[int, BaseName | DeltaName] = {DELETES: target.deletes, VERSIONS: target.inserts}
     names[INSERTS] = target.inserts if change is not None else target.next.inserts
-    columns = [name for name, _ in row_type_of(target.table).fields]
 
     def finished(file: JobFile) -> tuple[str, int]:
         """The file that is moved, and its rows."""
-        if not flat:
-            return file.path, rows_of(staging.fs, file.path, file.number if target.table.is_full_acid else None)
-        nest = nest_deletes if file.sink == DELETES else nest_inserts
+        if content in (Content.ROWS, Content.EVENTS):
+            return file.path, rows_of(staging.fs, file.path, file.number if content is Content.EVENTS else None)
         made = f"{file.path}-nested"
-        return made, nest(staging.fs, file.path, made, columns, file.number)
+        return made, _nested(target, staging.fs, file, made, content)
 
     written = dict.fromkeys(names, 0)
     files = [*job_files(target, staging, output, shuffled=shuffled)]
@@ -103,6 +115,16 @@ def collect(
     staging.fs.delete(output)
     updated = written[VERSIONS]
     return RowCounts(written[INSERTS], updated, written[DELETES] - updated)
+
+
+def _nested(target: Target, filesystem: fs.FileSystem, file: JobFile, made: str, content: Content) -> int:
+    """Make a file of events of one that is flat; its events."""
+    columns = [name for name, _ in row_type_of(target.table).fields]
+    if content is Content.ROWS_OF_EVENTS:
+        bucket = encode(file.number, target.statement_id)
+        return nest_rows(filesystem, file.path, made, columns, write_id=target.write_id, bucket=bucket)
+    nest = nest_deletes if file.sink == DELETES else nest_inserts
+    return nest(filesystem, file.path, made, columns, file.number)
 
 
 def rows_of(filesystem: fs.FileSystem, path: str, number: int | None) -> int:

@@ -15,13 +15,13 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, active
+from acidsql.catalyst import Catalyst, Draft
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
-from acidsql.plan.files import AT, PATH, plain_options, spellings, with_values
+from acidsql.plan.files import AT, PATH, plain_scan, spellings, with_values
 from acidsql.plan.layout import OriginalFiles
 from acidsql.plan.text import row_number_of
 
@@ -44,9 +44,9 @@ def original_rows(
         Columns ``originalTransaction``, ``bucket``, ``rowId``, ``c0…`` as the ORC reader gives them, and the place.
         Filters above it do not reach the reader: the count is not deterministic for Spark.
     """
-    spark = own.spark
-    part_bytes = int(spark._jsparkSession.sessionState().conf().filesMaxPartitionBytes())
-    scanned, urls = _one_part_a_task(spark, table, originals, part_bytes)
+    state: Any = own.spark._jsparkSession.sessionState()
+    part_bytes = int(state.conf().filesMaxPartitionBytes())
+    scanned, urls = _one_part_a_task(own, table, originals, part_bytes)
     values = [f"c{i}" for i in range(len(table.columns))]
     number = f"{row_number_of()} AS __acid_number"
     found = [f"{AT}{i} AS {c}" for i, c in enumerate(values)]
@@ -60,11 +60,10 @@ def original_rows(
 
 
 def _one_part_a_task(
-    spark: SparkSession, table: Table, originals: OriginalFiles, part_bytes: int
+    own: Catalyst, table: Table, originals: OriginalFiles, part_bytes: int
 ) -> tuple[DataFrame, list[str]]:
     """The scan, and the URLs of its files. A scan keeps the session that it was read with, and that one's settings."""
-    jvm: Any = spark._jvm
-    session = spark._jsparkSession.cloneSession()
+    session: Any = own.spark._jsparkSession.cloneSession()
     settings = {
         "spark.sql.files.maxPartitionBytes": part_bytes,
         "spark.sql.files.openCostInBytes": part_bytes,
@@ -73,14 +72,7 @@ def _one_part_a_task(
     for name, value in settings.items():
         session.conf().set(name, str(value))
     files = [f.file for f in originals.files]
-    schema, options, literal = plain_options(files, table.columns, originals.width)
-    with active(spark):
-        reader = session.read().schema(schema)
-    for name, text in options.items():
-        reader = reader.option(name, text)
-    read = reader.orc(jvm.org.apache.spark.api.python.PythonUtils.toSeq(literal))
-    plan = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, read.logicalPlan())
-    frame = DataFrame(plan, spark)
+    frame = plain_scan(own, files, table.columns, originals.width, session=session)
     return frame, frame.inputFiles()
 
 

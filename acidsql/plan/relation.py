@@ -35,6 +35,7 @@ class Relation:
         is_target: Whether it is the table that the statement changes.
         conditions: What each copy of the leaf in the optimised plan is filtered by, with that copy; None for one that
             is read whole. Not known before :func:`find_conditions`.
+        needed: Columns that are read of it in the optimised plan, in lower case, as far as they are known.
     """
 
     table: Table
@@ -45,6 +46,7 @@ class Relation:
     visible: int
     is_target: bool = False
     conditions: list[Occurrence] | None = None
+    needed: frozenset[str] = frozenset()
 
     @cached_property
     def attributes(self) -> Mapping[str, Expression]:
@@ -65,9 +67,9 @@ class Occurrence:
         return [c for c in self.conditions if _references(c) <= wanted and _is_plain(c)]
 
 
-def _references(condition: Expression) -> set[str]:
-    """The names of the columns, all of them of one leaf, that a condition uses; the user spelled them."""
-    return {a.name().lower() for a in Catalyst.items(condition.references().toSeq())}
+def _references(using: Expression | Plan) -> set[str]:
+    """The names of the columns, all of them of one leaf, that a condition or a node uses; the user spelled them."""
+    return {a.name().lower() for a in Catalyst.items(using.references().toSeq())}
 
 
 _NOT_PLAIN = ("Exists", "InSubqueryExec", "ListQuery", "OuterReference", "ScalaUDAF", "UserDefinedPythonFunction")
@@ -158,9 +160,11 @@ def _json(own: Catalyst, ddl: str, marks: Sequence[tuple[int, str]]) -> str:
 
 
 def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Relation]) -> None:
-    """Find out what Spark's optimiser filters each relation by, wherever the condition stands in the text."""
+    """Find out what Spark's optimiser filters each relation by, wherever the condition stands in the text, and what it
+    reads of it."""
     by_number = {r.number: r for r in relations}
     filtered: dict[int, list[Occurrence]] = {number: [] for number in by_number}
+    needed: dict[int, set[str]] = {number: set() for number in by_number}
     seen = dict.fromkeys(by_number, 0)
     for node in catalyst.nodes(catalyst.optimized(catalyst.frame(analysed))):
         name = node.nodeName()
@@ -172,9 +176,17 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
             number = Catalyst.leaf_number(node.child())
             if number in filtered:
                 filtered[number].append(Occurrence(tuple(conjuncts_of(node.condition())), node.child()))
+                needed[number] |= _references(node)
+        elif name in ("Aggregate", "Project"):
+            below = node.child()
+            below = below.child() if below.nodeName() == "Filter" else below
+            number = Catalyst.leaf_number(below)
+            if number in needed:
+                needed[number] |= _references(node)
     for number, known in by_number.items():
         whole = [Occurrence((), known.leaf)] * (seen[number] - len(filtered[number]))
         known.conditions = [*filtered[number], *whole]
+        known.needed = frozenset(needed[number])
 
 
 def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:

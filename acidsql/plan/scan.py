@@ -69,6 +69,7 @@ def snapshot_frame(
     *,
     options: Mapping[str, str] | None = None,
     conditions: Sequence[Expression] = (),
+    needed: Collection[str] = (),
     deleted: bool = False,
 ) -> DataFrame:
     """The rows of a snapshot.
@@ -80,6 +81,7 @@ def snapshot_frame(
         columns: Which columns there are besides the table's; none, when left out.
         options: Options of the ORC reader that let it pass over rows (:mod:`acidsql.catalyst.push_down`).
         conditions: Resolved conditions over data columns that all rows of use meet: others may be left out.
+        needed: The table's columns that the frame is probably read for, where that is known.
         deleted: Whether rows that a delete event hides are there too, with true in ``ROW__IS__DELETED`` (Hive's
             ``acid.fetch.deleted.rows``).
 
@@ -87,7 +89,7 @@ def snapshot_frame(
         A lazy frame: data columns, then partition keys, named and typed as the table declares them; then ``columns``.
     """
     table, wanted = snapshot.table, columns or ScanColumns()
-    scan = _Scan(own, snapshot, zones, wanted.file_values)
+    scan = _Scan(own, snapshot, zones, wanted.file_values, needed)
     mark = deleted and not table.is_insert_only
     parts = scan.plain() if table.is_insert_only else scan.events(options or {}, conditions, mark=mark)
     if not parts:
@@ -104,7 +106,15 @@ class _Scan:
     :data:`PART` and the partition's keys as text.
     """
 
-    def __init__(self, own: Catalyst, snapshot: TableSnapshot, zones: Zones, file_values: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        own: Catalyst,
+        snapshot: TableSnapshot,
+        zones: Zones,
+        file_values: Collection[int] = (),
+        needed: Collection[str] = (),
+    ) -> None:
+        self._needed = needed
         self._own = own
         self._snapshot = snapshot
         self._table = snapshot.table
@@ -159,6 +169,7 @@ class _Scan:
             options=options,
             visible=visible,
             early=early_conditions(self._own, conditions, self._stored_as_seen(group)),
+            needed=[n for c, (n, _) in zip(self._table.columns, columns, strict=True) if c.name in self._needed],
             whole=group.by_position,
         )
         return with_file_values(rows, _PATH, scan, group.places, self._place) if self._table.partition_keys else rows

@@ -15,21 +15,20 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from acidsql.plan import deletes as hidden
 from acidsql.session import AcidSession
 from acidsql.valid_ids import ValidWriteIdList
 from tests.spark.hive_cases import BUCKET_1, INSERT_ONLY, check_unique, ids, make, rows
 from tests.spark.hive_files import BUCKET_0, EVENT, Row, deletes, inserts, write_events, write_orc
 from tests.spark.hive_tables import register
 
-WAYS = {"bitmap": {}, "broadcast join": {"BITMAP_WORDS": 0}, "scan and join": {"DRIVER_BYTES": 0}}
+WAYS = {"bitmap": {}, "broadcast join": {"bitmap.MAX_WORDS": 0}, "scan and join": {"deletes.DRIVER_BYTES": 0}}
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each way to hide deleted rows; Hive has two, and filters on and off."""
     for name, value in WAYS[request.param].items():
-        monkeypatch.setattr(hidden, name, value)
+        monkeypatch.setattr(f"acidsql.plan.{name}", value)
 
 
 @pytest.fixture

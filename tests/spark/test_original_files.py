@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from acidsql.errors import UnsupportedError
-from acidsql.plan import deletes as hidden
 from acidsql.session import AcidSession
 from tests.spark.hive_files import BUCKET_0, deletes, inserts, write_events, write_orc
 from tests.spark.hive_tables import register
@@ -94,7 +93,7 @@ def test_numbers_stay_when_partitions_are_merged_joined_and_read_twice(acid: Aci
     assert joined.collect()[0][0] == len(expected)
 
 
-WAYS = {"bitmap": {}, "broadcast join": {"BITMAP_WORDS": 0}, "scan and join": {"DRIVER_BYTES": 0}}
+WAYS = {"bitmap": {}, "broadcast join": {"bitmap.MAX_WORDS": 0}, "scan and join": {"deletes.DRIVER_BYTES": 0}}
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -103,7 +102,7 @@ def test_delete_events_hide_rows_of_original_files(
     acid: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     for name, value in WAYS[way].items():
-        monkeypatch.setattr(hidden, name, value)
+        monkeypatch.setattr(f"acidsql.plan.{name}", value)
     expected = three_files(tmp_path / "t")
     gone = [(0, BUCKET_0, n) for n in (0, 49, 50, 999, 1000, 1299)]
     other = [(0, BUCKET_0 + (1 << 16), 70)]
@@ -118,7 +117,7 @@ def test_loaded_files_have_the_ids_of_their_directory_and_are_hidden_by_later_de
     acid: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     for name, value in WAYS[way].items():
-        monkeypatch.setattr(hidden, name, value)
+        monkeypatch.setattr(f"acidsql.plan.{name}", value)
     root = tmp_path / "t"
     write_orc(root / "base_0000002/000000_0", SCHEMA, rows(0, 3))
     write_orc(root / "delta_0000004_0000004_0001/000000_0", SCHEMA, rows(10, 3))

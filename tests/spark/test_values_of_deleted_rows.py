@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from acidsql.plan import deletes
+from acidsql.plan import bitmap, deletes
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import settings
 from tests.spark.answers import rows
@@ -15,7 +15,7 @@ from tests.spark.answers import rows
 def t(acid: AcidSession, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AcidSession:
     """A table with two rows, and one that was deleted; a version that was replaced."""
     if request.param != "bitmap":
-        monkeypatch.setattr(deletes, "BITMAP_GROUPS", 0)
+        monkeypatch.setattr(bitmap, "MAX_ORIGINS", 0)
     if request.param == "scan of the delete files":
         monkeypatch.setattr(deletes, "DRIVER_BYTES", -1)
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, s string, d int)")

@@ -449,6 +449,7 @@ class Binding:
             made.columns,
             options=options,
             conditions=search.conditions,
+            needed=made.needed,
             deleted=made.columns.is_deleted and self._fetches_deleted(made.table),
         )
         plan = own.analyzed(frame)

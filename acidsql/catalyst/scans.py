@@ -1,0 +1,65 @@
+"""Scans of files that are known already.
+
+``spark.read`` looks for each path that it is given in forty threads, made for this one call, and then for partitions in
+the names of directories. acidsql has listed the files, and knows where they belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.catalyst.java import SPARK, Java
+from acidsql.catalyst.plans import Catalyst
+
+_SOURCES = f"{SPARK}.sql.execution.datasources"
+_FORMATS = {"orc": f"{_SOURCES}.orc.OrcFileFormat", "parquet": f"{_SOURCES}.parquet.ParquetFileFormat"}
+_HADOOP = "org.apache.hadoop.util.StringUtils"
+_BETWEEN = "\0"
+"""Stands in no path."""
+
+
+def file_scan(
+    catalyst: Catalyst,
+    format: str,
+    schema: str,
+    paths: Sequence[str],
+    options: Mapping[str, str],
+    *,
+    session: Any = None,
+) -> DataFrame:
+    """The rows of some files, which are one file each, and there; their hidden column is ``_metadata``.
+
+    Args:
+        catalyst: The session of the frame; its time zone and meaning of types are those of the scan.
+        format: ``orc`` or ``parquet``.
+        schema: The columns to read, as DDL.
+        paths: The files, as :func:`acidsql.fs.spark_path` spells them: no character has another meaning.
+        options: Of the reader.
+        session: A session in the JVM whose settings the scan follows; that of the frame, when left out.
+    """
+    java, spark = catalyst.java, catalyst.spark
+    own: Any = spark._jsparkSession if session is None else session
+    with catalyst.active():
+        type = java.static(f"{SPARK}.sql.types.StructType", "fromDDL")(schema)
+        read = java.static(f"{SPARK}.api.python.PythonUtils", "toScalaMap")(dict(options))
+        roots = _roots(java, paths) if paths else java.nothing
+        cache = java.static(f"{_SOURCES}.NoopCache$", "MODULE$")
+        nowhere = java.static(f"{_SOURCES}.PartitionSpec", "emptySpec")()
+        index = java.type(f"{_SOURCES}.InMemoryFileIndex")(
+            own, roots, read, java.option(type), cache, java.option(nowhere), java.none
+        )
+        keys = nowhere.partitionColumns()
+        reader = java.type(_FORMATS[format])()
+        relation = java.type(f"{_SOURCES}.HadoopFsRelation")(index, keys, type, java.none, reader, read, own)
+        user: Any = spark._jsparkSession
+        return DataFrame(user.baseRelationToDataFrame(relation), spark)
+
+
+def _roots(java: Java, paths: Sequence[str]) -> Any:
+    """Paths as Hadoop's, in a few calls however many they are."""
+    names = java.static(_HADOOP, "split")(_BETWEEN.join(paths), _BETWEEN)
+    listed = java.static(_HADOOP, "stringToPath")(names)
+    return java.static("scala.collection.immutable.ArraySeq", "unsafeWrapArray")(listed)

@@ -1,0 +1,109 @@
+"""The delete events of a snapshot, read on the driver: runs of row ids, cached by file since files never change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from acidsql import fs
+from acidsql.format.bucket import decode
+from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, qualifies
+from acidsql.format.names import BaseName, DeltaName
+from acidsql.format.orc import read_keys
+from acidsql.plan.cache import FileCache
+from acidsql.plan.snapshot import TableSnapshot
+from acidsql.valid_ids import ValidWriteIdList
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What row ids count in: rows of one origin differ in their row ids.
+
+    Attributes:
+        part: The number of their partition in the snapshot.
+        write_id: The write id that inserted them.
+        bucket: Their bucket property.
+    """
+
+    part: int
+    write_id: int
+    bucket: int
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Neighbouring events of a file that delete rows of one write id and bucket property."""
+
+    write_id: int
+    bucket: int
+    row_ids: Ids
+    deleted_by: Ids
+
+
+_runs = FileCache[list[_Run]](capacity=512)
+
+
+def deleted_rows(snapshot: TableSnapshot) -> dict[Origin, list[Ids]]:
+    """The row ids that the delete events of a snapshot name, by their origin.
+
+    Of a file of which the snapshot sees all events the arrays are the same objects each time, as files never change.
+    """
+    found: dict[Origin, list[Ids]] = {}
+    for number, part in enumerate(snapshot.partitions):
+        for directory in part.state.delete_deltas:
+            for file in directory.files:
+                for run in _runs_of(file):
+                    row_ids = _hidden(run, directory, part.state, snapshot.write_ids)
+                    if len(row_ids):
+                        found.setdefault(Origin(number, run.write_id, run.bucket), []).append(row_ids)
+    return found
+
+
+def _runs_of(file: AcidFile) -> list[_Run]:
+    filesystem, path = fs.resolve(file.path)
+    return _runs.get(file, lambda: list(_split(filesystem, path)))
+
+
+def _split(filesystem: fs.FileSystem, path: str) -> Iterator[_Run]:
+    keys = read_keys(filesystem, path)
+    write_ids, buckets, row_ids, deleted_by = (keys.column(i).to_numpy().astype(np.int64) for i in range(4))
+    if not len(row_ids):
+        return
+    starts = np.flatnonzero((write_ids[1:] != write_ids[:-1]) | (buckets[1:] != buckets[:-1])) + 1
+    ends = [*starts.tolist(), len(row_ids)]
+    for start, end in zip([0, *starts.tolist()], ends, strict=True):
+        yield _Run(int(write_ids[start]), int(buckets[start]), row_ids[start:end], deleted_by[start:end])
+
+
+def _hidden(run: _Run, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> Ids:
+    """The row ids of a run whose events hide a row in this snapshot."""
+    name = directory.name
+    assert isinstance(name, DeltaName)
+    # A delete hides rows of directories that began before it only: see format.directory.qualifies. Rows older than the
+    # delete are in such a directory by their own write id.
+    if run.write_id >= name.max_write_id and not _reaches(name, run, state):
+        return run.row_ids[:0]
+    if name.min_write_id == name.max_write_id:
+        return run.row_ids
+    seen = run.deleted_by <= valid.high_watermark
+    seen &= ~np.isin(run.deleted_by, np.array(valid.exceptions, dtype=np.int64))
+    return run.row_ids if seen.all() else run.row_ids[seen]
+
+
+def _reaches(delete: DeltaName, run: _Run, state: AcidState) -> bool:
+    if state.base is not None and isinstance(state.base.name, BaseName) and run.write_id <= state.base.name.write_id:
+        return True
+    statement = decode(run.bucket).statement_id
+    for directory in state.insert_deltas:
+        name = directory.name
+        if isinstance(name, DeltaName) and name.min_write_id <= run.write_id <= name.max_write_id:
+            if name.min_write_id == name.max_write_id and max(name.statement_id, 0) != statement:
+                continue
+            if qualifies(delete, name):
+                return True
+    return False
