@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 from acidsql.catalyst import Catalyst
 from acidsql.plan.deleted_rows import Ids, Origin
 
-MAX_ORIGINS = 32
-"""With more origins than this an expression that finds a row's bit is slower than a join."""
+MAX_ORIGINS = 128
+"""With more origins than this a search for that of each row is slower than a join."""
 MAX_WORDS = 4 << 20
 _KEPT_WORDS = 8 << 20
 """The words of all bitmaps that are kept, together."""

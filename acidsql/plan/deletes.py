@@ -30,7 +30,7 @@ DRIVER_BYTES = 256 << 20
 PART = "__acid_part"
 """Column with the number of a row's partition in the snapshot: row ids are only unique within a partition."""
 
-_WORDS, _ORIGIN, _NUMBER = "__acid_deleted", "__acid_origin", "__acid_number"
+_WORDS, _ORIGIN, _NUMBER, _PLACE = "__acid_deleted", "__acid_origin", "__acid_number", "__acid_place"
 _UNPACKED = (
     f"coalesce(if({NEVER}, 0L, originalTransaction ^ shiftleft(CAST(bucket AS bigint), 32)), -1L) AS {_ORIGIN}",
     f"coalesce(rowId, -1L) AS {_NUMBER}",
@@ -63,18 +63,40 @@ def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) 
 
 
 def _by_bitmap(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Callable[[Draft], Draft] | None:
-    """A filter over one array of 64-bit words; None where the deletes are too scattered for it."""
+    """A filter over one array of 64-bit words; None where the deletes are too scattered for it.
+
+    The code that Spark generates for it is the same whatever was deleted: what differs stands in arrays.
+    """
     bitmap = bitmap_of(own, deleted)
     if bitmap is None:
         return None
+    found = _place_of(list(bitmap.places))
+    begins, limits = (", ".join(map(str, numbers)) for numbers in zip(*bitmap.places.values(), strict=True))
+    # row ids beyond an origin's words are not deleted: they must not meet the words of the next one; nor are those of
+    # the place 0, that of no origin
+    inside = f"{_NUMBER} < get(array(0, {limits}), {_PLACE}) * 64L"
+    word = f"get({_WORDS}, get(array(0, {begins}), {_PLACE}) | CAST(shiftright({_NUMBER}, 6) AS int))"
+    bit = f"getbit(if({inside}, {word}, NULL), CAST({_NUMBER} & 63 AS int))"
+    kept = f"{_ALONE} AND coalesce({bit}, 0Y) = 0Y"
+
+    def hidden(rows: Draft) -> Draft:
+        located = rows.select("*", *_UNPACKED).select("*", f"if({NEVER}, 0, {found}) AS {_PLACE}")
+        return located.with_columns({_WORDS: bitmap.frame.scalar()}).filter(kept)
+
+    return hidden
+
+
+def _place_of(origins: Sequence[Origin]) -> str:
+    """The number of a row's origin among some, from 1; 0 where it is none of them."""
+    places: dict[int, dict[int, int]] = {}
+    for place, origin in enumerate(origins, start=1):
+        places.setdefault(origin.part, {})[_packed(origin)] = place
     cases = []
-    for origin, (base, size) in bitmap.places.items():
-        # row ids beyond an origin's words are not deleted: they must not meet the words of the next one
-        here = f"{PART} = {origin.part} AND {_ORIGIN} = {_packed(origin)}L AND {_NUMBER} < {size * 64}L"
-        cases.append(f"WHEN {here} THEN {base}")
-    word = f"get({_WORDS}, CASE {' '.join(cases)} END | CAST(shiftright({_NUMBER}, 6) AS int))"
-    kept = f"{_ALONE} AND coalesce(getbit({word}, CAST({_NUMBER} & 63 AS int)), 0Y) = 0Y"
-    return lambda rows: rows.select("*", *_UNPACKED).with_columns({_WORDS: bitmap.frame.scalar()}).filter(kept)
+    for part, known in places.items():
+        numbers = ", ".join(map(str, [0, *known.values()]))
+        among = f"array_position(array({', '.join(f'{packed}L' for packed in known)}), {_ORIGIN})"
+        cases.append(f"WHEN {part} THEN get(array({numbers}), CAST({among} AS int))")
+    return f"CASE {PART} {' '.join(cases)} ELSE 0 END"
 
 
 def _packed(origin: Origin) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import reduce
 from typing import Any
 from urllib.parse import unquote
 
@@ -94,8 +93,12 @@ def events_of(
     # elsewhere. Of a deterministic one, which it combines with the user's conditions, it makes a second scan without a
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this
     # scan and a join above it (NestedColumnAliasing).
-    met = reduce(Draft.where, early, Draft.of(own, frame))
-    return met.select(*wanted, alive).filter(f"NOT ({NEVER}) AND {_ALIVE}"), frame
+    rows = Draft.of(own, frame)
+    if early:
+        # of a deterministic one Spark infers others, that a column is not NULL, and asks each of them of each row
+        never = own.parse_expression(NEVER)
+        rows = rows.where(own.case([(never, own.literal(False))], own.both(list(early))))
+    return rows.select(*wanted, alive).filter(f"NOT ({NEVER}) AND {_ALIVE}"), frame
 
 
 def plain_scan(
