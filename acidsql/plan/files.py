@@ -94,10 +94,8 @@ def events_of(
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this
     # scan and a join above it (NestedColumnAliasing).
     rows = Draft.of(own, frame)
-    if early:
-        # of a deterministic one Spark infers others, that a column is not NULL, and asks each of them of each row
-        never = own.parse_expression(NEVER)
-        rows = rows.where(own.case([(never, own.literal(False))], own.both(list(early))))
+    for condition in early:
+        rows = rows.where(condition)
     return rows.select(*wanted, alive).filter(f"NOT ({NEVER}) AND {_ALIVE}"), frame
 
 
