@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import cached_property
 from itertools import compress, groupby
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from acidsql.format.arrow_limits import encodes_exactly
+from acidsql.format.columns import EncodedColumn, stripe_of
 from acidsql.format.delete_set import DeleteSet, RowKeys
 from acidsql.format.inputs import InputFile, StripeInput
 from acidsql.format.orc import read_keys
@@ -31,7 +33,7 @@ from acidsql.format.schema import (
     acid_metadata,
     event_type,
 )
-from acidsql.format.stripes import StripeFile, delete_events
+from acidsql.format.stripes import EncodedStripe, StripeFile, delete_events
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 from acidsql.valid_ids import ValidWriteIdList
@@ -47,12 +49,15 @@ class StripeSizes:
     Attributes:
         small_rows, small_bytes: Stripes below both limits are merged.
         group_rows, group_bytes: The approximate size of a new stripe, in rows and in bytes as they were stored.
+        column_bytes: From so many bytes a column on, as they were stored, a stripe is encoded column by column, which
+            takes a fraction of the memory.
     """
 
     small_rows: int = 10_000
     small_bytes: int = 1 << 20
     group_rows: int = 1_000_000
     group_bytes: int = 32 << 20
+    column_bytes: int = 1 << 16
 
 
 STRIPE_SIZES = StripeSizes()
@@ -217,10 +222,23 @@ class _Part:
         """Identity of the rows that are left."""
         return self.keys if self.keys is None or self.kept is None else self.keys.where(self.kept)
 
+    @cached_property
+    def _mask(self) -> pa.BooleanArray | None:
+        return None if self.kept is None else pa.array(self.kept)
+
     def batch(self) -> pa.RecordBatch:
         """The rows that are left."""
         batch = self.input.batch(self.number)
-        return batch if self.kept is None else batch.filter(pa.array(self.kept))
+        return batch if self._mask is None else batch.filter(self._mask)
+
+    def column(self, place: int) -> pa.Array:
+        """One of the table's columns of the rows that are left. Raises: _NotAloneError."""
+        column = self.input.column(self.number, place)
+        if column is not None and self._mask is not None:
+            column = column.filter(self._mask)
+        if column is None or not encodes_exactly(column):
+            raise _NotAloneError
+        return column
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows that are left, as stored numbers."""
@@ -312,23 +330,47 @@ class _Concatenation:
         if not others and first.kept is None and first.input.is_whole and self._target.accepts(first.input.source):
             self._copy(first)
             return
-        ends = np.cumsum(_encode(self._target, parts))
         left = [part.left for part in parts]
-        if self._work.has_events:
-            keys = RowKeys.joined([keys for keys in left if keys is not None])
+        keys = RowKeys.joined([of_part for of_part in left if of_part is not None]) if self._work.has_events else None
+        ends = np.cumsum(self._encode(parts, keys))
+        if keys is not None:
             self._last_keys += [RecordKey(*keys.at(int(end) - 1)) for end in ends]
         self._done += Rewritten(encoded=len(ends))
 
+    def _encode(self, parts: Sequence[_Part], keys: RowKeys | None) -> list[int]:
+        """Write parts as new stripes; the rows of each. By Arrow where it keeps every value."""
+        try:
+            if keys is not None and self._is_large(parts):
+                stripe = _by_columns(parts, keys, self._work)
+                if stripe is not None:
+                    self._target.append(stripe)
+                    return [stripe.rows]
+            batches = [part.batch() for part in parts]
+        except pa.ArrowInvalid:  # a timestamp that nanoseconds of 64 bits cannot hold
+            batches = []
+        if batches and all(encodes_exactly(column) for batch in batches for column in batch.columns):
+            return self._target.write(batches)
+        return self._target.write_rows(row for part in parts for row in part.rows())
 
-def _encode(target: StripeFile, parts: Sequence[_Part]) -> list[int]:
-    """Write parts as new stripes; the rows of each. By Arrow where it keeps every value."""
+    def _is_large(self, parts: Sequence[_Part]) -> bool:
+        size = sum(part.input.source.stripes[part.number].length for part in parts)
+        return size >= self._work.sizes.column_bytes * len(self._work.row_type.fields)
+
+
+class _NotAloneError(Exception):
+    """A column cannot be read by itself, or Arrow would not keep a value of it."""
+
+
+def _by_columns(parts: Sequence[_Part], keys: RowKeys, work: Rewrite) -> EncodedStripe | None:
+    """Parts as one stripe, ``keys`` being the identity of their rows; None where that cannot be."""
+    operations = np.full(len(keys), int(Operation.INSERT), np.int32)
+    ids = (operations, keys.originals, keys.buckets.astype(np.int32), keys.row_ids, keys.currents)
+    places = range(len(work.row_type.fields))
     try:
-        batches = [part.batch() for part in parts]
-    except pa.ArrowInvalid:  # a timestamp that nanoseconds of 64 bits cannot hold
-        batches = []
-    if batches and all(encodes_exactly(column) for batch in batches for column in batch.columns):
-        return target.write(batches)
-    return target.write_rows(row for part in parts for row in part.rows())
+        values = [EncodedColumn((part.column(place) for part in parts), work.compression) for place in places]
+    except _NotAloneError:
+        return None
+    return stripe_of([EncodedColumn([pa.array(column)], work.compression) for column in ids], values, work.compression)
 
 
 # --- sorted ----------------------------------------------------------------------------------------------------------
