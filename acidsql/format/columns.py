@@ -27,6 +27,7 @@ class EncodedColumn:
     """A column as a file with one stripe and no other column: its root is a struct that is NULL nowhere.
 
     Attributes:
+        rows: Its rows.
         width: How many columns it is in ORC's order: with those in it.
         encodings, statistics: ``ColumnEncoding`` and ``ColumnStatistics`` of the root and of each of these.
         zones: ``writerTimezone``.
@@ -38,15 +39,18 @@ class EncodedColumn:
         with orc.ORCWriter(made, **{**writer_options(compression), "stripe_size": _ENDLESS}) as writer:
             for array in arrays:
                 writer.write(pa.table([array], names=["_"]))
-        self._source = StripeSource(pa.BufferReader(made.getvalue()), _NAME)
+        content = made.getvalue()
+        source = StripeSource(pa.BufferReader(content), _NAME)
+        self._content = memoryview(content)
         with as_errors_of(_NAME):
-            [self._stripe] = self._source.stripes
-            footer = self._source.stripe_footer(0)
+            [stripe] = source.stripes
+            self.rows = stripe.rows
+            footer = source.stripe_footer(0)
             self.encodings = [bytes_of(one) for one in footer.get(2, [])]
             self.zones = [bytes_of(one) for one in footer.get(3, [])]
-            self.statistics = statistics_of(self._stripe, _NAME)
+            self.statistics = statistics_of(stripe, _NAME)
             self._streams = []
-            at = 0
+            at = stripe.offset
             for one in footer.get(1, []):
                 stream = read_message(bytes_of(one))
                 kind, column, length = (number_of(stream, field) for field in (1, 2, 3))
@@ -54,12 +58,7 @@ class EncodedColumn:
                 at += length
         self.width = len(self.encodings) - 1
 
-    @property
-    def rows(self) -> int:
-        """Its rows."""
-        return self._stripe.rows
-
-    def streams(self, number: int, *, index: bool, root: bool = False) -> Iterator[tuple[bytes, Iterator[bytes]]]:
+    def streams(self, number: int, *, index: bool, root: bool = False) -> Iterator[tuple[bytes, memoryview]]:
         """The streams of the index or of the data: each as a message, and its bytes.
 
         Args:
@@ -70,7 +69,7 @@ class EncodedColumn:
         for kind, column, at, length in self._streams:
             if (kind in _INDEX_KINDS) is index and (column == 0) is root:
                 own = number if root else number + column - 1
-                yield write_message([(1, kind), (2, own), (3, length)]), self._source.content(0, at, at + length)
+                yield write_message([(1, kind), (2, own), (3, length)]), self._content[at : at + length]
 
 
 def stripe_of(events: Sequence[EncodedColumn], values: Sequence[EncodedColumn], compression: str) -> EncodedStripe:
@@ -95,8 +94,8 @@ def stripe_of(events: Sequence[EncodedColumn], values: Sequence[EncodedColumn], 
     footer += [(2, one) for one in encodings]
     footer += [(3, zone) for zone in root.zones]
     end = packed(write_message(footer), compression)
-    index_length, data_length = (sum(number_of(read_message(m), 3) for m, _ in part) for part in parts)
-    content = chain(chain.from_iterable(stream for _, stream in chain(*parts)), [end])
+    index_length, data_length = (sum(len(stream) for _, stream in part) for part in parts)
+    content: list[bytes | memoryview] = [*(stream for _, stream in chain(*parts)), end]
     statistics = [own for _, column, is_root in numbered for own in _of(column.statistics, is_root)]
     return EncodedStripe(content, (index_length, data_length, len(end)), root.rows, statistics, CHUNK_BYTES, _NAME)
 

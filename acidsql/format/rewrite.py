@@ -9,7 +9,7 @@ of many small stripes. Only where files overlap, as those of ACID version 1 do, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from itertools import compress, groupby
@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from acidsql.format.arrow_limits import encodes_exactly
 from acidsql.format.columns import EncodedColumn, stripe_of
-from acidsql.format.delete_set import DeleteSet, RowKeys
+from acidsql.format.delete_set import DeleteSet, Longs, RowKeys
 from acidsql.format.inputs import InputFile, StripeInput
 from acidsql.format.orc import read_keys
+from acidsql.format.orc_types import arrow_type
 from acidsql.format.schema import (
     CURRENT_TRANSACTION,
     KEY_COLUMNS,
@@ -35,8 +36,11 @@ from acidsql.format.schema import (
 )
 from acidsql.format.stripes import EncodedStripe, StripeFile, delete_events
 from acidsql.fs import FileSystem
-from acidsql.types import Struct
+from acidsql.types import HiveType, Struct
 from acidsql.valid_ids import ValidWriteIdList
+
+_BLOCK = 1 << 16
+"""Rows that go to the writer at once."""
 
 Mask = npt.NDArray[np.bool_]
 Position = tuple[int, int, int]
@@ -231,14 +235,18 @@ class _Part:
         batch = self.input.batch(self.number)
         return batch if self._mask is None else batch.filter(self._mask)
 
-    def column(self, place: int) -> pa.Array:
-        """One of the table's columns of the rows that are left. Raises: _NotAloneError."""
+    def column(self, place: int) -> Iterator[pa.Array]:
+        """One of the table's columns of the rows that are left, block by block. Raises: _NotAloneError."""
         column = self.input.column(self.number, place)
-        if column is not None and self._mask is not None:
-            column = column.filter(self._mask)
-        if column is None or not encodes_exactly(column):
+        if column is None:
             raise _NotAloneError
-        return column
+        for start in range(0, len(column), _BLOCK):
+            block = column.slice(start, _BLOCK)
+            if self._mask is not None:
+                block = block.filter(self._mask.slice(start, _BLOCK))
+            if not encodes_exactly(block):
+                raise _NotAloneError
+            yield block
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows that are left, as stored numbers."""
@@ -363,14 +371,23 @@ class _NotAloneError(Exception):
 
 def _by_columns(parts: Sequence[_Part], keys: RowKeys, work: Rewrite) -> EncodedStripe | None:
     """Parts as one stripe, ``keys`` being the identity of their rows; None where that cannot be."""
-    operations = np.full(len(keys), int(Operation.INSERT), np.int32)
-    ids = (operations, keys.originals, keys.buckets.astype(np.int32), keys.row_ids, keys.currents)
+
+    def encoded(blocks: Iterable[pa.Array]) -> EncodedColumn:
+        return EncodedColumn(blocks, work.compression)
+
+    operations = np.broadcast_to(np.int64(Operation.INSERT), len(keys))
+    ids = (operations, keys.originals, keys.buckets, keys.row_ids, keys.currents)
     places = range(len(work.row_type.fields))
     try:
-        values = [EncodedColumn((part.column(place) for part in parts), work.compression) for place in places]
+        values = [encoded(block for part in parts for block in part.column(place)) for place in places]
     except _NotAloneError:
         return None
-    return stripe_of([EncodedColumn([pa.array(column)], work.compression) for column in ids], values, work.compression)
+    events = [encoded(_blocks(column, t)) for column, (_, t) in zip(ids, work.file_type.fields, strict=False)]
+    return stripe_of(events, values, work.compression)
+
+
+def _blocks(column: Longs, t: HiveType) -> Iterator[pa.Array]:
+    return (pa.array(column[start : start + _BLOCK], arrow_type(t)) for start in range(0, len(column), _BLOCK))
 
 
 # --- sorted ----------------------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class EncodedStripe:
         origin: The file that it comes from, for errors.
     """
 
-    content: Iterable[bytes]
+    content: Iterable[bytes | memoryview]
     lengths: tuple[int, int, int]
     rows: int
     statistics: Sequence[bytes]
