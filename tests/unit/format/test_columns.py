@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyorc
 import pytest
 
-from acidsql.format import rewrite
+from acidsql.format import delete_set, rewrite
 from acidsql.format.bucket import encode
 from acidsql.format.delete_set import reach
 from acidsql.format.inputs import InputFile
@@ -121,6 +121,13 @@ def both(work: Rewrite) -> Iterator[str]:
         made = rewrite_rows(FS, replace(work, target=path, sizes=sizes))
         assert (made.rows, made.copied) == (ROWS + 50 - (ROWS + 8) // 9 - 1, 0)
         yield path
+
+
+@pytest.fixture(autouse=True)
+def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows go to the writer, and are looked up among the deleted ones, in several blocks."""
+    monkeypatch.setattr(rewrite, "_BLOCK", 1024)
+    monkeypatch.setattr(delete_set, "_BLOCK", 1000)
 
 
 def read(path: str) -> list[Any]:
