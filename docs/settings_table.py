@@ -30,6 +30,7 @@ KINDS: dict[Callable[[str], Any], str] = {
     kinds.parse_bool: "true, false",
     kinds.parse_seconds: "duration (s)",
     kinds.parse_size: "size",
+    kinds.size_or_auto: "size, or auto",
     kinds.whole_number: "number",
     kinds.above_zero: "number above 0",
     kinds.ratio: "ratio",

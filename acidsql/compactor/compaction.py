@@ -37,6 +37,7 @@ from acidsql.format.tail import OrcFooter, read_footer
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import CompactionInfo, CompactionType, Partition, Table
 from acidsql.metastore.protocol import Metastore
+from acidsql.plan.prefixes import runs_here_alone
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.target import compression_of
 from acidsql.settings import COMPACTION_LAYOUT, COMPACTION_SPARK_SIZE, MAX_NUM_DELTA, ORC_COMPRESS, Settings
@@ -46,6 +47,8 @@ logger = logging.getLogger(__name__)
 
 NOTHING_TO_DO = "None of the compaction thresholds met, compaction request is refused!"
 """Hive's message."""
+_LARGE = 256 << 20
+"""Bytes of a compaction that a cluster shares."""
 _COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
 
 
@@ -346,4 +349,8 @@ class Compaction:
             return None
         files = [f for directory in (*state.data_directories, *state.delete_deltas) for f in directory.files]
         size = sum(f.length for f in (*files, *state.originals))
-        return self._context.needed_spark() if size > self._settings.value(COMPACTION_SPARK_SIZE) else None
+        limit = self._settings.value(COMPACTION_SPARK_SIZE)
+        spark = self._context.needed_spark() if size > (_LARGE if limit is None else limit) else None
+        if spark is not None and limit is None and runs_here_alone(spark):
+            return None  # its Python workers would use the same cores as threads, and have to start first
+        return spark

@@ -20,8 +20,9 @@ from acidsql.format.spread import Share, write_share
 
 logger = logging.getLogger(__name__)
 
-_THREADS = 4
-"""Files that one process writes concurrently: most of the work is done without the GIL."""
+_THREADS = max(2, min(8, os.cpu_count() or 1))
+"""Files that one process writes concurrently: most of the work is done without the GIL. Each takes memory for one or
+two columns of a stripe."""
 _DESCRIPTION = "spark.job.description"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,10 @@ from acidsql.valid_ids import ValidWriteIdList
 Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+Numbers = npt.NDArray[Any]
+
+_BLOCK = 1 << 16
+"""Rows that are looked up at once: what is counted for them stays in the processor's cache."""
 _STATEMENT_BITS = 13
 """4096 statements, and one more for directories without a statement id."""
 _MAX_WRITE_ID = 1 << 31
@@ -27,6 +31,8 @@ _MAX_WRITE_ID = 1 << 31
 @dataclass(frozen=True)
 class RowKeys:
     """Identity of rows, in the order of a file.
+
+    A column that holds one number only, as most of them do in what one statement wrote, is in memory once.
 
     Attributes:
         originals, buckets, row_ids, currents: ``originalTransaction``, ``bucket``, ``rowId``, ``currentTransaction``.
@@ -45,22 +51,33 @@ class RowKeys:
         """From columns of these names, in any letter case."""
         by_name = {name.lower(): column for name, column in zip(columns.schema.names, columns.columns, strict=True)}
         found = (by_name[n.lower()] for n in (ORIGINAL_TRANSACTION, BUCKET, ROW_ID, CURRENT_TRANSACTION))
-        return cls(*(np.asarray(column.cast(pa.int64())) for column in found))
+        return cls(*(_narrow(np.asarray(column.cast(pa.int64()))) for column in found))
 
     @classmethod
     def joined(cls, parts: Sequence[RowKeys]) -> RowKeys:
         """Those of several files, one after another."""
+        if len(parts) == 1:
+            return parts[0]
         columns = ("originals", "buckets", "row_ids", "currents")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
     def where(self, mask: Mask) -> RowKeys:
         """Some of them."""
-        return RowKeys(self.originals[mask], self.buckets[mask], self.row_ids[mask], self.currents[mask])
+        row_ids, others = self.row_ids[mask], (self.originals, self.buckets, self.currents)
+        count = len(row_ids)
+        originals, buckets, currents = (
+            np.broadcast_to(column[:1], count) if _is_narrow(column) else column[mask] for column in others
+        )
+        return RowKeys(originals, buckets, row_ids, currents)
+
+    def slice(self, start: int, stop: int) -> RowKeys:
+        """Those with these numbers."""
+        return RowKeys(*(c[start:stop] for c in (self.originals, self.buckets, self.row_ids, self.currents)))
 
     def seen_by(self, write_ids: ValidWriteIdList) -> Mask:
         """Which of them a snapshot sees, by their current transaction."""
         exceptions = np.array(write_ids.exceptions, dtype=np.int64)
-        return (self.currents <= write_ids.high_watermark) & ~np.isin(self.currents, exceptions)
+        return _each(lambda ids: (ids <= write_ids.high_watermark) & ~np.isin(ids, exceptions), self.currents)
 
     def first(self) -> tuple[int, int, int]:
         """The key of the first row."""
@@ -72,7 +89,7 @@ class RowKeys:
 
     def are_sorted(self) -> bool:
         """Whether each key is greater than the one before it."""
-        columns = (self.originals, self.buckets, self.row_ids)
+        columns = [c for c in (self.originals, self.buckets, self.row_ids) if not _is_narrow(c)]
         decided = np.zeros(max(0, len(self) - 1), dtype=np.bool_)
         for column in columns:
             step = np.diff(column)
@@ -134,16 +151,25 @@ class DeleteSet:
 
     def hides(self, keys: RowKeys, row_reach: int) -> Mask:
         """Which rows are deleted. ``row_reach`` is :func:`reach` of their directory."""
-        if not len(self._found) or not len(keys):
-            return np.zeros(len(keys), dtype=np.bool_)
+        hidden = np.zeros(len(keys), dtype=np.bool_)
+        for start in range(0, len(keys) if len(self._found) else 0, _BLOCK):
+            hidden[start : start + _BLOCK] = self._hidden(keys.slice(start, start + _BLOCK), row_reach)
+        return hidden
+
+    def _hidden(self, keys: RowKeys, row_reach: int) -> Mask:
         numbers, known = self._numbers(_pairs(keys), keys)
-        places = np.minimum(np.searchsorted(self._found, numbers), len(self._found) - 1)
-        hit: Mask = known & (self._found[places] == numbers) & (self._reached[places] > row_reach)
+        first = np.searchsorted(self._found, numbers.min())
+        end = np.searchsorted(self._found, numbers.max(), side="right")
+        found, reached = self._found[first:end], self._reached[first:end]
+        if not len(found):
+            return np.zeros(len(keys), dtype=np.bool_)
+        places = np.minimum(np.searchsorted(found, numbers), len(found) - 1)
+        hit: Mask = known & (found[places] == numbers) & (reached[places] > row_reach)
         return hit
 
     def _numbers(self, pairs: Longs, keys: RowKeys) -> tuple[Longs, Mask]:
         """The one number of each row, and whether there can be an event for it."""
-        places = np.minimum(np.searchsorted(self._pairs, pairs), len(self._pairs) - 1)
+        places = _each(lambda ones: np.minimum(np.searchsorted(self._pairs, ones), len(self._pairs) - 1), pairs)
         known = (self._pairs[places] == pairs) & (keys.row_ids <= self._max_row_id)
         return (places << self._shift) | np.where(known, keys.row_ids, 0), known
 
@@ -151,5 +177,23 @@ class DeleteSet:
 def _pairs(keys: RowKeys) -> Longs:
     if len(keys) and int(keys.originals.max()) >= _MAX_WRITE_ID:
         raise UnsupportedError(f"Write ids of {_MAX_WRITE_ID} and above cannot be compacted")
-    made: Any = keys.originals << 32 | keys.buckets
-    return np.asarray(made, dtype=np.int64)
+    is_narrow = _is_narrow(keys.originals) and _is_narrow(keys.buckets)
+    some = slice(1 if is_narrow else None)
+    made: Any = keys.originals[some] << 32 | keys.buckets[some]
+    return np.broadcast_to(np.asarray(made, dtype=np.int64), len(keys)) if is_narrow else made
+
+
+def _is_narrow(column: Numbers) -> bool:
+    """Whether a column holds one number, once in memory."""
+    return len(column) > 1 and column.strides == (0,)
+
+
+def _narrow(column: Longs) -> Longs:
+    if len(column) > 1 and column[0] == column[-1] and bool(np.all(column == column[0])):
+        return np.broadcast_to(column[:1].copy(), len(column))
+    return column
+
+
+def _each(of: Callable[[Numbers], Numbers], column: Numbers) -> Numbers:
+    """A function of each number of a column, once where it holds one."""
+    return np.broadcast_to(of(column[:1]), len(column)) if _is_narrow(column) else of(column)

@@ -19,6 +19,8 @@ from acidsql.format.stripes import StripeSource
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 
+_DIVIDER = "."
+"""Between the names of a path to a column."""
 SMALL_BYTES = 1 << 20
 """Files up to this size are held in memory."""
 
@@ -136,6 +138,24 @@ class StripeInput:
         arrays[-1] = self._completed(arrays[-1])
         self._check_calendar(arrays)
         return pa.record_batch(arrays, names=list(EVENT_COLUMNS))
+
+    def column(self, number: int, place: int) -> pa.Array | None:
+        """One of the table's columns in a stripe; None where it cannot be read by itself. Raises: as :meth:`batch`."""
+        footer, (_, wanted) = self.source.footer, self._row_type.fields[place]
+        if place >= len(footer.row_type.fields):
+            return pa.nulls(self.source.stripes[number].rows, arrow_type(wanted))
+        name = footer.row_type.fields[place][0]
+        if _DIVIDER in name:  # it would be taken for a field in a struct
+            return None
+        if self.file.original is None:
+            [rows] = self.source.batch(number, [f"{footer.field_names[self._places[-1]]}.{name}"]).columns
+            if rows.null_count:
+                return None
+            column = rows.field(0)
+        else:
+            [column] = self.source.batch(number, [name]).columns
+        self._check_calendar([column])
+        return column if column.type == arrow_type(wanted) else column.view(arrow_type(wanted))
 
     def _check_calendar(self, arrays: Sequence[pa.Array]) -> None:
         if self._is_proleptic and not all(counts_alike(array) for array in arrays):

@@ -9,8 +9,9 @@ of many small stripes. Only where files overlap, as those of ACID version 1 do, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import cached_property
 from itertools import compress, groupby
 from typing import Any
 
@@ -19,9 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from acidsql.format.arrow_limits import encodes_exactly
-from acidsql.format.delete_set import DeleteSet, RowKeys
+from acidsql.format.columns import EncodedColumn, stripe_of
+from acidsql.format.delete_set import DeleteSet, Longs, RowKeys
 from acidsql.format.inputs import InputFile, StripeInput
 from acidsql.format.orc import read_keys
+from acidsql.format.orc_types import arrow_type
 from acidsql.format.schema import (
     CURRENT_TRANSACTION,
     KEY_COLUMNS,
@@ -31,10 +34,13 @@ from acidsql.format.schema import (
     acid_metadata,
     event_type,
 )
-from acidsql.format.stripes import StripeFile, delete_events
+from acidsql.format.stripes import EncodedStripe, StripeFile, delete_events
 from acidsql.fs import FileSystem
-from acidsql.types import Struct
+from acidsql.types import HiveType, Struct
 from acidsql.valid_ids import ValidWriteIdList
+
+_BLOCK = 1 << 16
+"""Rows that go to the writer at once."""
 
 Mask = npt.NDArray[np.bool_]
 Position = tuple[int, int, int]
@@ -47,12 +53,15 @@ class StripeSizes:
     Attributes:
         small_rows, small_bytes: Stripes below both limits are merged.
         group_rows, group_bytes: The approximate size of a new stripe, in rows and in bytes as they were stored.
+        column_bytes: From so many bytes a column on, as they were stored, a stripe is encoded column by column, which
+            takes a fraction of the memory.
     """
 
     small_rows: int = 10_000
     small_bytes: int = 1 << 20
     group_rows: int = 1_000_000
     group_bytes: int = 32 << 20
+    column_bytes: int = 1 << 16
 
 
 STRIPE_SIZES = StripeSizes()
@@ -217,10 +226,27 @@ class _Part:
         """Identity of the rows that are left."""
         return self.keys if self.keys is None or self.kept is None else self.keys.where(self.kept)
 
+    @cached_property
+    def _mask(self) -> pa.BooleanArray | None:
+        return None if self.kept is None else pa.array(self.kept)
+
     def batch(self) -> pa.RecordBatch:
         """The rows that are left."""
         batch = self.input.batch(self.number)
-        return batch if self.kept is None else batch.filter(pa.array(self.kept))
+        return batch if self._mask is None else batch.filter(self._mask)
+
+    def column(self, place: int) -> Iterator[pa.Array]:
+        """One of the table's columns of the rows that are left, block by block. Raises: _NotAloneError."""
+        column = self.input.column(self.number, place)
+        if column is None:
+            raise _NotAloneError
+        for start in range(0, len(column), _BLOCK):
+            block = column.slice(start, _BLOCK)
+            if self._mask is not None:
+                block = block.filter(self._mask.slice(start, _BLOCK))
+            if not encodes_exactly(block):
+                raise _NotAloneError
+            yield block
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows that are left, as stored numbers."""
@@ -312,23 +338,56 @@ class _Concatenation:
         if not others and first.kept is None and first.input.is_whole and self._target.accepts(first.input.source):
             self._copy(first)
             return
-        ends = np.cumsum(_encode(self._target, parts))
         left = [part.left for part in parts]
-        if self._work.has_events:
-            keys = RowKeys.joined([keys for keys in left if keys is not None])
+        keys = RowKeys.joined([of_part for of_part in left if of_part is not None]) if self._work.has_events else None
+        ends = np.cumsum(self._encode(parts, keys))
+        if keys is not None:
             self._last_keys += [RecordKey(*keys.at(int(end) - 1)) for end in ends]
         self._done += Rewritten(encoded=len(ends))
 
+    def _encode(self, parts: Sequence[_Part], keys: RowKeys | None) -> list[int]:
+        """Write parts as new stripes; the rows of each. By Arrow where it keeps every value."""
+        try:
+            if keys is not None and self._is_large(parts):
+                stripe = _by_columns(parts, keys, self._work)
+                if stripe is not None:
+                    self._target.append(stripe)
+                    return [stripe.rows]
+            batches = [part.batch() for part in parts]
+        except pa.ArrowInvalid:  # a timestamp that nanoseconds of 64 bits cannot hold
+            batches = []
+        if batches and all(encodes_exactly(column) for batch in batches for column in batch.columns):
+            return self._target.write(batches)
+        return self._target.write_rows(row for part in parts for row in part.rows())
 
-def _encode(target: StripeFile, parts: Sequence[_Part]) -> list[int]:
-    """Write parts as new stripes; the rows of each. By Arrow where it keeps every value."""
+    def _is_large(self, parts: Sequence[_Part]) -> bool:
+        size = sum(part.input.source.stripes[part.number].length for part in parts)
+        return size >= self._work.sizes.column_bytes * len(self._work.row_type.fields)
+
+
+class _NotAloneError(Exception):
+    """A column cannot be read by itself, or Arrow would not keep a value of it."""
+
+
+def _by_columns(parts: Sequence[_Part], keys: RowKeys, work: Rewrite) -> EncodedStripe | None:
+    """Parts as one stripe, ``keys`` being the identity of their rows; None where that cannot be."""
+
+    def encoded(blocks: Iterable[pa.Array]) -> EncodedColumn:
+        return EncodedColumn(blocks, work.compression)
+
+    operations = np.broadcast_to(np.int64(Operation.INSERT), len(keys))
+    ids = (operations, keys.originals, keys.buckets, keys.row_ids, keys.currents)
+    places = range(len(work.row_type.fields))
     try:
-        batches = [part.batch() for part in parts]
-    except pa.ArrowInvalid:  # a timestamp that nanoseconds of 64 bits cannot hold
-        batches = []
-    if batches and all(encodes_exactly(column) for batch in batches for column in batch.columns):
-        return target.write(batches)
-    return target.write_rows(row for part in parts for row in part.rows())
+        values = [encoded(block for part in parts for block in part.column(place)) for place in places]
+    except _NotAloneError:
+        return None
+    events = [encoded(_blocks(column, t)) for column, (_, t) in zip(ids, work.file_type.fields, strict=False)]
+    return stripe_of(events, values, work.compression)
+
+
+def _blocks(column: Longs, t: HiveType) -> Iterator[pa.Array]:
+    return (pa.array(column[start : start + _BLOCK], arrow_type(t)) for start in range(0, len(column), _BLOCK))
 
 
 # --- sorted ----------------------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class EncodedStripe:
         origin: The file that it comes from, for errors.
     """
 
-    content: Iterable[bytes]
+    content: Iterable[bytes | memoryview]
     lengths: tuple[int, int, int]
     rows: int
     statistics: Sequence[bytes]
@@ -172,8 +172,8 @@ class StripeSource:
         with as_errors_of(self.name):
             return read_message(expand(packed, self.footer.compression, MAX_FOOTER))
 
-    def batch(self, number: int, columns: Sequence[int] | None = None) -> pa.RecordBatch:
-        """A stripe decoded; only some top-level columns by number where given.
+    def batch(self, number: int, columns: Sequence[int] | Sequence[str] | None = None) -> pa.RecordBatch:
+        """A stripe decoded; only some columns where given: those at the top by number, any by its path.
 
         Raises:
             pa.ArrowInvalid: When a timestamp is out of Arrow's range of nanoseconds (see :meth:`rows`).
@@ -282,13 +282,7 @@ class StripeFile:
         counts them, and no timestamp that :func:`~acidsql.format.arrow_limits.encodes_exactly` says no to.
         """
         made = io.BytesIO()
-        with orc.ORCWriter(
-            made,
-            compression="uncompressed" if self._compression == "none" else self._compression,
-            compression_block_size=CHUNK_BYTES,
-            row_index_stride=INDEX_STRIDE,
-            dictionary_key_size_threshold=_DICTIONARY_THRESHOLD,
-        ) as writer:
+        with orc.ORCWriter(made, **writer_options(self._compression)) as writer:
             for batch in batches:
                 writer.write(pa.Table.from_batches([batch]))
         return self._append(made)
@@ -358,6 +352,16 @@ class StripeFile:
 
     def _packed(self, data: bytes) -> bytes:
         return packed(data, self._compression, self._block_size)
+
+
+def writer_options(compression: str) -> dict[str, Any]:
+    """The options of Arrow's ORC writer."""
+    return {
+        "compression": "uncompressed" if compression == "none" else compression,
+        "compression_block_size": CHUNK_BYTES,
+        "row_index_stride": INDEX_STRIDE,
+        "dictionary_key_size_threshold": _DICTIONARY_THRESHOLD,
+    }
 
 
 def _check_compression(compression: str) -> None:

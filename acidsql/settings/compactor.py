@@ -8,8 +8,8 @@ from acidsql.settings.setting import (
     define,
     parse_bool,
     parse_seconds,
-    parse_size,
     ratio,
+    size_or_auto,
     whole_number,
 )
 
@@ -180,10 +180,11 @@ AUTO_COMPACTION = define(
 )
 COMPACTION_SPARK_SIZE = define(
     "acidsql.compactor.spark.size",
-    parse_size,
-    "256mb",
+    size_or_auto,
+    "auto",
     "A compaction of more bytes than this, of several buckets on a local file system, runs as Spark tasks, one per"
-    " bucket; other compactions run in the compactor's process.",
+    " bucket; other compactions run in threads of the compactor's process. auto: 256mb on a cluster, no limit where"
+    " Spark runs on this machine alone (local[*]): its tasks need Python processes, which take time to start.",
 )
 CONCATENATE_NO_WAIT = define(
     "hive.transactional.concatenate.noblock",

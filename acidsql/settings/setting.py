@@ -63,6 +63,11 @@ def parse_size(text: str) -> int:
     return int(m[1]) * _SIZES[m[2]]
 
 
+def size_or_auto(text: str) -> int | None:
+    """A size such as 64mb, or auto, which is None."""
+    return None if text.strip().lower() == "auto" else parse_size(text)
+
+
 def whole_number(text: str) -> int:
     """A number without sign or fraction."""
     if not re.fullmatch(r"\s*\d+\s*", text):

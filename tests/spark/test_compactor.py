@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from acidsql.compactor import WorkerContext
+from acidsql.compactor import WorkerContext, compaction
 from acidsql.compactor.run import run_tasks
 from acidsql.errors import CompactionError, StorageError
 from acidsql.fs import LocalFileSystem
@@ -417,6 +417,22 @@ def test_large_compactions_run_as_spark_tasks_of_this_python(
     assert all_of(acid, "big") == [row for row in before if row[0] not in range(20)]
     assert names(warehouse / "big") == ["base_0000003"]
     assert check_table(warehouse / "big") == 80
+
+
+@pytest.mark.parametrize("is_cluster", [False, True], ids=["this machine", "a cluster"])
+def test_large_compactions_run_as_spark_tasks_on_a_cluster_and_in_threads_where_spark_is_local(
+    busy: AcidSession, monkeypatch: pytest.MonkeyPatch, is_cluster: bool
+) -> None:
+    monkeypatch.setattr(compaction, "_LARGE", 0)
+    if is_cluster:
+        monkeypatch.setattr(compaction, "runs_here_alone", lambda _: False)
+    busy.sql("CREATE TRANSACTIONAL TABLE big (id int) CLUSTERED BY (id) INTO 2 BUCKETS")
+    for _ in range(2):
+        busy.sql("INSERT INTO big SELECT id FROM range(100)")
+    earlier = compactor_jobs(busy).keys()
+    compact(busy, "major", "big")
+    assert len(compactor_jobs(busy).keys() - earlier) == is_cluster
+    assert busy.table("big").count() == 200
 
 
 def test_the_status_tells_what_was_done(busy: AcidSession) -> None:

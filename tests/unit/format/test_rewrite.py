@@ -141,10 +141,17 @@ def live_rows(path: str) -> list[tuple[Key, Row]]:
     return [(event[1:4], event[5]) for event in events]
 
 
-@pytest.fixture(params=["few rows are small", "all rows are small"], autouse=True)
+SMALL = {
+    "few rows are small": StripeSizes(small_rows=3, group_rows=4),
+    "all rows are small": StripeSizes(),
+    "column by column": StripeSizes(column_bytes=0),
+}
+
+
+@pytest.fixture(params=SMALL, autouse=True)
 def small(request: pytest.FixtureRequest) -> None:
-    """Stripes of more than two rows are copied in one of the runs, merged in the other."""
-    SIZES[0] = StripeSizes(small_rows=3, group_rows=4) if request.param == "few rows are small" else StripeSizes()
+    """Stripes of more than two rows are copied in one of the runs, merged in the others."""
+    SIZES[0] = SMALL[request.param]
 
 
 @settings(deadline=None, max_examples=examples(25))
