@@ -25,7 +25,7 @@ _MAX_LONG = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
-class EncodedColumn:
+class EventColumn:
     """A column of a stripe.
 
     Attributes:
@@ -41,7 +41,7 @@ class EncodedColumn:
     statistics: bytes
 
 
-def insert_columns(rows: int, write_id: int, bucket: int, first_row_id: int, compression: str) -> list[EncodedColumn]:
+def insert_columns(rows: int, write_id: int, bucket: int, first_row_id: int, compression: str) -> list[EventColumn]:
     """The five columns of the insert events of one statement and bucket in front of ``row``, which is the sixth.
 
     Args:
@@ -62,13 +62,13 @@ def insert_columns(rows: int, write_id: int, bucket: int, first_row_id: int, com
     ]
 
 
-def whole_struct(rows: int, compression: str) -> EncodedColumn:
+def whole_struct(rows: int, compression: str) -> EventColumn:
     """A struct that is NULL nowhere: it has no streams, so that index entries have no positions in any."""
     entries = [write_message([(2, _counted(count))]) for _, count in _groups(rows)]
-    return EncodedColumn(_index(entries, compression), b"", DIRECT, _counted(rows))
+    return EventColumn(_index(entries, compression), b"", DIRECT, _counted(rows))
 
 
-def _column(rows: int, first: int, step: int, compression: str) -> EncodedColumn:
+def _column(rows: int, first: int, step: int, compression: str) -> EventColumn:
     """Integers from ``first`` on, each greater by ``step`` than the one before."""
     data = bytearray()
     starts: list[int] = []
@@ -86,7 +86,7 @@ def _column(rows: int, first: int, step: int, compression: str) -> EncodedColumn
         low = first + start * step
         fields = [(1, b"".join(write_varint(one) for one in place)), (2, _integers(low, step, count))]
         entries.append(write_message(fields))
-    return EncodedColumn(_index(entries, compression), b"".join(chunks), DIRECT_V2, _integers(first, step, rows))
+    return EventColumn(_index(entries, compression), b"".join(chunks), DIRECT_V2, _integers(first, step, rows))
 
 
 def _groups(rows: int) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from acidsql.errors import CorruptFile
 from acidsql.format.bucket import decode
-from acidsql.format.event_columns import EncodedColumn, insert_columns, whole_struct
+from acidsql.format.event_columns import EventColumn, insert_columns, whole_struct
 from acidsql.format.orc_statistics import integers_of
 from acidsql.format.schema import (
     BUCKET,
@@ -180,7 +180,7 @@ def _last_keys(source: StripeSource, bucket: int) -> list[RecordKey]:
     return keys
 
 
-def _spliced(source: StripeSource, number: int, own: Sequence[EncodedColumn], first: int) -> EncodedStripe:
+def _spliced(source: StripeSource, number: int, own: Sequence[EventColumn], first: int) -> EncodedStripe:
     """A stripe with further columns, the first of which has the number ``first``; those from there on move up."""
     stripe = source.stripes[number]
     footer = source.stripe_footer(number)
