@@ -4,7 +4,7 @@ This room alone touches what PySpark does not promise to keep (``_jdf``, plans, 
 is looked up once, when a session is connected: a Spark that lacks some of it is refused by name (:func:`check`).
 """
 
-from acidsql.catalyst.active import active, reader
+from acidsql.catalyst.active import active, files_of, reader, scan_of
 from acidsql.catalyst.assignment import can_store
 from acidsql.catalyst.check import check
 from acidsql.catalyst.current import CurrentValues
@@ -34,8 +34,10 @@ __all__ = [
     "collect_garbage",
     "conjuncts_of",
     "ended_with_the_call",
+    "files_of",
     "parts_of",
     "reader",
     "reader_options",
+    "scan_of",
     "union",
 ]

@@ -8,12 +8,12 @@ same.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from pyspark.sql import DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from acidsql.catalyst.java import Java
 
@@ -61,6 +61,17 @@ def reader(spark: SparkSession, schema: str) -> DataFrameReader:
     """``spark.read.schema(…)`` of columns as DDL; types such as ``timestamp`` mean what this session defines."""
     with active(spark):
         return spark.read.schema(schema)
+
+
+def scan_of(reader: DataFrameReader, format: str, paths: Sequence[str]) -> DataFrame:
+    """``reader.format(format).load(paths)``; PySpark would call the JVM for each path."""
+    spark = reader._spark
+    return DataFrame(reader._jreader.format(format).load(Java.of(spark).texts(paths)), spark)
+
+
+def files_of(scan: DataFrame) -> list[str]:
+    """``scan.inputFiles()``; PySpark would call the JVM for each one."""
+    return Java.of(scan.sparkSession).texts_of(scan._jdf.inputFiles())
 
 
 class _OfSession(Protocol):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _SYNC_THREADS = 16
 """A disk makes what is synced at the same time durable together."""
+_PIECES = 4
+"""Pieces of a long list that each of these threads gets, more or less."""
 _DELETE_ATTEMPTS = 5
 """Times that a directory is deleted that others change meanwhile."""
 _FEW = 4
@@ -139,8 +141,10 @@ class LocalFileSystem:
             for path in paths:
                 _sync(path)
             return
-        with ThreadPoolExecutor(min(_SYNC_THREADS, len(paths)), "acidsql-sync") as pool:
-            for _ in pool.map(_sync, paths):
+        size = len(paths) // (_PIECES * _SYNC_THREADS) + 1
+        pieces = [paths[start : start + size] for start in range(0, len(paths), size)]
+        with ThreadPoolExecutor(min(_SYNC_THREADS, len(pieces)), "acidsql-sync") as pool:
+            for _ in pool.map(_sync_all, pieces):
                 pass
 
 
@@ -163,6 +167,11 @@ def _tree(path: str) -> Iterator[str]:
         for directory, _, names in os.walk(path, onerror=refuse):
             yield from (os.path.join(directory, name) for name in names)
             yield directory
+
+
+def _sync_all(paths: Iterable[str]) -> None:
+    for path in paths:
+        _sync(path)
 
 
 def _sync(path: str) -> None:

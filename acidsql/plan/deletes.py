@@ -40,9 +40,11 @@ PART = "__acid_part"
 """Column with the number of a row's partition in the snapshot: row ids are only unique within a partition."""
 
 _WORDS = "__acid_deleted"
+_ENTRY_BYTES = 1024
+"""What the keys of a file take in memory beside their values."""
 Ids = npt.NDArray[np.int64]
 
-_keys = FileCache[pa.Table](capacity=512)
+_keys = FileCache[pa.Table](64 << 20, weigh=lambda keys: keys.nbytes + _ENTRY_BYTES)
 
 
 @dataclass(frozen=True)

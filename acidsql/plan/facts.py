@@ -41,8 +41,11 @@ class FileMetadata:
         return self.stats.updates > 0 or self.stats.deletes > 0
 
 
-_facts = FileCache[FileMetadata](capacity=20000)
-_types = FileCache["tuple[HiveType, ...] | None"](capacity=20000)
+_FILES = 100_000
+"""Of so many files the metadata is kept: about 60 MB."""
+
+_facts = FileCache[FileMetadata](_FILES)
+_types = FileCache["tuple[HiveType, ...] | None"](_FILES)
 _PARQUET = b"PAR1"
 """Magic bytes at the start of a Parquet file."""
 

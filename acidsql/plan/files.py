@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, Expression, reader
+from acidsql.catalyst import Catalyst, Draft, Expression, files_of, reader, scan_of
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.format.schema import EVENT_COLUMNS
@@ -80,7 +80,7 @@ def events_of(
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     globbing, literal = _without_patterns([fs.spark_path(p) for p in paths])
     events = reader(own.spark, f"{_EVENT_DDL}, row struct<{fields}>").option("__globPaths__", globbing)
-    frame = events.options(**(options or {})).orc(literal)
+    frame = scan_of(events.options(**(options or {})), "orc", literal)
     kept = " AND ".join(f"{name} IS NOT NULL" for name in EVENT_COLUMNS[:-1])
     # a whole event is read, but of the row no more than one column that nobody asked for, unless all are needed
     read = [name for name, _ in columns] if whole else [_cheapest(columns[:present])]
@@ -121,7 +121,7 @@ def plain_rows(
 ) -> tuple[Draft, DataFrame]:
     """The rows of files without event columns, as ``c0…``, and their scan; arguments as :func:`plain_options`."""
     schema, options, literal = plain_options(files, columns, width)
-    frame = reader(own.spark, schema).options(**options).orc(literal)
+    frame = scan_of(reader(own.spark, schema).options(**options), "orc", literal)
     named = [f"{AT}{i} AS c{i}" for i in range(len(columns))]
     return Draft.of(own, frame).select(*named, "_metadata"), frame
 
@@ -132,7 +132,8 @@ def parquet_rows(
     """The rows of Parquet files, as ``c0…``: in those Hive finds a column by its name. Arguments as above."""
     globbing, literal = _without_patterns([fs.spark_path(f.path) for f in files])
     ddl = ", ".join(f"{quote(c.name)} {to_spark(parse_type(c.type), plain_strings=True)}" for c in columns)
-    frame = reader(own.spark, ddl).options(__globPaths__=globbing, **identity(files)).parquet(*literal)
+    options = {"__globPaths__": globbing, **identity(files)}
+    frame = scan_of(reader(own.spark, ddl).options(**options), "parquet", literal)
     named = [f"{quote(c.name)} AS c{i}" for i, c in enumerate(columns)]
     return Draft.of(own, frame).select(*named, "_metadata"), frame
 
@@ -186,7 +187,7 @@ def with_file_values(
         literals = {n: F.lit(v).cast(_spark_name(t)) for (n, t), v in zip(columns.items(), only, strict=True)}
         return rows.with_columns(literals)
     table = []
-    for url in scan.inputFiles():
+    for url in files_of(scan):
         known = values[fs.absolute(unquote(url))]
         table += [[spelling, *known] for spelling in spellings(url)]
     return with_values(rows, table, {path: pa.string()}, columns, "a file")

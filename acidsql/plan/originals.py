@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, active
+from acidsql.catalyst import Catalyst, Draft, Java, active, files_of
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
 from acidsql.plan.files import AT, PATH, plain_options, spellings, with_values
@@ -78,10 +78,10 @@ def _one_part_a_task(
         reader = session.read().schema(schema)
     for name, text in options.items():
         reader = reader.option(name, text)
-    read = reader.orc(jvm.org.apache.spark.api.python.PythonUtils.toSeq(literal))
+    read = reader.orc(Java.of(spark).texts(literal))
     plan = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, read.logicalPlan())
     frame = DataFrame(plan, spark)
-    return frame, frame.inputFiles()
+    return frame, files_of(frame)
 
 
 def _parts(originals: OriginalFiles, urls: Sequence[str], part_bytes: int) -> Iterator[list[Any]]:
