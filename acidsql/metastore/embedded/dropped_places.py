@@ -12,7 +12,6 @@ table has it: PLACE_WRITE_IDS keeps the write id that its next table has to star
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -86,10 +85,16 @@ def _highest_next(db: Connection, locations: Sequence[str]) -> int | None:
     else:
         wanted = set(locations)
         above_wanted = {place for location in wanted for place in above(location)}
-        common = os.path.commonprefix(locations)
-        rows = db.execute(select(_P.PW_LOCATION, _P.PW_NEXT).where(_around(common)))
+        rows = db.execute(select(_P.PW_LOCATION, _P.PW_NEXT).where(_around(_beginning(locations))))
         found = [n for place, n in rows if place in above_wanted or not wanted.isdisjoint((place, *above(place)))]
     return max((one for one in found if one is not None), default=None)
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """What all of some texts begin with."""
+    first, last = min(texts), max(texts)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:same]
 
 
 def _around(prefix: str) -> ColumnElement[bool]:
