@@ -49,6 +49,9 @@ _WRITER, _WRITER_VERSION = 1, 6
 _HYBRID, _PROLEPTIC = 1, 2
 CHUNK_BYTES = 1 << 18
 """Bytes of a chunk of compression."""
+_SMALL_BYTES = 1 << 16
+"""Rows of fewer bytes make no larger chunks. The writer takes memory for a whole chunk of each stream at once, which
+takes longer than to encode a few rows; it knows no smaller chunks."""
 _COPY_BYTES = 8 << 20
 _DICTIONARY_THRESHOLD = 0.8
 _FILE_VERSION = (0, 12)
@@ -277,10 +280,11 @@ class StripeFile:
         counts them, and no timestamp that :func:`~acidsql.format.arrow_limits.encodes_exactly` says no to.
         """
         made = io.BytesIO()
+        is_small = isinstance(batches, list) and sum(batch.nbytes for batch in batches) < _SMALL_BYTES
         with orc.ORCWriter(
             made,
             compression="uncompressed" if self._compression == "none" else self._compression,
-            compression_block_size=CHUNK_BYTES,
+            compression_block_size=_SMALL_BYTES if is_small else CHUNK_BYTES,
             row_index_stride=INDEX_STRIDE,
             dictionary_key_size_threshold=_DICTIONARY_THRESHOLD,
         ) as writer:

@@ -388,7 +388,9 @@ def _snappy(chunk: bytes) -> bytes:
 
 def _zstd(chunk: bytes) -> bytes:
     with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
-        made = bytes(stream.read(MAX_CHUNK + 1))
+        made = bytes(stream.read(_FIRST_READ))  # for what it may be at most memory would be taken each time
+        if len(made) == _FIRST_READ:
+            made += bytes(stream.read(MAX_CHUNK + 1 - len(made)))
     _sized(len(made))
     return made
 

@@ -111,7 +111,7 @@ class Bench:
 
     def _next_id(self, table: str, rows: int) -> int:
         number = self._ids[table] = self._ids.get(table, 0) + 1
-        return (number * _STRIDE % rows) // 2 * 2 + 1 if rows > 1 else 0
+        return (number * _STRIDE % (rows - 1)) // 2 * 2 + 1
 
     def count(self, table: str) -> int:
         """The rows of a table."""

@@ -17,6 +17,7 @@ AXES = {
     "history": "past transactions",
 }
 """What grows, by the name of the curve."""
+_LINEAR = ("deleted",)
 _SIZE = (7.0, 4.2)
 _DPI = 80
 """Small files: these pictures are committed."""
@@ -54,7 +55,11 @@ def draw(points: Iterable[Mapping[str, Any]], folder: Path) -> list[Path]:
             color = f"C{number}"
             axes.plot(sizes, [p["wall"] for p in ordered], "o-", color=color, markersize=3, label=statement)
             axes.plot(sizes, [p["planning"] for p in ordered], ":", color=color, linewidth=1)
-        _scale(axes, [p["size"] for found in statements.values() for p in found])
+        axes.set_yscale("log")
+        for of_axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            of_axis("{x:g}")
+        if curve not in _LINEAR:
+            _by_powers(axes, [p["size"] for found in statements.values() for p in found])
         axes.set_xlabel(AXES.get(curve, curve))
         axes.set_ylabel("seconds (dotted: planning)")
         axes.grid(visible=True, which="major", linewidth=0.4)
@@ -67,15 +72,13 @@ def draw(points: Iterable[Mapping[str, Any]], folder: Path) -> list[Path]:
     return made
 
 
-def _scale(axes: Any, sizes: Sequence[int]) -> None:
-    """Powers of ten on both axes; where nothing is among the sizes, the part up to the first of them is linear."""
-    axes.set_yscale("log")
-    if max(sizes, default=0) <= 0:
-        return
-    if min(sizes) <= 0:
-        axes.set_xscale("symlog", linthresh=min(s for s in sizes if s > 0))
-    else:
+def _by_powers(axes: Any, sizes: Sequence[int]) -> None:
+    """Powers of ten; where nothing is among the sizes, the part up to the first of the others is linear."""
+    if min(sizes) > 0:
         axes.set_xscale("log")
+    elif max(sizes) > 0:
+        axes.set_xscale("symlog", linthresh=min(s for s in sizes if s > 0))
+        axes.set_xlim(left=-0.1 * min(s for s in sizes if s > 0))
 
 
 def main() -> None:
