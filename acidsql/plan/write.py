@@ -227,7 +227,11 @@ def _by_number(rows: pa.Table, numbers: pa.ChunkedArray | None) -> Iterator[tupl
     if numbers is None:
         yield 0, rows
         return
-    for number in sorted(pc.unique(numbers).to_pylist()):
+    distinct = sorted(pc.unique(numbers).to_pylist())
+    if len(distinct) == 1:
+        yield distinct[0], rows
+        return
+    for number in distinct:
         yield number, rows.filter(pc.equal(numbers, number))
 
 
