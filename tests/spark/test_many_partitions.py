@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +22,11 @@ def t(acid: AcidSession) -> AcidSession:
     return acid
 
 
-def _rows(acid: AcidSession) -> list[tuple[object, ...]]:
+def _rows(acid: AcidSession) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in acid.sql("SELECT id, v, s, p, q FROM t").collect())
 
 
-def _expected() -> list[tuple[object, ...]]:
+def _expected() -> list[tuple[Any, ...]]:
     return [(i, i % 7, f"s{i}", i % COUNT, f"a/b={i % 3}" if i % 2 == 0 else None) for i in range(2 * COUNT)]
 
 
