@@ -12,6 +12,9 @@ PHASES ?=
 EXAMPLES ?= 10
 DRAWN := tests/metastore/test_random_histories.py tests/metastore/test_compaction_histories.py tests/unit/compactor/test_histories.py \
     tests/unit/compactor/test_ordering.py tests/unit/format tests/spark/test_bucketing.py
+# bench-scale: the curves to draw, and their largest size
+CURVES ?=
+LIMIT ?=
 # test-matrix: interpreters that are not on PATH, and the cells to run (all; see .ci/matrix.sh)
 PYTHONS ?=
 CELLS ?=
@@ -27,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-hdfs test-long test-oracle test-phases test-random test-soak test-hive test-matrix bench bench-hive lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-hdfs test-long test-oracle test-phases test-random test-soak test-hive test-matrix bench bench-hive bench-scale lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +80,9 @@ bench: java $(VENV)/.dev ## time of single statements (see tests/benchmarks/READ
 bench-hive: java $(VENV)/.dev ## the same statements by a real Hive and by acidsql, in turn, on one table
 	@$(WITH_JAVA) $(PY) -m tests.benchmarks.beside_hive
 
+bench-scale: java $(VENV)/.bench ## curves over deltas, partitions, deleted rows, rows and history (hours; CURVES="deltas,partitions" LIMIT=1000 some of it)
+	@$(WITH_JAVA) $(PY) -m tests.benchmarks.scale $(if $(CURVES),--curves "$(CURVES)") $(if $(LIMIT),--limit "$(LIMIT)")
+
 lint: $(VENV)/.dev ## ruff, mypy and the contract of the rooms
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
@@ -113,4 +119,8 @@ $(VENV)/.package: $(VENV)/.made pyproject.toml .ci/constraints.txt
 $(VENV)/.dev: $(VENV)/.package
 	@echo "Installing the tools for tests into $(VENV) ..."
 	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	@$(PIP) --editable '.[bench]'
 	@touch $@

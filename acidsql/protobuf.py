@@ -14,6 +14,8 @@ Message = dict[int, list[int | bytes]]
 MAX_FIELDS = 1 << 20
 """Maximum number of values in a message: in memory each takes about fifty times its encoded size."""
 _WORD = (1 << 64) - 1
+_SHORT = [bytes([value]) for value in range(0x80)]
+"""Numbers of one byte: most of them are."""
 _LAST_SHIFT = 63
 """A number has 64 bits, in at most ten bytes."""
 
@@ -26,12 +28,13 @@ def read_message(data: bytes) -> Message:
         count += 1
         if count > MAX_FIELDS:
             raise ValueError("a message has too many fields")
-        tag, at = read_varint(data, at)
+        tag, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at)
+        kind = tag & 7
         value: int | bytes
-        if tag & 7 == 0:
-            value, at = read_varint(data, at)
+        if kind == 0:
+            value, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at)
         else:
-            length, at = read_varint(data, at) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], at)
+            length, at = read_varint(data, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)
             value, at = data[at : at + length], at + length
             if at > len(data):
                 raise ValueError("a message is cut off")
@@ -95,6 +98,8 @@ def write_message(fields: Iterable[tuple[int, int | bytes]]) -> bytes:
 
 def write_varint(value: int) -> bytes:
     """A varint; a negative number as its 64-bit two's complement."""
+    if 0 <= value <= 0x7F:
+        return _SHORT[value]
     value &= _WORD
     encoded = bytearray()
     while value > 0x7F:

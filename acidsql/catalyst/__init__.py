@@ -15,7 +15,7 @@ from acidsql.catalyst.java import Java
 from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
-from acidsql.catalyst.scans import file_scan
+from acidsql.catalyst.scans import file_scan, files_of
 from acidsql.catalyst.sessions import ZONE, InternalSessions
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "conjuncts_of",
     "ended_with_the_call",
     "file_scan",
+    "files_of",
     "parts_of",
     "reader_options",
     "union",

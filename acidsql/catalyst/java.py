@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from acidsql.errors import UnsupportedError
 
 SPARK = "org.apache.spark"
+_END = "\0"
+"""Stands between texts that are passed as one."""
 
 _ASKED_BY_PYSPARK = ("PythonUtils", "PythonSQLUtils", "functions")
 
@@ -62,6 +64,15 @@ class Java:
         for item in items:
             made.add(item)
         return self.static(f"{SPARK}.api.python.PythonUtils", "toSeq")(made)
+
+    def texts(self, texts: Sequence[str]) -> Any:
+        """A Java array of some texts without NUL: handed over as one, since a call for each of many takes seconds."""
+        return self.static("java.util.regex.Pattern", "compile")(_END).split(_END.join(texts), -1)
+
+    def texts_of(self, array: Any) -> list[str]:
+        """The texts of a Java array, without NUL and not empty; fetched as one."""
+        joined: str = self.static("org.apache.hadoop.util.StringUtils", "join")(_END, array)
+        return joined.split(_END) if joined else []
 
     @cached_property
     def none(self) -> Any:

@@ -16,9 +16,6 @@ from acidsql.catalyst.plans import Catalyst
 
 _SOURCES = f"{SPARK}.sql.execution.datasources"
 _FORMATS = {"orc": f"{_SOURCES}.orc.OrcFileFormat", "parquet": f"{_SOURCES}.parquet.ParquetFileFormat"}
-_HADOOP = "org.apache.hadoop.util.StringUtils"
-_BETWEEN = "\0"
-"""Stands in no path."""
 
 
 def file_scan(
@@ -58,8 +55,12 @@ def file_scan(
         return DataFrame(user.baseRelationToDataFrame(relation), spark)
 
 
+def files_of(scan: DataFrame) -> list[str]:
+    """``scan.inputFiles()``; PySpark would call the JVM for each one."""
+    return Java.of(scan.sparkSession).texts_of(scan._jdf.inputFiles())
+
+
 def _roots(java: Java, paths: Sequence[str]) -> Any:
     """Paths as Hadoop's, in a few calls however many they are."""
-    names = java.static(_HADOOP, "split")(_BETWEEN.join(paths), _BETWEEN)
-    listed = java.static(_HADOOP, "stringToPath")(names)
+    listed = java.static("org.apache.hadoop.util.StringUtils", "stringToPath")(java.texts(paths))
     return java.static("scala.collection.immutable.ArraySeq", "unsafeWrapArray")(listed)

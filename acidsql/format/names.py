@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
+from functools import lru_cache
 
 BASE_PREFIX = "base_"
 DELTA_PREFIX = "delta_"
@@ -21,6 +22,8 @@ SIDE_FILE_SUFFIX = "_flush_length"
 STAGING_PREFIX = "_tmp_"
 """What is not at its place yet, or is on its way out: a name that every engine skips."""
 NO_STATEMENT = -1
+_NAMES = 4096
+"""So many names are kept with what they say: those in one partition are those in the next."""
 MIN_LONG = -(2**63)
 """Write id of the base that the first compaction of a converted table makes when nothing was written since."""
 
@@ -98,6 +101,7 @@ def _visibility(txn: int) -> str:
     return f"{VISIBILITY_PREFIX}{txn:07d}" if txn > 0 else ""
 
 
+@lru_cache(maxsize=_NAMES)
 def parse_directory(name: str) -> BaseName | DeltaName | None:
     """What a directory's name says; None for one that is neither base nor delta.
 
@@ -162,6 +166,7 @@ def parse_original_file(name: str) -> int | None:
     return m and int(m[1])
 
 
+@lru_cache(maxsize=_NAMES)
 def parse_bucket_id(name: str) -> int:
     """The bucket number in the name of either kind of file, -1 where it has none (Hive: ``parseBucketId``)."""
     original = parse_original_file(name)

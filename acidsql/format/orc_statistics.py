@@ -9,12 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, localcontext
+from functools import lru_cache
 
 from acidsql.format.tail import Tail
 from acidsql.protobuf import Message, bytes_of, number_of, numbers_of, read_message, unzigzag, write_message, zigzag
 
 COUNT, HAS_NULL, BYTES_ON_DISK = 1, 10, 11
 _MAX_LONG = (1 << 63) - 1
+_KNOWN_BYTES = 1 << 8
 
 
 def integer_range(tail: Tail, column: int) -> tuple[int, int] | None:
@@ -39,6 +41,18 @@ def integers_of(statistics: bytes) -> tuple[int, int] | None:
 
 def merged(parts: Sequence[bytes]) -> bytes:
     """The statistics of a column over several parts, from those of each part (``ColumnStatistics``)."""
+    if len(parts) == 1 and len(parts[0]) <= _KNOWN_BYTES:
+        return _merged_alone(parts[0])
+    return _merged(parts)
+
+
+@lru_cache(maxsize=512)
+def _merged_alone(part: bytes) -> bytes:
+    """Small files have one stripe, and the event columns of those that a statement writes have much in common."""
+    return _merged([part])
+
+
+def _merged(parts: Sequence[bytes]) -> bytes:
     found = [read_message(part) for part in parts]
     counted = [part for part in found if number_of(part, COUNT)]
     fields: list[tuple[int, int | bytes]] = [(COUNT, sum(number_of(part, COUNT) for part in found))]

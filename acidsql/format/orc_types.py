@@ -43,11 +43,12 @@ _FOR_SPARK = {"spark.sql.catalyst.type": "timestamp"}
 _KIND_NUMBERS = {name: number for number, name in PRIMITIVE_KINDS.items()}
 
 
-def type_messages(root: HiveType) -> list[bytes]:
+@lru_cache(maxsize=64)
+def type_messages(root: HiveType) -> tuple[bytes, ...]:
     """A type and all below it as the footer of a file lists them."""
     made: list[bytes] = []
     _add_type(root, made)
-    return made
+    return tuple(made)
 
 
 def _add_type(t: HiveType, made: list[bytes]) -> None:

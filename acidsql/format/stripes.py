@@ -49,6 +49,9 @@ _WRITER, _WRITER_VERSION = 1, 6
 _HYBRID, _PROLEPTIC = 1, 2
 CHUNK_BYTES = 1 << 18
 """Bytes of a chunk of compression."""
+_SMALL_BYTES = 1 << 16
+"""Rows of fewer bytes make no larger chunks. The writer takes memory for a whole chunk of each stream at once, which
+takes longer than to encode a few rows; it knows no smaller chunks."""
 _COPY_BYTES = 8 << 20
 _DICTIONARY_THRESHOLD = 0.8
 _FILE_VERSION = (0, 12)
@@ -282,7 +285,9 @@ class StripeFile:
         counts them, and no timestamp that :func:`~acidsql.format.arrow_limits.encodes_exactly` says no to.
         """
         made = io.BytesIO()
-        with orc.ORCWriter(made, **writer_options(self._compression)) as writer:
+        is_small = isinstance(batches, list) and sum(batch.nbytes for batch in batches) < _SMALL_BYTES
+        options = writer_options(self._compression, _SMALL_BYTES if is_small else CHUNK_BYTES)
+        with orc.ORCWriter(made, **options) as writer:
             for batch in batches:
                 writer.write(pa.Table.from_batches([batch]))
         return self._append(made)
@@ -354,11 +359,11 @@ class StripeFile:
         return packed(data, self._compression, self._block_size)
 
 
-def writer_options(compression: str) -> dict[str, Any]:
-    """The options of Arrow's ORC writer."""
+def writer_options(compression: str, block_size: int = CHUNK_BYTES) -> dict[str, Any]:
+    """The options of Arrow's ORC writer; ``block_size`` is that of a chunk of compression."""
     return {
         "compression": "uncompressed" if compression == "none" else compression,
-        "compression_block_size": CHUNK_BYTES,
+        "compression_block_size": block_size,
         "row_index_stride": INDEX_STRIDE,
         "dictionary_key_size_threshold": _DICTIONARY_THRESHOLD,
     }

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -57,6 +58,8 @@ MAX_CHUNK = 1 << 23
 MAX_DEPTH = 100
 """Types within types."""
 MAX_PRECISION = 38
+_KNOWN_BYTES = 1 << 16
+"""Types of so many bytes in a footer are kept; what a file may say beyond that is not."""
 _MAX_LENGTH = (1 << 31) - 1
 _MAX_ROWS = (1 << 63) - 1
 
@@ -223,7 +226,7 @@ def _last(file: BinaryIO, size: int, count: int) -> bytes:
 def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -> OrcFooter:
     stripes = tuple(_stripe(read_message(bytes_of(one))) for one in footer.get(3, []))
     _check_stripes(stripes, size)
-    root = _type(_Types([read_message(bytes_of(one)) for one in footer.get(4, [])]))
+    root = _types_of(tuple(map(bytes_of, footer.get(4, []))))
     if not isinstance(root, Struct):
         raise ValueError("its rows are not structs")
     names = tuple(name for name, _ in root.fields)
@@ -261,6 +264,18 @@ def _check_stripes(stripes: Sequence[Stripe], size: int) -> None:
         if one.offset < end or one.offset + one.length > size:
             raise ValueError("a stripe is within another, or ends beyond the file")
         end = one.offset + one.length
+
+
+def _types_of(messages: tuple[bytes, ...]) -> HiveType:
+    """The type of the rows; that of the many files of one table is made once."""
+    return (_known_type if sum(map(len, messages)) <= _KNOWN_BYTES else _new_type)(messages)
+
+
+def _new_type(messages: tuple[bytes, ...]) -> HiveType:
+    return _type(_Types([read_message(one) for one in messages]))
+
+
+_known_type = lru_cache(maxsize=64)(_new_type)
 
 
 @dataclass
@@ -373,7 +388,9 @@ def _snappy(chunk: bytes) -> bytes:
 
 def _zstd(chunk: bytes) -> bytes:
     with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
-        made = bytes(stream.read(MAX_CHUNK + 1))
+        made = bytes(stream.read(_FIRST_READ))  # for what it may be at most memory would be taken each time
+        if len(made) == _FIRST_READ:
+            made += bytes(stream.read(MAX_CHUNK + 1 - len(made)))
     _sized(len(made))
     return made
 

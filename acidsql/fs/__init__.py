@@ -11,6 +11,7 @@ from acidsql.fs.listed import ListedOnce
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileStatus, FileSystem
 from acidsql.fs.resolve import absolute, is_local, join, overlap, qualify, renames_in_one_step, resolve, spark_path
+from acidsql.fs.side_by_side import side_by_side
 
 __all__ = [
     "FileStatus",
@@ -28,5 +29,6 @@ __all__ = [
     "qualify",
     "renames_in_one_step",
     "resolve",
+    "side_by_side",
     "spark_path",
 ]

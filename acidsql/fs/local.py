@@ -6,10 +6,10 @@ import errno
 import io
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from acidsql.errors import StorageError
 from acidsql.fs.protocol import FileStatus
@@ -17,8 +17,12 @@ from acidsql.fs.protocol import FileStatus
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
+T = TypeVar("T")
+
 _SYNC_THREADS = 16
 """A disk makes what is synced at the same time durable together."""
+_PIECES = 4
+"""Pieces of a long list that each of these threads gets, more or less."""
 _DELETE_ATTEMPTS = 5
 """Times that a directory is deleted that others change meanwhile."""
 _FEW = 4
@@ -118,10 +122,8 @@ class LocalFileSystem:
             return f.read()
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        with _refusals("write", path):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as f:
-                f.write(data)
+        with _refusals("write", path), _in_its_directory(path, lambda: open(path, "wb")) as f:
+            f.write(data)
 
     def open_read(self, path: str) -> BinaryIO:
         with _refusals("read", path):
@@ -129,8 +131,7 @@ class LocalFileSystem:
 
     def open_write(self, path: str) -> BinaryIO:
         with _refusals("write", path):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            return io.BufferedWriter(_Written(path, "x"))
+            return io.BufferedWriter(_in_its_directory(path, lambda: _Written(path, "x")))
 
     def sync(self, trees: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
         paths = [below for tree in trees for below in _tree(tree)]
@@ -139,9 +140,20 @@ class LocalFileSystem:
             for path in paths:
                 _sync(path)
             return
-        with ThreadPoolExecutor(min(_SYNC_THREADS, len(paths)), "acidsql-sync") as pool:
-            for _ in pool.map(_sync, paths):
+        size = len(paths) // (_PIECES * _SYNC_THREADS) + 1
+        pieces = [paths[start : start + size] for start in range(0, len(paths), size)]
+        with ThreadPoolExecutor(min(_SYNC_THREADS, len(pieces)), "acidsql-sync") as pool:
+            for _ in pool.map(_sync_all, pieces):
                 pass
+
+
+def _in_its_directory(path: str, create: Callable[[], T]) -> T:
+    """Create a file; its directory too, which is looked for only where it is missing."""
+    try:
+        return create()
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return create()
 
 
 def _missing(path: str) -> list[str]:
@@ -163,6 +175,11 @@ def _tree(path: str) -> Iterator[str]:
         for directory, _, names in os.walk(path, onerror=refuse):
             yield from (os.path.join(directory, name) for name in names)
             yield directory
+
+
+def _sync_all(paths: Iterable[str]) -> None:
+    for path in paths:
+        _sync(path)
 
 
 def _sync(path: str) -> None:

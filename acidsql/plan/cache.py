@@ -15,8 +15,11 @@ T = TypeVar("T")
 class FileCache(Generic[T]):
     """An LRU cache. A file that was replaced (different size or time) is read again."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, *, weigh: Callable[[T], int] = lambda _: 1) -> None:
+        """``capacity`` is what all entries may weigh together; each one weighs one unless ``weigh`` says more."""
         self._capacity = capacity
+        self._weigh = weigh
+        self._weight = 0
         self._entries: OrderedDict[tuple[str, int, int], T] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -36,7 +39,9 @@ class FileCache(Generic[T]):
         except FileNotFoundError as e:
             raise DirectoryGone(file.path) from e
         with self._lock:
+            if key not in self._entries:
+                self._weight += self._weigh(value)
             self._entries[key] = value
-            while len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)
+            while self._weight > self._capacity:
+                self._weight -= self._weigh(self._entries.popitem(last=False)[1])
         return value

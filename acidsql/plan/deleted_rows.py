@@ -18,6 +18,8 @@ from acidsql.plan.snapshot import TableSnapshot
 from acidsql.valid_ids import ValidWriteIdList
 
 Ids = npt.NDArray[np.int64]
+_ENTRY_BYTES = 1024
+"""What a file takes in memory beside its numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,18 @@ class _Run:
     deleted_by: Ids
 
 
-_runs = FileCache[list[_Run]](capacity=512)
+def _bytes(runs: list[_Run]) -> int:
+    return _ENTRY_BYTES + sum(
+        run.row_ids.nbytes + (0 if _is_one(run.deleted_by) else run.deleted_by.nbytes) for run in runs
+    )
+
+
+def _is_one(numbers: Ids) -> bool:
+    """Whether it is one number, in memory once."""
+    return numbers.strides == (0,)
+
+
+_runs = FileCache[list[_Run]](256 << 20, weigh=_bytes)
 
 
 def deleted_rows(snapshot: TableSnapshot) -> dict[Origin, list[Ids]]:
@@ -77,7 +90,10 @@ def _split(filesystem: fs.FileSystem, path: str) -> Iterator[_Run]:
     starts = np.flatnonzero((write_ids[1:] != write_ids[:-1]) | (buckets[1:] != buckets[:-1])) + 1
     ends = [*starts.tolist(), len(row_ids)]
     for start, end in zip([0, *starts.tolist()], ends, strict=True):
-        yield _Run(int(write_ids[start]), int(buckets[start]), row_ids[start:end], deleted_by[start:end])
+        by = deleted_by[start:end]
+        if (by == by[0]).all():
+            by = np.broadcast_to(by[0], len(by))
+        yield _Run(int(write_ids[start]), int(buckets[start]), row_ids[start:end], by)
 
 
 def _hidden(run: _Run, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> Ids:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
-from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.errors import AcidError, CorruptFile, UnsupportedError
 from acidsql.format.directory import AcidFile
 from acidsql.format.orc import Stripe, read_footer
 from acidsql.format.schema import STATS_KEY, VERSION_KEY, AcidSchema, AcidStats, parse_stats
@@ -41,8 +43,11 @@ class FileMetadata:
         return self.stats.updates > 0 or self.stats.deletes > 0
 
 
-_facts = FileCache[FileMetadata](capacity=20000)
-_types = FileCache["tuple[HiveType, ...] | None"](capacity=20000)
+_FILES = 100_000
+"""Of so many files the metadata is kept: about 60 MB."""
+
+_facts = FileCache[FileMetadata](_FILES)
+_types = FileCache["tuple[HiveType, ...] | None"](_FILES)
 _PARQUET = b"PAR1"
 """Magic bytes at the start of a Parquet file."""
 
@@ -68,6 +73,25 @@ def facts_of(file: AcidFile) -> FileMetadata:
         )
 
     return _facts.get(file, read)
+
+
+def read_ahead(files: Sequence[AcidFile], location: str) -> None:
+    """Read the metadata of many files at the same time where each one waits for a network.
+
+    Errors are left to whoever asks for a file: not all that are read here may be.
+
+    Args:
+        files: The files.
+        location: The table's directory: what says whether they are on the local file system.
+    """
+
+    def look(file: AcidFile) -> None:
+        with contextlib.suppress(AcidError):
+            facts_of(file)
+
+    if not fs.is_local(fs.absolute(location)):
+        for _ in fs.side_by_side(look, files, location):
+            pass
 
 
 def plain_types(file: AcidFile) -> tuple[HiveType, ...] | None:

@@ -174,7 +174,7 @@ def with_file_values(
         literals = {n: F.lit(v).cast(_spark_name(t)) for (n, t), v in zip(columns.items(), only, strict=True)}
         return rows.with_columns(literals)
     table = []
-    for url in scan.inputFiles():
+    for url in files_of(scan):
         known = values[fs.absolute(unquote(url))]
         table += [[spelling, *known] for spelling in spellings(url)]
     return with_values(rows, table, {path: pa.string()}, columns, "a file")

@@ -47,6 +47,9 @@ _WRITER_OPTIONS = {
 }
 """Of ORC's writer: one file a task and directory; the quicker of its two dictionaries, and a level at which files are
 no larger; index entries as all files have them."""
+_WITHOUT_CHECKSUMS = {"fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem", "fs.file.impl.disable.cache": "true"}
+"""Of Hadoop's local file system, which would write a file of checksums beside each file, and call ``chmod`` for it, a
+process of its own: nobody reads them, and they do not follow a file to its place."""
 _MANY = 1 << 20
 """More tasks than any job has: ``coalesce`` then joins none."""
 _TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
@@ -67,7 +70,8 @@ def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: 
     else:
         events, by = _task_events(catalyst, target, changes, keys, content), keys
     output = fs.join(staging.path, "job")
-    write = events.frame().write.options(compression=target.compression, **_WRITER_OPTIONS)
+    options = {**_WRITER_OPTIONS, **(_WITHOUT_CHECKSUMS if fs.is_local(output) else {})}
+    write = events.frame().write.options(compression=target.compression, **options)
     try:
         with ended_with_the_call(catalyst.spark):
             (write.partitionBy(*by) if by else write).orc(fs.spark_path(output))

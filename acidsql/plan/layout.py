@@ -15,7 +15,7 @@ from acidsql.format.originals import OriginalFile, number_originals
 from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
-from acidsql.plan.facts import FileMetadata, facts_of, plain_types
+from acidsql.plan.facts import FileMetadata, facts_of, plain_types, read_ahead
 from acidsql.plan.files import AT
 from acidsql.plan.prefixes import whole_file
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
@@ -161,6 +161,8 @@ class _Layout:
         self._types = tuple(parse_type(c.type) for c in snapshot.table.columns)
         self._groups: dict[tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...], bool, bool], EventFiles] = {}
         self._plain, self._merged_plain = OriginalFiles(), OriginalFiles()
+        found = (d.files for part in snapshot.partitions for d in part.state.data_directories)
+        read_ahead([files[0] for files in found if files and files[0].length], snapshot.table.location)
         for number, part in enumerate(snapshot.partitions):
             self._partition(_place(number, part), part)
         self.found = Layout(list(self._groups.values()), self._plain, self._merged_plain)

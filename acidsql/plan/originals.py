@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft
+from acidsql.catalyst import Catalyst, Draft, files_of
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
 from acidsql.plan.files import AT, PATH, plain_scan, spellings, with_values
@@ -73,7 +73,7 @@ def _one_part_a_task(
         session.conf().set(name, str(value))
     files = [f.file for f in originals.files]
     frame = plain_scan(own, files, table.columns, originals.width, session=session)
-    return frame, frame.inputFiles()
+    return frame, files_of(frame)
 
 
 def _parts(originals: OriginalFiles, urls: Sequence[str], part_bytes: int) -> Iterator[list[Any]]:

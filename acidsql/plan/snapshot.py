@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
@@ -74,21 +74,14 @@ def take_snapshot(
         CorruptFile: When the name of a directory or a side file is invalid.
         StorageError: When a directory does not exist.
     """
-    return TableSnapshot(table, write_ids, tuple(_states(table, write_ids, txns, partitions, resolve, is_pinned)))
 
-
-def _states(
-    table: Table,
-    write_ids: ValidWriteIdList,
-    txns: ValidTxnList,
-    partitions: Sequence[Partition] | None,
-    resolve: Resolve,
-    is_pinned: bool,
-) -> Iterable[PartitionState]:
-    for partition in [None] if partitions is None else partitions:
+    def look(partition: Partition | None) -> PartitionState:
         filesystem, path = resolve(table.location if partition is None else partition.location)
         state = acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only, is_pinned=is_pinned)
         if not (state.data_directories or state.originals or filesystem.exists(path)):
             # a table or partition has a directory from its first day to its last: rows may be where it is now
             raise DirectoryGone(path)
-        yield PartitionState(partition, state)
+        return PartitionState(partition, state)
+
+    places: Sequence[Partition | None] = [None] if partitions is None else partitions
+    return TableSnapshot(table, write_ids, tuple(fs.side_by_side(look, places, table.location)))

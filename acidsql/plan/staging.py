@@ -92,8 +92,8 @@ class Staging:
         """The staged directory of that name, made with its version file at the first call."""
         key = (partition, name)
         if key not in self._directories:
-            below = [partition] if partition else []
-            path = fs.join(self.path, *below, str(name))
+            # not below the partition's name: to make and remove its directory takes as long as to write a small file
+            path = fs.join(self.path, f"{name}-{len(self._directories)}" if partition else str(name))
             if self._events:
                 self.fs.write_bytes(fs.join(path, VERSION_FILE), VERSION_FILE_CONTENT)
             else:
@@ -116,7 +116,8 @@ class Staging:
             StorageError: When one cannot be moved, or something of that name is there: a write id was used twice.
             UnsupportedError: When a partition is on another file system than its table.
         """
-        self.registered = {name: place for name, place in (locations or {}).items() if name in self.partitions}
+        written = set(self.partitions)
+        self.registered = {name: place for name, place in (locations or {}).items() if name in written}
         if self._sync:
             self.fs.sync(trees=[d.path for d in self._directories.values()])
         named: dict[str, None] = {}

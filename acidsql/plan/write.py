@@ -196,8 +196,11 @@ class Writer:
         keys = [key_column(i) for i in range(self._key_count)]
         numbered = changes.append_column("__n", pa.array(range(changes.num_rows), type=pa.int64()))
         groups = numbered.group_by(keys, use_threads=False).aggregate([("__n", "list")])
-        for group in groups.to_pylist():
-            yield self._partition_of([group[k] for k in keys]), changes.take(pa.array(group["__n_list"]))
+        ordered, start = changes.take(pc.list_flatten(groups["__n_list"])), 0
+        sizes = pc.list_value_length(groups["__n_list"]).to_pylist()
+        for group, size in zip(groups.select(keys).to_pylist(), sizes, strict=True):
+            yield self._partition_of([group[k] for k in keys]), ordered.slice(start, size)
+            start += size
 
     def _partition_of(self, values: Sequence[str | None]) -> str:
         return partition_name([k.name for k in self._target.table.partition_keys], values)
@@ -224,7 +227,11 @@ def _by_number(rows: pa.Table, numbers: pa.ChunkedArray | None) -> Iterator[tupl
     if numbers is None:
         yield 0, rows
         return
-    for number in sorted(pc.unique(numbers).to_pylist()):
+    distinct = sorted(pc.unique(numbers).to_pylist())
+    if len(distinct) == 1:
+        yield distinct[0], rows
+        return
+    for number in distinct:
         yield number, rows.filter(pc.equal(numbers, number))
 
 

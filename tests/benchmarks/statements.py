@@ -191,10 +191,12 @@ class Workload:
 
 
 @contextmanager
-def opened(warehouse: str, settings: Mapping[str, str], cores: int) -> Iterator[tuple[Any, SparkSession]]:
-    """A local Spark session and an acidsql session on it, both closed at the end."""
+def opened(
+    warehouse: str, settings: Mapping[str, str], cores: int, conf: Mapping[str, str] | None = None
+) -> Iterator[tuple[Any, SparkSession]]:
+    """A local Spark session and an acidsql session on it, both closed at the end; ``conf`` of Spark comes first."""
     builder = SparkSession.builder.master(f"local[{cores}]").appName("acidsql statements")
-    for name, value in SPARK_CONF.items():
+    for name, value in {**SPARK_CONF, **(conf or {})}.items():
         builder = builder.config(name, value)
     spark = builder.config("spark.sql.warehouse.dir", warehouse).getOrCreate()
     try:

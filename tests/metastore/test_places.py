@@ -13,7 +13,7 @@ from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.metastore.model import Database, Partition, Table
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.conftest import OpenStore
-from tests.metastore.situations import home, partition, sweep, table
+from tests.metastore.situations import begin, home, partition, sweep, table
 
 embedded = pytest.mark.needs("database file")
 
@@ -111,6 +111,28 @@ class TestPlaces:
         store.add_partitions([partition(str(n)) for n in range(1000, 2300)])
         with pytest.raises(AlreadyExists, match="p=1500"):
             store.create_table(at(f"{home()}/t/p=1500/x"))
+
+    @pytest.mark.parametrize("place", ["old", "old/below", "old/p=3", "", "elsewhere/old"])
+    @pytest.mark.parametrize("others", [0, 40], ids=["alone", "among many"])
+    def test_a_partition_where_another_table_was_makes_write_ids_go_on(
+        self, store: Metastore, place: str, others: int
+    ) -> None:
+        """Names of directories never come again at a place, above or below."""
+        for name, ids in (("before", 2), ("old", 5)):
+            location = {"before": "before", "old": "wide/old"}[name]
+            store.create_table(at(f"{home()}/{location}", name, partitioned=True))
+            store.add_partitions([part_at(f"{home()}/{location}/p=3", "3", name)])
+            for _ in range(ids):
+                txn_id = begin(store)
+                store.allocate_table_write_id(txn_id, "default", name)
+                store.commit_txn(txn_id)
+            store.drop_table("default", name)
+        sweep(store)
+        store.create_table(table("u", partitioned=True))
+        usual = [partition(str(number), "u") for number in range(others)]
+        store.add_partitions([*usual, part_at(f"{home()}/wide/{place}", "x", "u")])
+        expected = 1 if place == "elsewhere/old" else 6
+        assert store.allocate_table_write_id(begin(store), "default", "u") == expected
 
     @pytest.mark.parametrize("rival", ["table", "partition", "database"])
     def test_of_many_that_want_one_place_at_once_one_has_it(

@@ -76,6 +76,24 @@ def test_a_statement_makes_few_calls(tables: AcidSession, search: None, statemen
     assert 20 < calls() < most
 
 
+@pytest.mark.parametrize("transactional", ["true", "insert_only"])
+def test_the_calls_do_not_become_more_with_the_partitions(acid: AcidSession, transactional: str) -> None:
+    kind = ", 'transactional_properties'='insert_only'" if transactional == "insert_only" else ""
+    made = []
+    for partitions in (3, 60):
+        acid.sql(
+            f"CREATE TABLE p{partitions} (id bigint) PARTITIONED BY (p int) STORED AS ORC"
+            f" TBLPROPERTIES ('transactional'='true'{kind})"
+        )
+        acid.sql(f"INSERT INTO p{partitions} SELECT id, int(id % {partitions}) FROM range(200)")
+        acid.sql(f"SELECT sum(id) FROM p{partitions}").collect()
+        with _counted() as calls:
+            [row] = acid.sql(f"SELECT count(*), sum(id), sum(p) FROM p{partitions}").collect()
+            made.append(calls())
+        assert row == (200, 19900, sum(id % partitions for id in range(200)))
+    assert made[1] <= made[0] + 30
+
+
 def test_what_a_rule_answers_is_kept_until_the_jvm_has_ended() -> None:
     """The JVM was told that the object is gone before it had looked up the answer, which then was null."""
 

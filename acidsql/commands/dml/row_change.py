@@ -21,7 +21,7 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction, in_
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import LockComponent, Operation, Partition, Table
 from acidsql.plan.changes import ChangeSet, key_column
-from acidsql.plan.local import estimated_bytes
+from acidsql.plan.local import read_bytes
 from acidsql.plan.relation import Relation
 from acidsql.plan.scan import ROW_ID
 from acidsql.plan.snapshot import TableSnapshot
@@ -181,7 +181,7 @@ class RowChange(ABC):
         staging = txn.stage(table)
         writer = Writer(env.writing, target, staging, env.driver_limit)
         small = None
-        if self.statement.where is None and estimated_bytes(changes.frame) > JOB_BYTES:
+        if self.statement.where is None and read_bytes(changes.frame) > JOB_BYTES:
             small = False
         written = writer.write(changes, small=small)
         txn.publish(table, staging)

@@ -178,7 +178,7 @@ class WriteTransaction:
         self._named.append(staging)
         names, done = staging.partitions, staging.changes
         changed = [n for n in names if as_changes or done[n].deleted or done[n].overwrites]
-        added = [n for n in names if n not in changed]
+        added = sorted(set(names).difference(changed))
         for operation, some in ((Operation.UPDATE, changed), (Operation.INSERT, added)):
             if some:
                 write_id = self.allocate_write_id(table)

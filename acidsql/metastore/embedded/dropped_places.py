@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, true, update
 
 from acidsql import fs
 from acidsql.errors import AlreadyExists
@@ -26,6 +26,11 @@ from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.places import above
 from acidsql.metastore.embedded.schema import DROPPED_DIRECTORIES, PLACE_WRITE_IDS
 from acidsql.metastore.model import DroppedDirectory, WrittenBy
+
+_FEW = 8
+"""So few locations are looked for one by one; for more all that was left around them is looked through once."""
+_LAST = "\U0010ffff"
+"""No name of a file goes on with it."""
 
 _D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
 _DROPPED = select(_D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE, _D.DD_MADE_BY, _D.DD_WRITE_ID).order_by(_D.DD_ID)
@@ -68,10 +73,36 @@ def take(db: Connection, database: str, table: str, locations: Iterable[str]) ->
     """
     wanted = [_whole(one) for one in locations if one]
     require_free(db, wanted)
-    for location in wanted:
-        following = _next(db, location)
-        if following is not None:
-            write_ids.start_above(db, database, table, following)
+    following = _highest_next(db, wanted)
+    if following is not None:
+        write_ids.start_above(db, database, table, following)
+
+
+def _highest_next(db: Connection, locations: Sequence[str]) -> int | None:
+    """The highest of what :func:`_next` says of some locations."""
+    if len(locations) <= _FEW:
+        found = [_next(db, location) for location in locations]
+    else:
+        wanted = set(locations)
+        above_wanted = {place for location in wanted for place in above(location)}
+        rows = db.execute(select(_P.PW_LOCATION, _P.PW_NEXT).where(_around(_beginning(locations))))
+        found = [n for place, n in rows if place in above_wanted or not wanted.isdisjoint((place, *above(place)))]
+    return max((one for one in found if one is not None), default=None)
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """What all of some texts begin with."""
+    first, last = min(texts), max(texts)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:same]
+
+
+def _around(prefix: str) -> ColumnElement[bool]:
+    """What begins with a text, and the directories above that."""
+    if not prefix:
+        return true()
+    within = and_(_P.PW_LOCATION >= prefix, _P.PW_LOCATION < f"{prefix}{_LAST}")
+    return or_(within, _P.PW_LOCATION.in_(above(f"{prefix}x")))
 
 
 def _next(db: Connection, location: str, within: str = "") -> int | None:

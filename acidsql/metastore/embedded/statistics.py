@@ -58,14 +58,23 @@ def _exist(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> bo
 def _increment(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> None:
     """Carry numbers of rows on, and say that nothing is exact."""
     table_id = table_id_of(db, table.database, table.name)
-    for name, change in {"": RowChange(), **changes}.items():
-        known = _parameters(db, table_id, name)
-        kept = {k: v for k, v in known.items() if k != STATS_ACCURATE}
-        rows = row_count(known)
-        if rows is not None:
-            kept[NUM_ROWS] = str(change.applied(rows))
-        if kept != known:
-            _replace(db, table_id, name, kept)
+    of_table = _parameters(db, table_id, "")
+    kept = _carried_on(of_table, changes.get("", RowChange()))
+    if kept != of_table:
+        _replace(db, table_id, "", kept)
+    for some in batches([name for name in changes if name]):
+        found = _parameters_of(db, table_id, some)
+        made = {name: _carried_on(known, changes[name]) for name, known in found.items()}
+        _replace_some(db, table_id, {name: one for name, one in made.items() if one != found[name]})
+
+
+def _carried_on(known: Mapping[str, str], change: RowChange) -> dict[str, str]:
+    """The properties after a change: with the number of rows where it was known, and nothing that is exact."""
+    kept = {k: v for k, v in known.items() if k != STATS_ACCURATE}
+    rows = row_count(known)
+    if rows is not None:
+        kept[NUM_ROWS] = str(change.applied(rows))
+    return kept
 
 
 def _writes_unseen(db: Connection, table: Table, write_id: int, seen: ValidWriteIdList) -> bool:
@@ -98,6 +107,27 @@ def _parameters(db: Connection, table_id: int, name: str) -> dict[str, str]:
     else:
         found = db.execute(select(_T.PARAM_KEY, _T.PARAM_VALUE).where(_T.TBL_ID == table_id))
     return {row[0]: row[1] for row in found}
+
+
+def _parameters_of(db: Connection, table_id: int, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Those of some partitions, no more than a statement of the database takes."""
+    found: dict[str, dict[str, str]] = {name: {} for name in names}
+    query = select(_P.PART_NAME, _P.PARAM_KEY, _P.PARAM_VALUE)
+    for name, key, value in db.execute(query.where(_P.TBL_ID == table_id, _P.PART_NAME.in_(names))):
+        found[name][key] = value
+    return found
+
+
+def _replace_some(db: Connection, table_id: int, parameters: Mapping[str, Mapping[str, str]]) -> None:
+    """Those of some partitions, as above."""
+    db.execute(delete(PARTITION_PARAMS).where(_P.TBL_ID == table_id, _P.PART_NAME.in_(list(parameters))))
+    rows = [
+        {"TBL_ID": table_id, "PART_NAME": name, "PARAM_KEY": k, "PARAM_VALUE": v}
+        for name, one in parameters.items()
+        for k, v in one.items()
+    ]
+    if rows:
+        db.execute(insert(PARTITION_PARAMS), rows)
 
 
 def _replace(db: Connection, table_id: int, name: str, parameters: Mapping[str, str]) -> None:
@@ -184,12 +214,10 @@ class EmbeddedStatistics(EmbeddedChanges):
         with self._store.read() as db:
             table_id = table_id_of(db, database, table)
             listed: Iterable[str] = names if names is not None else _names(db, table_id)
-            found: dict[str, dict[str, str]] = {name: {} for name in listed}
-            for some in batches(list(found)):
-                query = select(_P.PART_NAME, _P.PARAM_KEY, _P.PARAM_VALUE)
-                for name, key, value in db.execute(query.where(_P.TBL_ID == table_id, _P.PART_NAME.in_(some))):
-                    found[name][key] = value
-            return dict(found)
+            found: dict[str, Mapping[str, str]] = {}
+            for some in batches(list(dict.fromkeys(listed))):
+                found.update(_parameters_of(db, table_id, some))
+            return found
 
     def column_statistics(self, table: Table, partition: str | None = None) -> list[ColumnStatistics]:
         with self._store.read() as db:

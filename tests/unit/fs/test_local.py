@@ -90,6 +90,14 @@ class TestDurability:
         with pytest.raises(StorageError, match="Cannot sync"):
             LocalFileSystem().sync(trees=[str(disk.root)])
 
+    def test_of_many_that_cannot_be_synced_the_first_is_told(self, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+        paths = [f"{disk.root}/{number}" for number in range(1000)]
+        for number, path in enumerate(paths):
+            if number not in (470, 471, 900):
+                os.mkdir(path)
+        with pytest.raises(FileNotFoundError, match="/470'"):
+            LocalFileSystem().sync(directories=paths)
+
     def test_a_file_system_that_does_not_sync_directories_is_none(
         self, disk: Disk, monkeypatch: pytest.MonkeyPatch
     ) -> None:
