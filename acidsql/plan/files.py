@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, Expression, file_scan
+from acidsql.catalyst import Catalyst, Draft, Expression, file_scan, files_of
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.format.schema import EVENT_COLUMNS
