@@ -1,4 +1,4 @@
-"""What Arrow's ORC writer cannot carry without a change."""
+"""What Arrow's ORC writer cannot carry without a change, or takes wrong."""
 
 from __future__ import annotations
 
@@ -31,6 +31,30 @@ def counts_alike(array: pa.Array) -> bool:
         ticks = np.asarray(array.cast(pa.int32() if per_day == 1 else pa.int64()).fill_null(0))
         return not bool(np.any(ticks // per_day < REFORM_DAY))
     return all(counts_alike(below) for below in _below(array))
+
+
+def writable(array: pa.Array) -> pa.Array:
+    """The same values as Arrow's writer takes them right.
+
+    Of a struct that is a slice of an array it takes fields from the beginning of the whole, and where a struct is NULL
+    and its fields are not, it takes what they hold there for the next row's (both seen with pyarrow 26).
+    """
+    whole = array.take(pa.array(np.arange(len(array)))) if _has_slice(array) else array
+    if not pa.types.is_struct(array.type):
+        return whole
+    fields = [writable(field) for field in whole.flatten()]
+    mask = whole.is_null() if whole.null_count else None
+    return pa.StructArray.from_arrays(fields, names=[field.name for field in array.type], mask=mask)
+
+
+def _has_slice(array: pa.Array) -> bool:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        fields = [array.field(i) for i in range(kind.num_fields)]
+        return array.offset != 0 or any(field.offset != 0 or _has_slice(field) for field in fields)
+    if pa.types.is_list(kind):
+        return _has_slice(array.values)
+    return pa.types.is_map(kind) and (_has_slice(array.keys) or _has_slice(array.items))
 
 
 def _below(array: pa.Array) -> list[pa.Array]:

@@ -12,6 +12,7 @@ from itertools import chain
 import pyarrow as pa
 from pyarrow import orc
 
+from acidsql.format.arrow_limits import writable
 from acidsql.format.stripes import CHUNK_BYTES, EncodedStripe, StripeSource, packed, statistics_of, writer_options
 from acidsql.format.tail import as_errors_of
 from acidsql.protobuf import bytes_of, number_of, read_message, write_message
@@ -38,7 +39,7 @@ class EncodedColumn:
         made = pa.BufferOutputStream()
         with orc.ORCWriter(made, **{**writer_options(compression), "stripe_size": _ENDLESS}) as writer:
             for array in arrays:
-                writer.write(pa.table([array], names=["_"]))
+                writer.write(pa.table([writable(array)], names=["_"]))
         content = made.getvalue()
         source = StripeSource(pa.BufferReader(content), _NAME)
         self._content = memoryview(content)

@@ -20,6 +20,7 @@ import pyorc
 from pyarrow import orc
 
 from acidsql.errors import CorruptFile, UnsupportedError
+from acidsql.format.arrow_limits import writable
 from acidsql.format.orc_statistics import merged
 from acidsql.format.orc_types import COMPRESSIONS, arrow_type, pyorc_type, shape, shape_of, type_messages
 from acidsql.format.schema import CURRENT_TRANSACTION, EVENT_COLUMNS, KEY_COLUMNS, Operation
@@ -52,7 +53,7 @@ CHUNK_BYTES = 1 << 18
 _SMALL_BYTES = 1 << 16
 """Rows of fewer bytes make no larger chunks. The writer takes memory for a whole chunk of each stream at once, which
 takes longer than to encode a few rows; it knows no smaller chunks."""
-_COPY_BYTES = 8 << 20
+_COPY_BYTES = 1 << 20
 _DICTIONARY_THRESHOLD = 0.8
 _FILE_VERSION = (0, 12)
 
@@ -289,7 +290,7 @@ class StripeFile:
         options = writer_options(self._compression, _SMALL_BYTES if is_small else CHUNK_BYTES)
         with orc.ORCWriter(made, **options) as writer:
             for batch in batches:
-                writer.write(pa.Table.from_batches([batch]))
+                writer.write(pa.table([writable(column) for column in batch.columns], names=batch.schema.names))
         return self._append(made)
 
     def write_rows(self, rows: Iterable[tuple[Any, ...]]) -> list[int]:

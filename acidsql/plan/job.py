@@ -24,7 +24,7 @@ from acidsql.fs.java import java_errors
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, value_column
 from acidsql.plan.failures import failing_with, failure_of
-from acidsql.plan.job_files import DELETES, INSERTS, KEY, NUMBER, SINK, VERSIONS, Content, collect
+from acidsql.plan.job_files import DELETES, INSERTS, KEY, PLACE, SINK_SHIFT, VERSIONS, Content, collect
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
@@ -50,6 +50,8 @@ no larger; index entries as all files have them."""
 _WITHOUT_CHECKSUMS = {"fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem", "fs.file.impl.disable.cache": "true"}
 """Of Hadoop's local file system, which would write a file of checksums beside each file, and call ``chmod`` for it, a
 process of its own: nobody reads them, and they do not follow a file to its place."""
+_NUMBER = "__acid_writer"
+"""The number of the bucket file that a change goes to."""
 _MANY = 1 << 20
 """More tasks than any job has: ``coalesce`` then joins none."""
 _TWICE = re.compile(r"matched twice: (-?\d+), (-?\d+), (-?\d+)")
@@ -66,7 +68,7 @@ def write_by_job(catalyst: Catalyst, target: Target, staging: Staging, changes: 
     shuffled = change is not Change.INSERT or changes.is_bucketed
     content = _content(target, staging, change)
     if shuffled:
-        events, by = _placed_events(catalyst, target, changes, keys, content), [*keys, SINK, NUMBER]
+        events, by = _placed_events(catalyst, target, changes, keys, content), [*keys, PLACE]
     else:
         events, by = _task_events(catalyst, target, changes, keys, content), keys
     output = fs.join(staging.path, "job")
@@ -184,14 +186,19 @@ def _placed_events(catalyst: Catalyst, target: Target, changes: ChangeSet, keys:
     change = changes.change
     placed = _numbered(_placed(catalyst, changes, keys), keys, change)
     if content in (Content.ROWS, Content.ROWS_OF_EVENTS):
-        above = [*keys, SINK, NUMBER]
-        rows = placed.select("*", f"CAST(if(number < 0, 0, {INSERTS}) AS int) AS {SINK}")
+        above = [*keys, PLACE]
+        rows = placed.select("*", _place(f"if(number < 0, 0, {INSERTS})"))
         return rows.sorted_within([*above, "number"]).select(*_rows(target, content), *above)
     values = _Values(target, flat=content is Content.FLAT_EVENTS)
-    events = placed.select(*keys, NUMBER, f"explode({_events(target, change, values)}) AS e")
+    events = placed.select(*keys, _NUMBER, f"explode({_events(target, change, values)}) AS e")
     columns = [f"e.{name} AS {name}" for name in (*EVENT_COLUMNS[:-1], *values.names)]
-    made = events.select(*keys, f"e.sink AS {SINK}", NUMBER, *columns)
-    return made.sorted_within([*keys, SINK, NUMBER, *KEY_COLUMNS])
+    made = events.select(*keys, _place("e.sink"), *columns)
+    return made.sorted_within([*keys, PLACE, *KEY_COLUMNS])
+
+
+def _place(sink: str) -> str:
+    """The directory of a row's file; Spark sorts by a constant one anew, and then drops the sort below."""
+    return f"shiftleft(CAST({sink} AS bigint), {SINK_SHIFT}) | CAST({_NUMBER} AS bigint) AS {PLACE}"
 
 
 def _placed(catalyst: Catalyst, changes: ChangeSet, keys: list[str]) -> Draft:
@@ -204,8 +211,8 @@ def _placed(catalyst: Catalyst, changes: ChangeSet, keys: list[str]) -> Draft:
         number = new if change is Change.INSERT else _WRITER
     positive = "0" if change is Change.INSERT else "coalesce(rowId, 0L)"
     kept = [*changes.values, *changes.identity, *([KIND] if change is None else [])]
-    made = [*kept, *_directory_keys(changes.keys, positive, keys), f"CAST({number} AS int) AS {NUMBER}"]
-    return Draft.of(catalyst, changes.frame).select(*made).distributed([*keys, NUMBER])
+    made = [*kept, *_directory_keys(changes.keys, positive, keys), f"CAST({number} AS int) AS {_NUMBER}"]
+    return Draft.of(catalyst, changes.frame).select(*made).distributed([*keys, _NUMBER])
 
 
 def _numbered(placed: Draft, keys: list[str], change: Change | None) -> Draft:
@@ -214,7 +221,7 @@ def _numbered(placed: Draft, keys: list[str], change: Change | None) -> Draft:
     if change is not None:
         return numbered
     # rows that are inserted have no identity: each one is a group of its own
-    group = ", ".join([*keys, NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
+    group = ", ".join([*keys, _NUMBER, "writeId", "bucketId", "coalesce(rowId, -1L - number)"])
     checked = numbered.select("*", f"count(*) OVER (PARTITION BY {group}) AS times")
     twice = failing_with(f"concat('matched twice: ', concat_ws(', ', {', '.join(IDENTITY)}))")
     once = f"CASE WHEN times > 1 THEN {twice} ELSE {KIND} <> {int(Change.NOTHING)} END"
@@ -236,7 +243,7 @@ def _events_of(target: Target, change: Change, inserts: Target, values: _Values)
         events.append(_event(target, DELETES, 2, IDENTITY, values.nothing))
     if change is not Change.DELETE:
         sink, into = (INSERTS, inserts) if change is Change.INSERT else (VERSIONS, target)
-        bucket = f"{encode(0, into.statement_id)} | ({NUMBER} << {WRITER_SHIFT})"
+        bucket = f"{encode(0, into.statement_id)} | ({_NUMBER} << {WRITER_SHIFT})"
         events.append(_event(target, sink, 0, (f"{target.write_id}L", bucket, "number"), values.row))
     return f"array({', '.join(events)})"
 

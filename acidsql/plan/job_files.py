@@ -20,8 +20,11 @@ from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 
-KEY, SINK, NUMBER = "__acid_k", "__acid_sink", "__acid_writer"
-"""Directories of the job's output: the partition keys, which directory of events, and which bucket file in it."""
+KEY, PLACE = "__acid_k", "__acid_place"
+"""Directories of the job's output: the partition keys; which directory of events, and which bucket file in it."""
+SINK_SHIFT = 32
+"""A place has the number of a directory of events above these bits, and that of a bucket file in them. Two levels of
+directories would cost one more of each: Hadoop starts a process for each directory on a local disk."""
 DELETES, VERSIONS, INSERTS = 0, 1, 2
 """The directories of events, as the job numbers them."""
 _THREADS = 4
@@ -64,7 +67,7 @@ def job_files(target: Target, staging: Staging, output: str, *, shuffled: bool) 
         target: The table.
         staging: The staging area.
         output: The directory that Spark was given.
-        shuffled: Whether there is a directory for each sink and number; otherwise each task was a writer of inserts.
+        shuffled: Whether there is a directory for each place; otherwise each task was a writer of inserts.
 
     Raises:
         CorruptFile: When there is anything else.
@@ -75,9 +78,9 @@ def job_files(target: Target, staging: Staging, output: str, *, shuffled: bool) 
         # Spark escapes the values of partition directories as Hive does (it took the code over from there)
         keys = enumerate(target.table.partition_keys)
         partition = "/".join(f"{key.name}={values[f'{KEY}{i}']}" for i, key in keys)
-        number = int(values[NUMBER]) if shuffled else _task_number(path)
+        sink, number = divmod(int(values[PLACE]), 1 << SINK_SHIFT) if shuffled else (INSERTS, _task_number(path))
         encode(number, target.statement_id)
-        yield JobFile(path, partition, int(values[SINK]) if shuffled else INSERTS, number)
+        yield JobFile(path, partition, sink, number)
 
 
 def collect(

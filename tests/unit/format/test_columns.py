@@ -198,3 +198,13 @@ def test_given_a_name_with_a_dot_when_rows_are_deleted_then_it_is_not_taken_for_
     ids = ValidWriteIdList("d.t", 2)
     rewrite_rows(FS, Rewrite(target, row_type, "zlib", ids, files[:1], files[1:], sizes=BY_COLUMN))
     assert read(target) == [(0, 1, BUCKET, 1, 1, (2, (4,)))]
+
+
+def test_given_another_compression_when_no_row_is_deleted_then_each_stays_as_it_was(work: Rewrite) -> None:
+    """Blocks are slices then, of which Arrow's writer takes a struct's values from the beginning of the whole."""
+    other = "snappy" if work.compression == "zlib" else "zlib"
+    for sizes in (WHOLE, BY_COLUMN):
+        Path(work.target).unlink(missing_ok=True)
+        made = rewrite_rows(FS, replace(work, compression=other, deletes=(), sizes=sizes))
+        assert (made.rows, made.copied) == (ROWS + 50, 0)
+        assert read(work.target) == [event for file in work.inputs for event in read(file.path)]
