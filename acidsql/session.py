@@ -306,7 +306,7 @@ def open_store(
     if hive and warehouse is not None:
         raise InvalidValue("A Hive Metastore defines its own warehouse: pass either metastore or warehouse")
     root = "" if hive else _own_warehouse(warehouse, metastore)
-    store = open_metastore(metastore or f"sqlite:///{fs.join(root, STORE_NAME)}", settings, warehouse=root)
+    store = open_metastore(metastore or fs.join(root, STORE_NAME), settings, warehouse=root)
     try:
         return store, root or store.get_database(DEFAULT_DATABASE).location
     except BaseException:

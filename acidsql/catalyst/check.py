@@ -46,7 +46,7 @@ _NEEDED = {
     f"{_SQL}.execution.LogicalRDD": ("rdd",),
     f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
     f"{_SQL}.execution.datasources.HadoopFsRelation": ("location",),
-    f"{_SQL}.execution.datasources.InMemoryFileIndex": (),
+    f"{_SQL}.execution.datasources.InMemoryFileIndex": ("allFiles", "inputFiles"),
     f"{_SQL}.execution.datasources.PartitionSpec": ("emptySpec", "partitionColumns"),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
     f"{_SQL}.internal.VariableSubstitution": ("substitute",),

@@ -6,13 +6,16 @@ the names of directories. acidsql has listed the files, and knows where they bel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
 from acidsql.catalyst.java import SPARK, Java
 from acidsql.catalyst.plans import Catalyst
+from acidsql.format.data_files import DirectoryGone
 
 _SOURCES = f"{SPARK}.sql.execution.datasources"
 _FORMATS = {"orc": f"{_SOURCES}.orc.OrcFileFormat", "parquet": f"{_SOURCES}.parquet.ParquetFileFormat"}
@@ -27,7 +30,7 @@ def file_scan(
     *,
     session: Any = None,
 ) -> DataFrame:
-    """The rows of some files, which are one file each, and there; their hidden column is ``_metadata``.
+    """The rows of some files; their hidden column is ``_metadata``.
 
     Args:
         catalyst: The session of the frame; its time zone and meaning of types are those of the scan.
@@ -36,6 +39,9 @@ def file_scan(
         paths: The files, as :func:`acidsql.fs.spark_path` spells them: no character has another meaning.
         options: Of the reader.
         session: A session in the JVM whose settings the scan follows; that of the frame, when left out.
+
+    Raises:
+        DirectoryGone: When one does not exist any longer: Spark leaves it out.
     """
     java, spark = catalyst.java, catalyst.spark
     own: Any = spark._jsparkSession if session is None else session
@@ -48,6 +54,8 @@ def file_scan(
         index = java.type(f"{_SOURCES}.InMemoryFileIndex")(
             own, roots, read, java.option(type), cache, java.option(nowhere), java.none
         )
+        if index.allFiles().size() != len(paths):
+            raise DirectoryGone(_missing(java, index, paths))
         keys = nowhere.partitionColumns()
         reader = java.type(_FORMATS[format])()
         relation = java.type(f"{_SOURCES}.HadoopFsRelation")(index, keys, type, java.none, reader, read, own)
@@ -58,6 +66,17 @@ def file_scan(
 def files_of(scan: DataFrame) -> list[str]:
     """``scan.inputFiles()``; PySpark would call the JVM for each one."""
     return Java.of(scan.sparkSession).texts_of(scan._jdf.inputFiles())
+
+
+def _missing(java: Java, index: Any, paths: Sequence[str]) -> str:
+    """The first of some paths that an index does not have."""
+    found = {_below_root(unquote(url)) for url in java.texts_of(index.inputFiles())}
+    return next((path for path in paths if _below_root(path) not in found), paths[0])
+
+
+def _below_root(path: str) -> str:
+    """Spark writes the root of a local URI with one slash or with three."""
+    return re.sub("^file:/*", "file:/", path)
 
 
 def _roots(java: Java, paths: Sequence[str]) -> Any:

@@ -21,6 +21,7 @@ class AcidFile:
         bucket_id: The bucket number in its name, -1 where the name has none.
         length: Size in bytes; of a file with an open streaming writer that of the finished part.
         modified_ns: Time of last modification, nanoseconds since 1970.
+        number: As of :class:`~acidsql.fs.FileStatus`.
         is_prefix: Whether the file has more (or, on HDFS, apparently fewer) than ``length`` bytes: it is being written.
     """
 
@@ -30,6 +31,13 @@ class AcidFile:
     length: int
     modified_ns: int
     is_prefix: bool = False
+    number: int = 0
+
+    @property
+    def identity(self) -> tuple[str, int, int, int]:
+        """What differs for another file, or other content. Partitions are renamed, so that a path is not enough, and
+        two files that one statement writes may have one length and one time."""
+        return self.path, self.length, self.modified_ns, self.number
 
 
 def visible(fs: FileSystem, path: str) -> Iterator[FileStatus]:
@@ -112,4 +120,5 @@ def as_far_as_written(fs: FileSystem, file: AcidFile) -> AcidFile:
 
 def acid_file(entry: FileStatus) -> AcidFile:
     """A listed file as a data file."""
-    return AcidFile(entry.path, entry.name, names.parse_bucket_id(entry.name), entry.length, entry.modified_ns)
+    bucket = names.parse_bucket_id(entry.name)
+    return AcidFile(entry.path, entry.name, bucket, entry.length, entry.modified_ns, number=entry.number)

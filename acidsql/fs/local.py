@@ -69,9 +69,8 @@ class LocalFileSystem:
                         is_whole = False
                         continue
                     is_dir = entry.is_dir()
-                    found.append(
-                        FileStatus(entry.path, entry.name, is_dir, 0 if is_dir else stat.st_size, stat.st_mtime_ns)
-                    )
+                    size = 0 if is_dir else stat.st_size
+                    found.append(FileStatus(entry.path, entry.name, is_dir, size, stat.st_mtime_ns, stat.st_ino))
         if not is_whole and not self.exists(path):  # the rest has gone with it, or under another name
             return []
         return sorted(found, key=lambda f: f.name)

@@ -17,6 +17,7 @@ class FileStatus:
         is_dir: Whether it is a directory.
         length: Size in bytes, 0 for a directory.
         modified_ns: Time of last modification, nanoseconds since 1970.
+        number: By which a local disk knows it as long as it exists, whatever its path (``st_ino``); 0 elsewhere.
     """
 
     path: str
@@ -24,6 +25,7 @@ class FileStatus:
     is_dir: bool
     length: int
     modified_ns: int
+    number: int = 0
 
 
 class FileSystem(Protocol):

@@ -36,14 +36,15 @@ class Bitmap:
         places: Where the words of each origin begin, and how many they are: a power of two of which the place is a
             multiple, so that a word's place is an OR of two numbers; a sum would be checked for an overflow in each
             row.
-        runs: The row ids in it, by the identities of their arrays.
+        runs: The row ids in it with their origins, by the identities of their arrays. The same files have other origins
+            where partitions were added or renamed.
         words: The bits.
         frame: The words as the one row of a DataFrame, an ``array<bigint>``.
     """
 
     catalyst: Catalyst
     places: _Places
-    runs: Mapping[int, Ids]
+    runs: Mapping[int, tuple[Origin, Ids]]
     words: npt.NDArray[np.uint64]
     frame: DataFrame
 
@@ -65,7 +66,7 @@ def bitmap_of(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Bitmap 
         return None
     runs = {id(run): (origin, run) for origin, arrays in deleted.items() for run in arrays}
     with _lock:
-        alike = [b for b in _kept if b.catalyst is own and b.places == places and b.runs.keys() <= runs.keys()]
+        alike = [b for b in _kept if b.catalyst is own and b.places == places and _is_part(b.runs, runs)]
         before = max(alike, key=lambda b: len(b.runs), default=None)
         if before is not None and len(before.runs) == len(runs):
             _keep(before)
@@ -79,10 +80,14 @@ def bitmap_of(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Bitmap 
             np.bitwise_or.at(words, base + (run >> 6), np.uint64(1) << (run & 63).astype(np.uint64))
     array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
     frame = own.spark.createDataFrame(pa.table({"words": array}))
-    made = Bitmap(own, places, {number: run for number, (_, run) in runs.items()}, words, frame)
+    made = Bitmap(own, places, runs, words, frame)
     with _lock:
         _keep(made, instead_of=before)
     return made
+
+
+def _is_part(some: Mapping[int, tuple[Origin, Ids]], runs: Mapping[int, tuple[Origin, Ids]]) -> bool:
+    return all(number in runs and runs[number][0] == origin for number, (origin, _) in some.items())
 
 
 def _places(deleted: Mapping[Origin, Sequence[Ids]]) -> _Places | None:

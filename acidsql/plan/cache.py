@@ -20,7 +20,7 @@ class FileCache(Generic[T]):
         self._capacity = capacity
         self._weigh = weigh
         self._weight = 0
-        self._entries: OrderedDict[tuple[str, int, int], T] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, int, int, int], T] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, file: AcidFile, read: Callable[[], T]) -> T:
@@ -29,7 +29,7 @@ class FileCache(Generic[T]):
         Raises:
             DirectoryGone: When the file is not there any longer.
         """
-        key = (file.path, file.length, file.modified_ns)
+        key = file.identity
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -39,9 +39,10 @@ class FileCache(Generic[T]):
         except FileNotFoundError as e:
             raise DirectoryGone(file.path) from e
         with self._lock:
-            if key not in self._entries:
-                self._weight += self._weigh(value)
+            if key in self._entries:
+                self._weight -= self._weigh(self._entries.pop(key))
             self._entries[key] = value
-            while self._weight > self._capacity:
+            self._weight += self._weigh(value)
+            while self._weight > self._capacity and self._entries:
                 self._weight -= self._weigh(self._entries.popitem(last=False)[1])
         return value

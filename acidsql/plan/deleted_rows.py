@@ -18,8 +18,8 @@ from acidsql.plan.snapshot import TableSnapshot
 from acidsql.valid_ids import ValidWriteIdList
 
 Ids = npt.NDArray[np.int64]
-_ENTRY_BYTES = 1024
-"""What a file takes in memory beside its numbers."""
+_ENTRY_BYTES, _RUN_BYTES = 1024, 600
+"""What a file and each of its runs take in memory beside their numbers."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,8 @@ class _Run:
 
 
 def _bytes(runs: list[_Run]) -> int:
-    return _ENTRY_BYTES + sum(
-        run.row_ids.nbytes + (0 if _is_one(run.deleted_by) else run.deleted_by.nbytes) for run in runs
-    )
+    arrays = [array for run in runs for array in (run.row_ids, run.deleted_by) if not _is_one(array)]
+    return _ENTRY_BYTES + _RUN_BYTES * len(runs) + sum(array.nbytes for array in arrays)
 
 
 def _is_one(numbers: Ids) -> bool:

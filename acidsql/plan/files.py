@@ -39,8 +39,8 @@ def identity(files: Iterable[AcidFile]) -> dict[str, str]:
 
     Spark compares plans to find out what it has in its cache: of a scan's files only their paths.
     """
-    listed = ((f.path, f.length, f.modified_ns) for f in files)
-    return {"acidsql.files": hashlib.sha256(repr(sorted(listed)).encode()).hexdigest()}
+    listed = sorted(f.identity for f in files)
+    return {"acidsql.files": hashlib.sha256(repr(listed).encode()).hexdigest()}
 
 
 def events_of(

@@ -15,6 +15,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from acidsql.catalyst import Catalyst
 from acidsql.plan.arrow import fetched, is_utf8, row_bytes
 
+_UNPACKED = 8
+"""How much larger than a file its rows may be."""
+
 
 @dataclass(frozen=True)
 class DriverLimit:
@@ -38,6 +41,14 @@ def read_bytes(frame: DataFrame) -> int:
     return sum(int(leaf.stats().sizeInBytes()) for leaf in Catalyst.leaves(Catalyst.analyzed(frame)))
 
 
+def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:
+    """Whether it may be worth while to fetch a result up to a limit, by what Spark estimates.
+
+    Its estimate of a join multiplies the sizes: that of a small table of many partitions is far too large.
+    """
+    return estimated_bytes(frame) <= limit.bytes or read_bytes(frame) * _UNPACKED <= limit.bytes
+
+
 def fetch_small(frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
     """The rows of a small result, columns named by position; None if it is large or cannot be fetched.
 
@@ -45,7 +56,7 @@ def fetch_small(frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
         frame: The result.
         limit: A larger result is not fetched, nor one that Spark estimates to be larger.
     """
-    if estimated_bytes(frame) > limit.bytes:
+    if not may_be_small(frame, limit):
         return None
     named = _nullable(frame.toDF(*[f"s{i}" for i in range(len(frame.columns))]))
     try:

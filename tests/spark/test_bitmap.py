@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -105,3 +107,36 @@ def test_write_ids_of_more_than_32_bits(acid: AcidSession, monkeypatch: pytest.M
         acid.sql(f"INSERT INTO t VALUES ({n})")
     acid.sql("DELETE FROM t WHERE id = 1")
     assert rows(acid, "SELECT id FROM t") == [(0,), (2,)]
+
+
+@pytest.mark.parametrize("way", ["rename", "set location"])
+def test_the_same_files_in_partitions_of_other_numbers(acid: AcidSession, tmp_path: Path, way: str) -> None:
+    """Row ids are those of a partition, whose number in a snapshot is another one after a change of partitions."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    for p, place in ((1, "x"), (2, "y")):
+        acid.sql(f"ALTER TABLE t ADD PARTITION (p={p}) LOCATION '{tmp_path}/{place}'")
+    acid.sql("INSERT INTO t SELECT id, id % 2 + 1 FROM range(0, 10, 1, 1)")
+    acid.sql("DELETE FROM t WHERE id IN (0, 9)")
+    assert [id for id, _ in rows(acid, "SELECT id, p FROM t")] == list(range(1, 9))
+    if way == "rename":
+        acid.sql("ALTER TABLE t PARTITION (p=1) RENAME TO PARTITION (p=3)")
+    else:
+        for p, place in ((1, "z"), (2, "x"), (1, "y")):
+            acid.sql(f"ALTER TABLE t PARTITION (p={p}) SET LOCATION '{tmp_path}/{place}'")
+    assert [id for id, _ in rows(acid, "SELECT id, p FROM t")] == list(range(1, 9))
+
+
+def test_partitions_that_change_their_names_with_each_other(acid: AcidSession) -> None:
+    """Files of one length and one time are then at each other's paths."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t SELECT id, id % 2 + 1 FROM range(0, 10, 1, 1)")
+    acid.sql("DELETE FROM t WHERE id IN (0, 9)")
+    root = Path(acid.sql("DESCRIBE DETAIL t").collect()[0]["location"])
+    files = list(root.rglob("bucket_*"))
+    for file in files:
+        os.utime(file, ns=(10**18, 10**18))
+    assert len({file.stat().st_size for file in files if "delete" in str(file)}) == 1
+    assert [id for id, _ in rows(acid, "SELECT id, p FROM t")] == list(range(1, 9))
+    for old, new in ((1, 3), (2, 1), (3, 2)):
+        acid.sql(f"ALTER TABLE t PARTITION (p={old}) RENAME TO PARTITION (p={new})")
+    assert rows(acid, "SELECT id, p FROM t") == [(id, 2 - id % 2) for id in range(1, 9)]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from acidsql.errors import CorruptFile
+from acidsql.plan.local import DriverLimit, estimated_bytes, may_be_small, read_bytes
 from acidsql.session import AcidSession
 from tests.spark.tree import tree
 
@@ -57,3 +58,14 @@ def test_of_several_broken_partitions_the_first_is_told(t: AcidSession) -> None:
         broken.write_bytes(b"no ORC file")
     with pytest.raises(CorruptFile, match=f"/{directories[20].name}/"):
         t.sql("SELECT * FROM t")
+
+
+def test_spark_takes_the_rows_of_many_partitions_for_more_than_they_are(acid: AcidSession) -> None:
+    """Its estimate of a join with the table of the partitions is the product of both sizes."""
+    acid.sql("CREATE TRANSACTIONAL TABLE many (id int, v string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO many SELECT id, 'v', id % 50 FROM range(100)")
+    frame = acid.sql("SELECT id, v FROM many")
+    small = DriverLimit(rows=1000, bytes=read_bytes(frame) * 8)
+    assert estimated_bytes(frame) > small.bytes
+    assert may_be_small(frame, small)
+    assert not may_be_small(frame, DriverLimit(rows=1000, bytes=small.bytes - 1))

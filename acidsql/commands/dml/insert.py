@@ -26,7 +26,7 @@ from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
-from acidsql.plan.local import DriverLimit, estimated_bytes
+from acidsql.plan.local import DriverLimit, may_be_small
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.text import literal
@@ -384,7 +384,7 @@ class InsertCommand:
 
 
 def _small(changes: ChangeSet, limit: DriverLimit) -> bool | None:
-    return None if estimated_bytes(changes.frame) <= limit.bytes else False
+    return None if may_be_small(changes.frame, limit) else False
 
 
 def target_of(env: Environment, statement: Insert) -> Table | None:

@@ -29,8 +29,6 @@ from acidsql.metastore.model import DroppedDirectory, WrittenBy
 
 _FEW = 8
 """So few locations are looked for one by one; for more all that was left around them is looked through once."""
-_LAST = "\U0010ffff"
-"""No name of a file goes on with it."""
 
 _D, _P = DROPPED_DIRECTORIES.c, PLACE_WRITE_IDS.c
 _DROPPED = select(_D.DD_LOCATION, _D.DD_TOKEN, _D.DD_IS_ASIDE, _D.DD_MADE_BY, _D.DD_WRITE_ID).order_by(_D.DD_ID)
@@ -101,7 +99,7 @@ def _around(prefix: str) -> ColumnElement[bool]:
     """What begins with a text, and the directories above that."""
     if not prefix:
         return true()
-    within = and_(_P.PW_LOCATION >= prefix, _P.PW_LOCATION < f"{prefix}{_LAST}")
+    within = func.substr(_P.PW_LOCATION, 1, len(prefix)) == prefix
     return or_(within, _P.PW_LOCATION.in_(above(f"{prefix}x")))
 
 

@@ -61,3 +61,14 @@ def test_large_entries_take_the_room_of_many() -> None:
 def test_a_file_that_is_gone_is_told_as_its_directory() -> None:
     with pytest.raises(DirectoryGone):
         FileCache[bytes](1).get(_file(1), lambda: Path("/nowhere/at all").read_bytes())
+
+
+def test_a_value_that_two_have_read_is_weighed_once() -> None:
+    cache = FileCache[int](10, weigh=lambda value: value)
+
+    def read() -> int:
+        cache.get(_file(1), lambda: 7)  # another thread has been quicker
+        return 3
+
+    assert cache.get(_file(1), read) == 3
+    assert cache._weight == 3
