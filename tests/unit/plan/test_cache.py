@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from acidsql.format.data_files import AcidFile, DirectoryGone
+from acidsql.format.data_files import AcidFile, DirectoryGone, acid_file
+from acidsql.fs import LocalFileSystem
 from acidsql.plan.cache import FileCache
 
 
@@ -72,3 +74,19 @@ def test_a_value_that_two_have_read_is_weighed_once() -> None:
 
     assert cache.get(_file(1), read) == 3
     assert cache._weight == 3
+
+
+def test_another_file_of_one_path_length_and_time_is_read(tmp_path: Path) -> None:
+    """A directory was moved to the place of another: a local disk has a number for each file."""
+    cache, seen = FileCache[int](10), []
+    for number in (1, 2):
+        path = tmp_path / f"{number}" / "bucket_00000"
+        path.parent.mkdir()
+        path.write_text(str(number))
+        os.utime(path, ns=(10**18, 10**18))
+    for name in ("1", "2"):
+        (tmp_path / name).rename(tmp_path / "t")
+        [entry] = LocalFileSystem().list(str(tmp_path / "t"))
+        seen.append(cache.get(acid_file(entry), lambda: int((tmp_path / "t" / "bucket_00000").read_text())))
+        (tmp_path / "t").rename(tmp_path / f"{name}-was-there")
+    assert seen == [1, 2]
