@@ -47,8 +47,11 @@ _NEEDED = {
     f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
     f"{_SQL}.execution.datasources.HadoopFsRelation": ("location",),
     f"{_SQL}.execution.datasources.InMemoryFileIndex": ("allFiles", "inputFiles"),
+    f"{_SQL}.execution.datasources.NoopCache$": (),
     f"{_SQL}.execution.datasources.PartitionSpec": ("emptySpec", "partitionColumns"),
+    f"{_SQL}.execution.datasources.orc.OrcFileFormat": (),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
+    f"{_SQL}.execution.datasources.parquet.ParquetFileFormat": (),
     f"{_SQL}.internal.VariableSubstitution": ("substitute",),
 }
 """Classes and methods that this room calls."""

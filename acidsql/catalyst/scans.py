@@ -6,13 +6,13 @@ the names of directories. acidsql has listed the files, and knows where they bel
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
+from acidsql import fs
 from acidsql.catalyst.java import SPARK, Java
 from acidsql.catalyst.plans import Catalyst
 from acidsql.format.data_files import DirectoryGone
@@ -70,13 +70,8 @@ def files_of(scan: DataFrame) -> list[str]:
 
 def _missing(java: Java, index: Any, paths: Sequence[str]) -> str:
     """The first of some paths that an index does not have."""
-    found = {_below_root(unquote(url)) for url in java.texts_of(index.inputFiles())}
-    return next((path for path in paths if _below_root(path) not in found), paths[0])
-
-
-def _below_root(path: str) -> str:
-    """Spark writes the root of a local URI with one slash or with three."""
-    return re.sub("^file:/*", "file:/", path)
+    found = {fs.absolute(unquote(url)) for url in java.texts_of(index.inputFiles())}
+    return next((one for one in map(fs.absolute, paths) if one not in found), paths[0])
 
 
 def _roots(java: Java, paths: Sequence[str]) -> Any:

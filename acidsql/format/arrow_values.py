@@ -55,7 +55,7 @@ def _exact(column: pa.Array, t: HiveType) -> pa.Array | None:
 
 
 def _struct(column: pa.Array, t: Struct) -> pa.Array | None:
-    """Where a struct is NULL so are its fields: Arrow's writer takes what they hold there for the next row's."""
+    """None as above; NULL where it was (see :func:`~acidsql.format.arrow_limits.writable`)."""
     fields = [_exact(field, type) for field, (_, type) in zip(column.flatten(), t.fields, strict=True)]
     known = [field for field in fields if field is not None]
     if len(known) < len(fields):

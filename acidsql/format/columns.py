@@ -13,13 +13,20 @@ import pyarrow as pa
 from pyarrow import orc
 
 from acidsql.format.arrow_limits import writable
-from acidsql.format.stripes import CHUNK_BYTES, EncodedStripe, StripeSource, packed, statistics_of, writer_options
+from acidsql.format.stripes import (
+    CHUNK_BYTES,
+    JUST_ENCODED,
+    EncodedStripe,
+    Stream,
+    StripeSource,
+    packed,
+    statistics_of,
+    streams_of,
+    writer_options,
+)
 from acidsql.format.tail import as_errors_of
-from acidsql.protobuf import bytes_of, number_of, read_message, write_message
+from acidsql.protobuf import bytes_of, write_message
 
-_NAME = "what was just encoded"
-_INDEX_KINDS = (6, 7, 8)
-"""``Stream.Kind``: row indexes and Bloom filters, which stand in front of the data."""
 _ENDLESS = 1 << 50
 """The size of a stripe that is never reached."""
 
@@ -41,22 +48,17 @@ class EncodedColumn:
             for array in arrays:
                 writer.write(pa.table([writable(array)], names=["_"]))
         content = made.getvalue()
-        source = StripeSource(pa.BufferReader(content), _NAME)
+        source = StripeSource(pa.BufferReader(content), JUST_ENCODED)
         self._content = memoryview(content)
-        with as_errors_of(_NAME):
+        with as_errors_of(JUST_ENCODED):
             [stripe] = source.stripes
             self.rows = stripe.rows
             footer = source.stripe_footer(0)
             self.encodings = [bytes_of(one) for one in footer.get(2, [])]
             self.zones = [bytes_of(one) for one in footer.get(3, [])]
-            self.statistics = statistics_of(stripe, _NAME)
-            self._streams = []
-            at = stripe.offset
-            for one in footer.get(1, []):
-                stream = read_message(bytes_of(one))
-                kind, column, length = (number_of(stream, field) for field in (1, 2, 3))
-                self._streams.append((kind, column, at, length))
-                at += length
+            self.statistics = statistics_of(stripe, JUST_ENCODED)
+            self._streams = streams_of(footer)
+            self._start = stripe.offset
         self.width = len(self.encodings) - 1
 
     def streams(self, number: int, *, index: bool, root: bool = False) -> Iterator[tuple[bytes, memoryview]]:
@@ -67,10 +69,13 @@ class EncodedColumn:
             index: Which of them.
             root: Whether those of the root are meant, and not those of the column.
         """
-        for kind, column, at, length in self._streams:
-            if (kind in _INDEX_KINDS) is index and (column == 0) is root:
-                own = number if root else number + column - 1
-                yield write_message([(1, kind), (2, own), (3, length)]), self._content[at : at + length]
+        at = self._start
+        for stream in self._streams:
+            end = at + stream.length
+            if stream.is_index is index and (stream.column == 0) is root:
+                own = number if root else number + stream.column - 1
+                yield Stream(stream.kind, own, stream.length).message(), self._content[at:end]
+            at = end
 
 
 def stripe_of(events: Sequence[EncodedColumn], values: Sequence[EncodedColumn], compression: str) -> EncodedStripe:
@@ -98,7 +103,9 @@ def stripe_of(events: Sequence[EncodedColumn], values: Sequence[EncodedColumn], 
     index_length, data_length = (sum(len(stream) for _, stream in part) for part in parts)
     content: list[bytes | memoryview] = [*(stream for _, stream in chain(*parts)), end]
     statistics = [own for _, column, is_root in numbered for own in _of(column.statistics, is_root)]
-    return EncodedStripe(content, (index_length, data_length, len(end)), root.rows, statistics, CHUNK_BYTES, _NAME)
+    return EncodedStripe(
+        content, (index_length, data_length, len(end)), root.rows, statistics, CHUNK_BYTES, JUST_ENCODED
+    )
 
 
 def _of(messages: Sequence[bytes], is_root: bool) -> Sequence[bytes]:

@@ -21,8 +21,8 @@ class AcidFile:
         bucket_id: The bucket number in its name, -1 where the name has none.
         length: Size in bytes; of a file with an open streaming writer that of the finished part.
         modified_ns: Time of last modification, nanoseconds since 1970.
-        number: As of :class:`~acidsql.fs.FileStatus`.
         is_prefix: Whether the file has more (or, on HDFS, apparently fewer) than ``length`` bytes: it is being written.
+        number: As of :class:`~acidsql.fs.FileStatus`.
     """
 
     path: str

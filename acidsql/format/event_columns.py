@@ -15,7 +15,7 @@ from acidsql.format.orc_statistics import COUNT, HAS_NULL
 from acidsql.format.stripes import CHUNK_BYTES, INDEX_STRIDE, packed
 from acidsql.protobuf import write_message, write_varint, zigzag
 
-DIRECT, DIRECT_V2 = 0, 2
+_DIRECT, _DIRECT_V2 = 0, 2
 """``ColumnEncoding.Kind``."""
 _MAX_RUN = 512
 _DIRECT_RUN, _DELTA_RUN = 1 << 6, 3 << 6
@@ -65,7 +65,7 @@ def insert_columns(rows: int, write_id: int, bucket: int, first_row_id: int, com
 def whole_struct(rows: int, compression: str) -> EventColumn:
     """A struct that is NULL nowhere: it has no streams, so that index entries have no positions in any."""
     entries = [write_message([(2, _counted(count))]) for _, count in _groups(rows)]
-    return EventColumn(_index(entries, compression), b"", DIRECT, _counted(rows))
+    return EventColumn(_index(entries, compression), b"", _DIRECT, _counted(rows))
 
 
 def _column(rows: int, first: int, step: int, compression: str) -> EventColumn:
@@ -86,7 +86,7 @@ def _column(rows: int, first: int, step: int, compression: str) -> EventColumn:
         low = first + start * step
         fields = [(1, b"".join(write_varint(one) for one in place)), (2, _integers(low, step, count))]
         entries.append(write_message(fields))
-    return EventColumn(_index(entries, compression), b"".join(chunks), DIRECT_V2, _integers(first, step, rows))
+    return EventColumn(_index(entries, compression), b"".join(chunks), _DIRECT_V2, _integers(first, step, rows))
 
 
 def _groups(rows: int) -> Iterator[tuple[int, int]]:

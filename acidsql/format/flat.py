@@ -10,7 +10,6 @@ what a stripe says about its streams: their bytes are the same, and are copied a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import pyarrow.compute as pc
@@ -33,15 +32,17 @@ from acidsql.format.schema import (
 from acidsql.format.stripes import (
     INDEX_STRIDE,
     EncodedStripe,
+    Stream,
     StripeFile,
     StripeSource,
     delete_events,
     packed,
     statistics_of,
+    streams_of,
 )
 from acidsql.format.tail import as_errors_of
 from acidsql.fs import FileSystem
-from acidsql.protobuf import Message, bytes_of, number_of, read_message, write_message
+from acidsql.protobuf import Message, bytes_of, write_message
 from acidsql.types import Struct
 
 FLAT_COLUMNS = EVENT_COLUMNS[:-1]
@@ -51,7 +52,6 @@ _ROW = EVENT_COLUMNS.index(ROW) + 1
 """The number of ``row`` among the columns of a file of events, the whole of an event being 0."""
 _DATA, _ROW_INDEX = 1, 6
 """``Stream.Kind``."""
-_INDEX_KINDS = (_ROW_INDEX, 7, 8)
 
 
 def nest_rows(fs: FileSystem, path: str, target: str, names: Sequence[str], *, write_id: int, bucket: int) -> int:
@@ -200,9 +200,9 @@ def _spliced(source: StripeSource, number: int, own: Sequence[EventColumn], firs
     ]
     streams: list[bytes] = []
     for area, new in zip(splits, ours, strict=True):
-        streams += [write_message([(1, s.kind), (2, s.column), (3, s.length)]) for s in area.before]
-        streams += [write_message([(1, kind), (2, column), (3, len(data))]) for kind, column, data in new]
-        streams += [write_message([(1, s.kind), (2, s.column + len(own)), (3, s.length)]) for s in area.behind]
+        streams += [stream.message() for stream in area.before]
+        streams += [Stream(kind, column, len(data)).message() for kind, column, data in new]
+        streams += [Stream(s.kind, s.column + len(own), s.length).message() for s in area.behind]
     zones = [bytes_of(zone) for zone in footer.get(3, [])]
     fields = [(kind, one) for kind, parts in ((1, streams), (2, encodings), (3, zones)) for one in parts]
     end = packed(write_message(fields), source.footer.compression)
@@ -221,13 +221,6 @@ def _spliced(source: StripeSource, number: int, own: Sequence[EventColumn], firs
     return EncodedStripe(content(), lengths, stripe.rows, statistics, source.block_size, source.name)
 
 
-@dataclass(frozen=True)
-class _Stream:
-    kind: int
-    column: int
-    length: int
-
-
 class _Area:
     """The streams of a stripe's index, or of its data, in the order of their columns.
 
@@ -237,7 +230,7 @@ class _Area:
         length: Bytes of all.
     """
 
-    def __init__(self, streams: Sequence[_Stream], column: int) -> None:
+    def __init__(self, streams: Sequence[Stream], column: int) -> None:
         """Raises: ValueError when the streams are in another order."""
         if any(one.column > other.column for one, other in pairwise(streams)):
             raise ValueError("its streams are not in the order of their columns")
@@ -247,13 +240,12 @@ class _Area:
         self.length = sum(s.length for s in streams)
 
 
-def _streams(footer: Message) -> tuple[list[_Stream], list[_Stream]]:
+def _streams(footer: Message) -> tuple[list[Stream], list[Stream]]:
     """The streams of a stripe's index, and those of its data."""
     if 4 in footer:
         raise ValueError("its stripes are encrypted")
-    read = (read_message(bytes_of(one)) for one in footer.get(1, []))
-    streams = [_Stream(number_of(s, 1), number_of(s, 2), number_of(s, 3)) for s in read]
-    index = [s for s in streams if s.kind in _INDEX_KINDS]
+    streams = streams_of(footer)
+    index = [stream for stream in streams if stream.is_index]
     if streams[: len(index)] != index:
         raise ValueError("its index is not in front of its data")
     return index, streams[len(index) :]

@@ -54,6 +54,8 @@ _SMALL_BYTES = 1 << 16
 """Rows of fewer bytes make no larger chunks. The writer takes memory for a whole chunk of each stream at once, which
 takes longer than to encode a few rows; it knows no smaller chunks."""
 _COPY_BYTES = 1 << 20
+JUST_ENCODED = "what was just encoded"
+"""The name of a file in memory, for errors."""
 _DICTIONARY_THRESHOLD = 0.8
 _FILE_VERSION = (0, 12)
 
@@ -99,6 +101,30 @@ class EncodedStripe:
     statistics: Sequence[bytes]
     block_size: int
     origin: str
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of a stripe, as its footer has it: ``Stream.Kind``, the number of its column, and its bytes."""
+
+    kind: int
+    column: int
+    length: int
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is one of the index, which stands in front of the data: of rows, or a Bloom filter."""
+        return self.kind in (6, 7, 8)
+
+    def message(self) -> bytes:
+        """Itself in a footer."""
+        return write_message([(1, self.kind), (2, self.column), (3, self.length)])
+
+
+def streams_of(footer: Message) -> list[Stream]:
+    """The streams of a stripe in their order, by :meth:`StripeSource.stripe_footer`."""
+    found = (read_message(bytes_of(one)) for one in footer.get(1, []))
+    return [Stream(number_of(one, 1), number_of(one, 2), number_of(one, 3)) for one in found]
 
 
 class StripeSource:
@@ -304,7 +330,7 @@ class StripeFile:
         return self._append(made)
 
     def _append(self, made: io.BytesIO) -> list[int]:
-        source = StripeSource(made, "what was just encoded")
+        source = StripeSource(made, JUST_ENCODED)
         for number in range(len(source.stripes)):
             self.copy(source, number)
         return [stripe.rows for stripe in source.stripes]

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class FileCache(Generic[T]):
-    """An LRU cache. A file that was replaced (different size or time) is read again."""
+    """An LRU cache. A file that was replaced (``AcidFile.identity``) is read again."""
 
     def __init__(self, capacity: int, *, weigh: Callable[[T], int] = lambda _: 1) -> None:
         """``capacity`` is what all entries may weigh together; each one weighs one unless ``weigh`` says more."""

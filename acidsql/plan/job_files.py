@@ -98,13 +98,18 @@ def collect(
     """
     names: dict[int, BaseName | DeltaName] = {DELETES: target.deletes, VERSIONS: target.inserts}
     names[INSERTS] = target.inserts if change is not None else target.next.inserts
+    columns = [name for name, _ in row_type_of(target.table).fields]
 
     def finished(file: JobFile) -> tuple[str, int]:
         """The file that is moved, and its rows."""
         if content in (Content.ROWS, Content.EVENTS):
             return file.path, rows_of(staging.fs, file.path, file.number if content is Content.EVENTS else None)
         made = f"{file.path}-nested"
-        return made, _nested(target, staging.fs, file, made, content)
+        if content is Content.ROWS_OF_EVENTS:
+            bucket = encode(file.number, target.statement_id)
+            return made, nest_rows(staging.fs, file.path, made, columns, write_id=target.write_id, bucket=bucket)
+        nest = nest_deletes if file.sink == DELETES else nest_inserts
+        return made, nest(staging.fs, file.path, made, columns, file.number)
 
     written = dict.fromkeys(names, 0)
     files = [*job_files(target, staging, output, shuffled=shuffled)]
@@ -118,16 +123,6 @@ def collect(
     staging.fs.delete(output)
     updated = written[VERSIONS]
     return RowCounts(written[INSERTS], updated, written[DELETES] - updated)
-
-
-def _nested(target: Target, filesystem: fs.FileSystem, file: JobFile, made: str, content: Content) -> int:
-    """Make a file of events of one that is flat; its events."""
-    columns = [name for name, _ in row_type_of(target.table).fields]
-    if content is Content.ROWS_OF_EVENTS:
-        bucket = encode(file.number, target.statement_id)
-        return nest_rows(filesystem, file.path, made, columns, write_id=target.write_id, bucket=bucket)
-    nest = nest_deletes if file.sink == DELETES else nest_inserts
-    return nest(filesystem, file.path, made, columns, file.number)
 
 
 def rows_of(filesystem: fs.FileSystem, path: str, number: int | None) -> int:

@@ -54,7 +54,7 @@ def fetch_small(frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
 
     Args:
         frame: The result.
-        limit: A larger result is not fetched, nor one that Spark estimates to be larger.
+        limit: A larger result is not fetched, nor one that is surely larger (:func:`may_be_small`).
     """
     if not may_be_small(frame, limit):
         return None
