@@ -16,7 +16,7 @@ from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of
-from acidsql.catalyst.sessions import ZONE, InternalSessions
+from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory
 
 __all__ = [
     "ZONE",
@@ -30,6 +30,7 @@ __all__ = [
     "JavaExpressions",
     "Plan",
     "active",
+    "bytes_in_memory",
     "can_store",
     "check",
     "collect_garbage",

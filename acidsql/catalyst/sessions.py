@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst.active import active
-from acidsql.catalyst.plans import Catalyst
+from acidsql.catalyst.plans import Catalyst, Plan
 from acidsql.catalyst.zones import ExecutorZones
 from acidsql.errors import UnsupportedError
 
@@ -276,17 +277,49 @@ class InternalSessions:
         return known
 
 
+_LOCAL_BYTES = "spark.sql.execution.arrow.localRelationThreshold"
+_LOCAL_ROWS = 1000
+"""Rows that stand in the plan itself, at most. Each of the planner's many rules looks at each of them."""
+
+
 class _OwnSession(SparkSession):
     """A session that does not become the active one of its thread: that stays the user's."""
 
-    def createDataFrame(self, *arguments: Any, **options: Any) -> Any:
-        """As PySpark's, which makes its session the active one."""
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._creating = threading.Lock()
+
+    def createDataFrame(self, data: Any, *arguments: Any, **options: Any) -> Any:
+        """As PySpark's, which makes its session the active one. Of an Arrow table of many rows the plan has an RDD."""
+        in_rdd = isinstance(data, pa.Table) and data.num_rows > _LOCAL_ROWS
         before = SparkSession._activeSession
         try:
-            with active(self):
-                return super().createDataFrame(*arguments, **options)
+            with self._creating, active(self):
+                if in_rdd:  # only this method asks for the setting
+                    self.conf.set(_LOCAL_BYTES, "0")
+                try:
+                    made = super().createDataFrame(data, *arguments, **options)
+                finally:
+                    if in_rdd:
+                        self.conf.unset(_LOCAL_BYTES)
+            return _in_memory(made, data.nbytes) if in_rdd else made
         finally:
             SparkSession._activeSession = before
+
+
+_IN_MEMORY = "acidsql: rows of the driver, bytes: "
+
+
+def _in_memory(frame: DataFrame, size: int) -> DataFrame:
+    """A frame over an RDD of the driver's rows, whose size Spark does not know, in no more tasks than run at once."""
+    Catalyst.analyzed(frame).rdd().setName(f"{_IN_MEMORY}{size}")
+    return frame.coalesce(frame.sparkSession.sparkContext.defaultParallelism)
+
+
+def bytes_in_memory(leaf: Plan) -> int | None:
+    """The size of rows that a session of acidsql's own has put into an RDD; None for any other leaf of a plan."""
+    name = leaf.rdd().name() if leaf.nodeName() == "LogicalRDD" else None
+    return int(name.removeprefix(_IN_MEMORY)) if name is not None and name.startswith(_IN_MEMORY) else None
 
 
 def _refuse_filter(spark: SparkSession) -> None:

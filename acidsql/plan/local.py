@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from acidsql.catalyst import Catalyst
+from acidsql.catalyst import Catalyst, Plan, bytes_in_memory
 from acidsql.plan.arrow import fetched, is_utf8, row_bytes
 
 _UNPACKED = 8
@@ -37,8 +37,13 @@ def estimated_bytes(frame: DataFrame) -> int:
 
 
 def read_bytes(frame: DataFrame) -> int:
-    """The size of all that a plan reads, as far as Spark knows it without a look at the plan."""
-    return sum(int(leaf.stats().sizeInBytes()) for leaf in Catalyst.leaves(Catalyst.analyzed(frame)))
+    """The size of all that a plan reads, as far as it is known without a look at the plan."""
+    return sum(map(_leaf_bytes, Catalyst.leaves(Catalyst.analyzed(frame))))
+
+
+def _leaf_bytes(leaf: Plan) -> int:
+    known = bytes_in_memory(leaf)
+    return int(leaf.stats().sizeInBytes()) if known is None else known
 
 
 def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:

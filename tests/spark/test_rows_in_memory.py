@@ -1,0 +1,73 @@
+"""Rows of the driver in a plan: few stand in it, many in an RDD, since each rule of the planner looks at each row."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from acidsql.catalyst import Catalyst, InternalSessions
+from acidsql.plan.local import read_bytes
+from acidsql.session import AcidSession
+from tests.spark.answers import rows
+
+
+def numbers(count: int) -> pa.Table:
+    return pa.table({"n": pa.array(range(count), type=pa.int64())})
+
+
+@pytest.mark.parametrize(("count", "leaf"), [(1, "LocalRelation"), (1000, "LocalRelation"), (25_001, "LogicalRDD")])
+def test_where_the_rows_stand(spark: SparkSession, count: int, leaf: str) -> None:
+    own = InternalSessions.of(spark).own.spark
+    frame = own.createDataFrame(numbers(count))
+    assert [node.nodeName() for node in Catalyst.leaves(Catalyst.analyzed(frame))] == [leaf]
+    assert read_bytes(frame) <= 32 * count
+    assert [row.n for row in frame.collect()] == list(range(count))
+    assert frame.rdd.getNumPartitions() <= spark.sparkContext.defaultParallelism
+
+
+def test_a_row_of_many_values_stands_in_the_plan(spark: SparkSession) -> None:
+    """As a bitmap of deleted rows does: a subquery that Spark answers without a job."""
+    own = InternalSessions.of(spark).own.spark
+    frame = own.createDataFrame(pa.table({"words": pa.array([range(1_000_000)], type=pa.list_(pa.int64()))}))
+    assert Catalyst.optimized(frame).nodeName() == "LocalRelation"
+
+
+def test_threads_do_not_take_the_way_of_others(spark: SparkSession) -> None:
+    own = InternalSessions.of(spark).own.spark
+
+    def leaf(count: int) -> str:
+        [node] = Catalyst.leaves(Catalyst.analyzed(own.createDataFrame(numbers(count))))
+        return str(node.nodeName())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(leaf, [2, 2000] * 20)) == ["LocalRelation", "LogicalRDD"] * 20
+
+
+def test_the_size_of_other_rdds_is_not_known(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(spark.sparkContext.parallelize([(1,)]), "a int")
+    assert read_bytes(frame) > 1 << 60
+
+
+def test_merge_of_many_fetched_rows(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t SELECT id, 'old', id % 3 FROM range(4000)")
+    spark.range(2000, 6000).createOrReplaceTempView("s")
+    counts = acid.sql(
+        "MERGE INTO t USING (SELECT id, id % 3 p FROM s) s ON t.id = s.id AND t.p = s.p"
+        " WHEN MATCHED AND s.id % 2 = 0 THEN UPDATE SET v = 'new' WHEN MATCHED THEN DELETE"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'added', s.p)"
+    ).first()
+    assert counts is not None
+    assert counts.asDict() == {
+        "num_affected_rows": 4000,
+        "num_updated_rows": 1000,
+        "num_deleted_rows": 1000,
+        "num_inserted_rows": 2000,
+    }
+    wanted = [(i, "old", i % 3) for i in range(2000)]
+    wanted += [(i, "new", i % 3) for i in range(2000, 4000, 2)]
+    wanted += [(i, "added", i % 3) for i in range(4000, 6000)]
+    assert rows(acid, "SELECT * FROM t") == sorted(wanted, key=str)
