@@ -49,9 +49,10 @@ def _leaf_bytes(leaf: Plan) -> int:
 def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:
     """Whether it may be worth while to fetch a result up to a limit, by what Spark estimates.
 
-    Its estimate of a join multiplies the sizes: that of a small table of many partitions is far too large.
+    Its estimate of a join multiplies the sizes: that of a small table of many partitions is far too large. It
+    is made of the optimised plan, and the plan may have to be optimised for nothing else.
     """
-    return estimated_bytes(frame) <= limit.bytes or read_bytes(frame) * _UNPACKED <= limit.bytes
+    return read_bytes(frame) * _UNPACKED <= limit.bytes or estimated_bytes(frame) <= limit.bytes
 
 
 def fetch_small(frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
