@@ -16,7 +16,7 @@ from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of
-from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory
+from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory
 
 __all__ = [
     "ZONE",
@@ -40,5 +40,6 @@ __all__ = [
     "files_of",
     "parts_of",
     "reader_options",
+    "rows_in_memory",
     "union",
 ]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from acidsql.catalyst.active import active
 from acidsql.catalyst.plans import Catalyst, Plan
@@ -279,7 +280,9 @@ class InternalSessions:
 
 _LOCAL_BYTES = "spark.sql.execution.arrow.localRelationThreshold"
 _LOCAL_ROWS = 1000
-"""Rows that stand in the plan itself, at most. Each of the planner's many rules looks at each of them."""
+_TASK_BYTES = 16 << 20
+"""A task is sent with its rows: far less than ``spark.rpc.message.maxSize`` (128 MiB)."""
+_IN_MEMORY = "acidsql: rows of the driver, bytes: "
 
 
 class _OwnSession(SparkSession):
@@ -289,35 +292,52 @@ class _OwnSession(SparkSession):
         super().__init__(*arguments, **options)
         self._creating = threading.Lock()
 
-    def createDataFrame(self, data: Any, *arguments: Any, **options: Any) -> Any:
-        """As PySpark's, which makes its session the active one. Of an Arrow table of many rows the plan has an RDD."""
-        in_rdd = isinstance(data, pa.Table) and data.num_rows > _LOCAL_ROWS
+    def createDataFrame(self, *arguments: Any, **options: Any) -> Any:
+        """As PySpark's, which makes its session the active one."""
+        with self._creating:
+            return self._created(*arguments, **options)
+
+    def _created(self, *arguments: Any, **options: Any) -> Any:
         before = SparkSession._activeSession
         try:
-            with self._creating, active(self):
-                if in_rdd:  # only this method asks for the setting
-                    self.conf.set(_LOCAL_BYTES, "0")
-                try:
-                    made = super().createDataFrame(data, *arguments, **options)
-                finally:
-                    if in_rdd:
-                        self.conf.unset(_LOCAL_BYTES)
-            return _in_memory(made, data.nbytes) if in_rdd else made
+            with active(self):
+                return super().createDataFrame(*arguments, **options)
         finally:
             SparkSession._activeSession = before
 
+    def rdd_of(self, rows: pa.Table, schema: StructType | None) -> DataFrame:
+        """A frame over an RDD of the driver's rows, in no more tasks than run at once or can be sent."""
+        with self._creating:  # nothing else asks for the setting
+            self.conf.set(_LOCAL_BYTES, "0")
+            try:
+                made: DataFrame = self._created(rows, schema)
+            finally:
+                self.conf.unset(_LOCAL_BYTES)
+        Catalyst.analyzed(made).rdd().setName(f"{_IN_MEMORY}{rows.nbytes}")
+        return made.coalesce(max(self.sparkContext.defaultParallelism, rows.nbytes // _TASK_BYTES))
 
-_IN_MEMORY = "acidsql: rows of the driver, bytes: "
 
+def rows_in_memory(own: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:
+    """Rows of the driver as a frame.
 
-def _in_memory(frame: DataFrame, size: int) -> DataFrame:
-    """A frame over an RDD of the driver's rows, whose size Spark does not know, in no more tasks than run at once."""
-    Catalyst.analyzed(frame).rdd().setName(f"{_IN_MEMORY}{size}")
-    return frame.coalesce(frame.sparkSession.sparkContext.defaultParallelism)
+    Few stand in the plan itself, and Spark's optimiser evaluates what it can over them, without a job. Many are in an
+    RDD beside it: each of the many rules of Spark's planner looks at each row that stands in a plan.
+
+    Args:
+        own: A session of acidsql's own.
+        rows: The rows.
+        schema: Their types; those of Arrow when left out.
+    """
+    if rows.num_rows > _LOCAL_ROWS:
+        assert isinstance(own, _OwnSession)
+        return own.rdd_of(rows, schema)
+    made: DataFrame = own.createDataFrame(rows, schema)
+    return made
 
 
 def bytes_in_memory(leaf: Plan) -> int | None:
-    """The size of rows that a session of acidsql's own has put into an RDD; None for any other leaf of a plan."""
+    """The size of rows that :func:`rows_in_memory` has put into an RDD, which Spark does not know; None for any other
+    leaf of a plan."""
     name = leaf.rdd().name() if leaf.nodeName() == "LogicalRDD" else None
     return int(name.removeprefix(_IN_MEMORY)) if name is not None and name.startswith(_IN_MEMORY) else None
 

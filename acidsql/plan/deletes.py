@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from acidsql.catalyst import Catalyst, Draft
+from acidsql.catalyst import Catalyst, Draft, rows_in_memory
 from acidsql.format.bucket import STATEMENT_MASK
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.schema import KEY_COLUMNS
@@ -130,7 +130,7 @@ def _broadcast_join(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]], mark
         "dbucket": pa.array(origins[:, 2].astype(np.int32)),
         "drowId": pa.array(np.concatenate([run for runs in deleted.values() for run in runs])),
     }
-    table = own.spark.createDataFrame(pa.table(columns))
+    table = rows_in_memory(own.spark, pa.table(columns))
     if mark:  # a row that two events delete is one row
         table = table.distinct()
     small = Draft.of(own, table).broadcast()

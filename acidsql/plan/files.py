@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, Expression, file_scan, files_of
+from acidsql.catalyst import Catalyst, Draft, Expression, file_scan, files_of, rows_in_memory
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.format.schema import EVENT_COLUMNS
@@ -200,7 +200,7 @@ def with_values(
     partner = {key: f"{key}_of" for key in keys}
     arrays = [pa.array([r[i] for r in table], type=t) for i, t in enumerate(types)]
     own = rows.catalyst
-    small = own.spark.createDataFrame(pa.table(arrays, names=[*partner.values(), *columns]))
+    small = rows_in_memory(own.spark, pa.table(arrays, names=[*partner.values(), *columns]))
     same = " AND ".join(f"{key} = {other}" for key, other in partner.items())
     joined = rows.join(Draft.of(own, small).broadcast(), same, "left")
     [first, *_] = partner.values()

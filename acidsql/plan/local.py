@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from acidsql.catalyst import Catalyst, Plan, bytes_in_memory
+from acidsql.catalyst import Catalyst, Plan, bytes_in_memory, rows_in_memory
 from acidsql.plan.arrow import fetched, is_utf8, row_bytes
 
 _UNPACKED = 8
@@ -99,7 +99,7 @@ def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFra
     """Fetched rows as a frame.
 
     Args:
-        spark: The session.
+        spark: A session of acidsql's own.
         rows: Rows of :func:`fetch_small`; further columns behind them keep their names.
         like: The frame that they were fetched from: its columns give names and marks (``char``).
     """
@@ -108,7 +108,7 @@ def local_frame(spark: SparkSession, rows: pa.Table, like: DataFrame) -> DataFra
     # Arrow has no collations, and its types carry less information than Spark's
     types = [StructField(n, _nullable_type(f.dataType)) for n, f in zip(names, fields, strict=True)]
     types += [StructField(n, from_arrow_type(rows.schema.field(n).type)) for n in further]
-    frame = spark.createDataFrame(rows, StructType(types))
+    frame = rows_in_memory(spark, rows, StructType(types))
     if not any(f.metadata for f in fields):
         return frame.toDF(*[f.name for f in fields], *further)
     own = [F.col(n).alias(f.name, metadata=f.metadata) for n, f in zip(names, fields, strict=True)]

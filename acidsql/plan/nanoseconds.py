@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
+from acidsql.catalyst import rows_in_memory
 from acidsql.format.directory import AcidFile
 from acidsql.format.nanoseconds import Numbers, finer_rows, timestamp_columns
 from acidsql.format.orc import read_footer, read_keys
@@ -53,7 +54,7 @@ def reject_sub_microsecond(
     """The changes, failing at a row that would lose nanoseconds.
 
     Args:
-        spark: The session.
+        spark: A session of acidsql's own.
         snapshot: What the changed rows come from.
         columns: Positions of the columns that keep their values (:func:`kept_timestamps`).
         changes: The changes, which are of rows that exist.
@@ -62,7 +63,7 @@ def reject_sub_microsecond(
     if not parts:
         return changes
     row = (*changes.keys, *IDENTITY)
-    finer = spark.createDataFrame(pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in row])
+    finer = rows_in_memory(spark, pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in row])
     marked = F.broadcast(finer.withColumn(_FOUND, F.lit(True)))
     same = F.lit(True)
     for name in row:

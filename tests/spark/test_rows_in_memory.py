@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from acidsql.catalyst import Catalyst, InternalSessions
+from acidsql.catalyst import Catalyst, InternalSessions, rows_in_memory
 from acidsql.plan.local import read_bytes
 from acidsql.session import AcidSession
 from tests.spark.answers import rows
@@ -21,7 +22,7 @@ def numbers(count: int) -> pa.Table:
 @pytest.mark.parametrize(("count", "leaf"), [(1, "LocalRelation"), (1000, "LocalRelation"), (25_001, "LogicalRDD")])
 def test_where_the_rows_stand(spark: SparkSession, count: int, leaf: str) -> None:
     own = InternalSessions.of(spark).own.spark
-    frame = own.createDataFrame(numbers(count))
+    frame = rows_in_memory(own, numbers(count))
     assert [node.nodeName() for node in Catalyst.leaves(Catalyst.analyzed(frame))] == [leaf]
     assert read_bytes(frame) <= 32 * count
     assert [row.n for row in frame.collect()] == list(range(count))
@@ -31,7 +32,7 @@ def test_where_the_rows_stand(spark: SparkSession, count: int, leaf: str) -> Non
 def test_a_row_of_many_values_stands_in_the_plan(spark: SparkSession) -> None:
     """As a bitmap of deleted rows does: a subquery that Spark answers without a job."""
     own = InternalSessions.of(spark).own.spark
-    frame = own.createDataFrame(pa.table({"words": pa.array([range(1_000_000)], type=pa.list_(pa.int64()))}))
+    frame = rows_in_memory(own, pa.table({"words": pa.array([range(1_000_000)], type=pa.list_(pa.int64()))}))
     assert Catalyst.optimized(frame).nodeName() == "LocalRelation"
 
 
@@ -39,7 +40,7 @@ def test_threads_do_not_take_the_way_of_others(spark: SparkSession) -> None:
     own = InternalSessions.of(spark).own.spark
 
     def leaf(count: int) -> str:
-        [node] = Catalyst.leaves(Catalyst.analyzed(own.createDataFrame(numbers(count))))
+        [node] = Catalyst.leaves(Catalyst.analyzed(rows_in_memory(own, numbers(count))))
         return str(node.nodeName())
 
     with ThreadPoolExecutor(4) as pool:
@@ -71,3 +72,23 @@ def test_merge_of_many_fetched_rows(acid: AcidSession, spark: SparkSession) -> N
     wanted += [(i, "new", i % 3) for i in range(2000, 4000, 2)]
     wanted += [(i, "added", i % 3) for i in range(4000, 6000)]
     assert rows(acid, "SELECT * FROM t") == sorted(wanted, key=str)
+
+
+@pytest.mark.parametrize("count", [10, 5000])
+def test_errors_are_alike(acid: AcidSession, spark: SparkSession, count: int) -> None:
+    """Whether Spark's optimiser or a task finds that a value does not fit; nothing is left behind."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id tinyint, v string)")
+    spark.range(count).createOrReplaceTempView("s")
+    with pytest.raises(PySparkException) as caught:
+        acid.sql("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id * 100, 'v')")
+    assert caught.value.getCondition() == "CAST_OVERFLOW"
+    assert rows(acid, "SELECT * FROM t") == []
+    assert rows(acid, "SHOW LOCKS") == []
+
+
+def test_a_condition_that_fails_for_an_empty_partition(acid: AcidSession) -> None:
+    """Partitions are chosen without a job, however many they are: where that fails all are read."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
+    acid.sql("INSERT INTO t SELECT id, id FROM range(1100)")
+    acid.sql("ALTER TABLE t ADD PARTITION (p = 'x')")
+    assert rows(acid, "SELECT id FROM t WHERE CAST(p AS int) = 7") == [(7,)]
