@@ -38,12 +38,17 @@ def estimated_bytes(frame: DataFrame) -> int:
 
 def read_bytes(frame: DataFrame) -> int:
     """The size of all that a plan reads, as far as it is known without a look at the plan."""
-    return sum(map(_leaf_bytes, Catalyst.leaves(Catalyst.analyzed(frame))))
+    return sum(_leaf_bytes(frame.sparkSession, leaf) for leaf in Catalyst.leaves(Catalyst.analyzed(frame)))
 
 
-def _leaf_bytes(leaf: Plan) -> int:
+def _leaf_bytes(spark: SparkSession, leaf: Plan) -> int:
     known = bytes_in_memory(leaf)
-    return int(leaf.stats().sizeInBytes()) if known is None else known
+    if known is not None:
+        return known
+    try:
+        return int(leaf.stats().sizeInBytes())
+    except UnsupportedOperationException:  # rows such as VALUES (now()), which the optimiser makes
+        return estimated_bytes(Catalyst(spark).frame(leaf))
 
 
 def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:

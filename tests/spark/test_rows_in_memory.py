@@ -52,6 +52,29 @@ def test_the_size_of_other_rdds_is_not_known(spark: SparkSession) -> None:
     assert read_bytes(frame) > 1 << 60
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "VALUES (now()), (now())",
+        "SELECT * FROM VALUES (now()), (timestamp '2020-01-01 00:00:00') v(t) WHERE t > '2021-01-01'",
+        "SELECT now()",
+    ],
+)
+def test_the_size_of_rows_that_the_optimiser_makes(spark: SparkSession, query: str) -> None:
+    """Spark knows none of them before."""
+    assert read_bytes(spark.sql(query)) < 1000
+
+
+@pytest.mark.parametrize("most", [0, 20000])
+@pytest.mark.parametrize("placed", ["PARTITIONED BY (k int)", "CLUSTERED BY (id) INTO 3 BUCKETS"])
+def test_such_rows_are_written(acid: AcidSession, placed: str, most: int) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {most}")
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, at timestamp) {placed}")
+    key = ", 7" if "PARTITIONED" in placed else ""
+    acid.sql(f"INSERT INTO t VALUES (1, now(){key}), (2, now(){key})")
+    assert rows(acid, "SELECT id, at > '2026-01-01' FROM t ORDER BY id") == [(1, True), (2, True)]
+
+
 def test_merge_of_many_fetched_rows(acid: AcidSession, spark: SparkSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string) PARTITIONED BY (p int)")
     acid.sql("INSERT INTO t SELECT id, 'old', id % 3 FROM range(4000)")
