@@ -25,6 +25,7 @@ from acidsql.fs.protocol import FileStatus
 from acidsql.metastore.model import Column, LockComponent, LockType
 from tests.unit.commands.definitions import Session, queries_of
 from tests.unit.compactor.world import rows_of
+from tests.unit.sleeping import this_thread_instead
 
 DEFINITIONS: dict[str, list[str]] = {
     "DROP": ["DROP TABLE x"],
@@ -191,7 +192,7 @@ def test_a_reader_starts_over_by_itself(shop: Session) -> None:
 def test_but_not_for_ever(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the end it takes locks, and those who would be in its way wait for it."""
     pauses: list[float] = []
-    monkeypatch.setattr(time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", this_thread_instead(pauses.append))
     shop.sql("SET acidsql.lock.timeout = 0s")
     ends: list[str] = []
 

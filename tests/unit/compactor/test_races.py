@@ -37,6 +37,7 @@ from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.model import Operation as Writes
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 from tests.unit.compactor.world import EVENT, FS, MAJOR, MINOR, ROW_TYPE, World, values
+from tests.unit.sleeping import this_thread_instead
 
 TYPES = pytest.mark.parametrize("type", [MAJOR, MINOR], ids=["major", "minor"])
 LAYOUTS = pytest.mark.parametrize("layout", ["hive3", "hive4"])
@@ -251,7 +252,7 @@ def while_it_waits(world: World, change: Callable[[], None]) -> Any:
             change()
             world.end(holder)
 
-    return patch.object(waiting.time, "sleep", asleep)
+    return patch.object(waiting.time, "sleep", this_thread_instead(asleep))
 
 
 def test_given_a_table_that_is_renamed_while_the_worker_waits_then_it_is_left_alone(world: World) -> None:
