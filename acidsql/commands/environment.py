@@ -31,8 +31,6 @@ from acidsql.plan.values import Zones, zones_of
 from acidsql.settings import DRIVER_WRITE_BYTES, DRIVER_WRITE_ROWS, ORC_COMPRESS, Settings
 from acidsql.sql.statements import TableName
 
-_MOST_COUNTS = 64
-
 
 @dataclass
 class Environment:
@@ -57,8 +55,6 @@ class Environment:
     database: str = field(default=DEFAULT_DATABASE)
     database_in_spark: bool = field(default=True)
     _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
-    _counts: dict[tuple[int, ...], Any] = field(init=False, default_factory=dict)
-    """Answers of DML in the JVM, which Spark has planned: those of single rows come again and again."""
 
     @property
     def driver_limit(self) -> DriverLimit:
@@ -208,11 +204,4 @@ class Environment:
             "num_deleted_rows": deleted,
             "num_inserted_rows": inserted,
         }
-        known = tuple(values.values())
-        plan = self._counts.get(known)
-        if plan is None:
-            made = self.frame({n: pa.int64() for n in values}, [known])
-            if len(self._counts) >= _MOST_COUNTS:
-                self._counts.clear()
-            plan = self._counts[known] = made._jdf
-        return DataFrame(plan, self.spark)
+        return self.frame({n: pa.int64() for n in values}, [list(values.values())])
