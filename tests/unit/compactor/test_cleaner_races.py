@@ -36,6 +36,7 @@ from acidsql.metastore.model import (
 )
 from acidsql.metastore.model import CompactionState as State
 from tests.unit.compactor.world import FS, MAJOR, MINOR, ROW_TYPE, World, values
+from tests.unit.sleeping import this_thread_instead
 
 
 def cleaner(world: World, name: str = "t") -> TableCleaner:
@@ -507,7 +508,7 @@ def test_vacuum_waits_for_who_has_the_table_and_looks_at_it_again_then(world: Wo
         made_anew(world)
         world.end(dropper)
 
-    with patch("acidsql.metastore.waiting.time.sleep", drop):
+    with patch("acidsql.metastore.waiting.time.sleep", this_thread_instead(drop)):
         assert found.remove() == []
     assert (world.content(), world.store.show_locks()) == ([77], [])
 
