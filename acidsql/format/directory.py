@@ -252,7 +252,10 @@ class _Selection:
         others: list[FileStatus] = []
         for entry in visible(self._fs, self._path):
             name = _parse(entry) if entry.is_dir else None
-            if name is None:
+            write_id = names.manifests_write_id(entry.name) if entry.is_dir else None
+            if write_id is not None:
+                self._pass_over_manifests(write_id, entry.path)
+            elif name is None:
                 others.append(entry)
             elif self._is_visible(name, entry.path):
                 if isinstance(name, BaseName):
@@ -287,6 +290,13 @@ class _Selection:
         if self._txns.is_aborted(name.visibility_txn):
             self._aborted.append(path)
         return False
+
+    def _pass_over_manifests(self, write_id: int, path: str) -> None:
+        """Hive's cleaner takes what a running statement has there for an old file, and loses that statement's rows."""
+        if self._write_ids.is_aborted(write_id):
+            self._aborted.append(path)
+        elif self._write_ids.is_valid(write_id):  # its statement is over
+            self._obsolete.append(path)
 
     # --- base ---
 

@@ -31,6 +31,7 @@ _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_[0-9]+(?:_copy_[0-9]+)?")
 _LONG = re.compile(r"-?[0-9]+")
 _STAGING = re.compile(STAGING_PREFIX + r"(?:([0-9]+)_)?[0-9a-f]{32}")
+_MANIFESTS = re.compile(r"-tmp\.(?:base|(?:delete_)?delta)_([0-9]+)(?:_[0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,18 @@ def staging_txn(name: str) -> int | None:
 def is_staged(name: str) -> bool:
     """Whether this is a name of staging directories, and nothing of somebody else's that begins alike."""
     return _STAGING.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=_NAMES)
+def manifests_write_id(name: str) -> int | None:
+    """The write id of the statement whose manifests a directory holds; None for any other name.
+
+    A statement of Hive 4 writes its files where they stay (``hive.acid.direct.insert.enabled``) and lists them in
+    ``-tmp.delta_0000005_0000005_0000/<task>.manifest`` (``Utilities.getManifestDir``). When it commits, it removes its
+    files that are not listed there: where the directory is gone, so are its rows.
+    """
+    match = _MANIFESTS.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import pytest
 
 import acidsql
 from tests.interop.both import Both, Tally
-from tests.services.hive import HiveServer, hive_is_possible
+from tests.services.hive import STAGED, HiveServer, hive_is_possible
 from tests.services.hiveserver2 import Hive
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class Service:
 
     def connect(self) -> Hive:
         """A session of Hive of its own."""
-        return Hive(self.port, self.host, settings={"hive.exec.dynamic.partition.mode": "nonstrict"})
+        more = STAGED if self.server is not None and self.server.has_cleaner else {}
+        return Hive(self.port, self.host, settings={"hive.exec.dynamic.partition.mode": "nonstrict", **more})
 
 
 @pytest.fixture(scope="session")
@@ -128,9 +129,19 @@ def both(open_hive: OpenHive, open_acid: OpenAcid, database: str, tally: Tally) 
 
 @pytest.fixture(scope="module")
 def compactor(hive_service: Service) -> Iterator[None]:
-    """Hive's compaction worker and its cleaner run."""
+    """Hive's compaction worker runs; nobody removes old files."""
+    yield from _compacting(hive_service, cleaner=False)
+
+
+@pytest.fixture(scope="module")
+def cleaner(hive_service: Service) -> Iterator[None]:
+    """Hive's compaction worker and its cleaner run. Hive's sessions write aside first: its cleaner asks for that."""
+    yield from _compacting(hive_service, cleaner=True)
+
+
+def _compacting(hive_service: Service, *, cleaner: bool) -> Iterator[None]:
     if hive_service.server is None:
         pytest.skip(f"nobody compacts in the Hive of {RUNNING}")
-    hive_service.server.start_compactor()
+    hive_service.server.start_compactor(cleaner=cleaner)
     yield
     hive_service.server.stop_compactor()

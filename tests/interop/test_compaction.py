@@ -19,7 +19,7 @@ from tests.interop.waiting import PATIENCE, until
 CLEANER = 2
 """Seconds between two rounds of the cleaner."""
 
-pytestmark = pytest.mark.usefixtures("compactor")
+pytestmark = pytest.mark.usefixtures("cleaner")
 
 
 def _written(both: Both, keys: bool = False) -> SharedTable:

@@ -11,6 +11,7 @@ import pytest
 
 from acidsql.errors import CompactionError
 from acidsql.metastore.model import CompactionState as State
+from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid, OpenHive
 from tests.interop.waiting import PATIENCE
@@ -103,6 +104,33 @@ def test_statements_of_hives_while_acidsql_compacts(both: Both, open_acid: OpenA
     assert states.count(State.READY_FOR_CLEANING) >= 2
     assert set(states) <= {State.READY_FOR_CLEANING, State.REFUSED}
     t.agree()
+
+
+@pytest.mark.parametrize("insert_only", [False, True], ids=["full ACID", "insert-only"])
+def test_what_a_statement_of_hives_lists_while_it_runs_is_no_data(both: Both, insert_only: bool) -> None:
+    """Neither read nor compacted, in a table that has no base yet. (Hive itself fails on it there, in a full-ACID one.)"""
+    t = both.table("id int, v string", by=HIVE, insert_only=insert_only)
+    t.hive("INSERT INTO {t} VALUES (1, 'h')").acid("INSERT INTO {t} VALUES (2, 'a')")
+    rows = t.read(HIVE)
+    database, _, name = t.name.partition(".")
+    store = both.acid.metastore
+    [txn] = store.open_txns(user="somebody", host="somewhere")
+    component = LockComponent(LockType.SHARED_READ, database, name, None, Operation.INSERT)
+    assert store.lock(LockRequest((component,), txn, "somebody", "somewhere")).state is LockState.ACQUIRED
+    write_id = store.allocate_table_write_id(txn, database, name)
+    manifest = t.directory / f"-tmp.delta_{write_id:07d}_{write_id:07d}_0000" / "000000_0.manifest"
+    manifest.parent.mkdir()
+    manifest.write_bytes(b"\0\0\0\1\0\5a/b_c")
+    try:
+        assert t.differences(rows, t.read(ACIDSQL)) == []
+        both.run(HIVE, t.text("ALTER TABLE {t} COMPACT 'major'"))
+        [outcome] = [o for o in both.acid.compactor.run_once().outcomes if o.entry.table == name]
+        assert outcome.state == State.READY_FOR_CLEANING
+        assert t.differences(rows, t.read(ACIDSQL)) == []
+        assert t.differences(t.read(HIVE), rows) == []
+        assert manifest.exists()
+    finally:
+        store.abort_txns([txn])
 
 
 def test_values_of_all_kinds_survive_our_compaction_as_hive_reads_them(both: Both) -> None:

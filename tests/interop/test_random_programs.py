@@ -132,12 +132,12 @@ class Run:
         return {(*r[:3], *r[len(r) - keys :]) for r in self.table.read(ACIDSQL)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def compacts(hive_service: Service, request: pytest.FixtureRequest) -> bool:
-    """Whether Hive's compaction worker runs; it does, where Hive is the suite's own."""
+    """Whether Hive's compaction worker and cleaner run; they do, where Hive is the suite's own."""
     if hive_service.server is None:
         return False
-    request.getfixturevalue("compactor")
+    request.getfixturevalue("cleaner")
     return True
 
 

@@ -560,3 +560,41 @@ def test_a_directory_that_is_renamed_while_it_is_listed_is_an_error(
             acid_state(Renamed(), str(tmp_path / "t"), write_ids, ALL_TXNS)
     else:  # before: its caller looks for the directory; later: it is found out when the files are read
         acid_state(Renamed(), str(tmp_path / "t"), write_ids, ALL_TXNS)
+
+
+# --- what a running statement of Hive's has beside them ---
+
+MANIFESTS = [
+    "-tmp.delta_0000005_0000005_0000",
+    "-tmp.delete_delta_0000005_0000005_0002",
+    "-tmp.delta_0000005_0000005",
+    "-tmp.base_0000005_0",
+    "-tmp.base_0000005",
+]
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+@pytest.mark.parametrize("based", [False, True], ids=["no base", "a base"])
+@pytest.mark.parametrize("any_file_name", [False, True], ids=["full ACID", "insert-only"])
+def test_manifests_of_a_running_statement_are_neither_read_nor_obsolete(
+    tmp_path: Path, name: str, based: bool, any_file_name: bool
+) -> None:
+    build(tmp_path, "base_4/bucket_0" if based else "000000_0", f"{name}/000000_0.manifest")
+    for ids in (ValidWriteIdList("db.t", 4), ValidWriteIdList("db.t", 9, (5,), ())):
+        state = acid_state(LocalFileSystem(), str(tmp_path), ids, ALL_TXNS, any_file_name=any_file_name)
+        assert [f.name for f in state.files] == ["bucket_0" if based else "000000_0"]
+        assert (state.obsolete, state.aborted) == ((), ())
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_manifests_of_a_statement_that_is_over_may_go(tmp_path: Path, name: str) -> None:
+    build(tmp_path, "base_4/bucket_0", f"{name}/000000_0.manifest")
+    assert (gone(state_of(tmp_path)), aborted_of(state_of(tmp_path))) == ([name], [])
+    state = state_of(tmp_path, aborted=(5,))
+    assert (gone(state), aborted_of(state)) == ([], [name])
+
+
+@pytest.mark.parametrize("name", ["-tmp.x", "-tmp.delta_x", "-tmp.delta_1_1_", "tmp.delta_5_5_0", "-tmp.delta_5_5.x"])
+def test_other_names_are_ordinary(tmp_path: Path, name: str) -> None:
+    build(tmp_path, f"{name}/000000_0")
+    assert [f.name for f in state_of(tmp_path).originals] == ["000000_0"]
