@@ -108,7 +108,7 @@ def test_statements_of_hives_while_acidsql_compacts(both: Both, open_acid: OpenA
 
 @pytest.mark.parametrize("insert_only", [False, True], ids=["full ACID", "insert-only"])
 def test_what_a_statement_of_hives_lists_while_it_runs_is_no_data(both: Both, insert_only: bool) -> None:
-    """Neither read nor compacted, in a table that has no base yet. (Hive itself fails on it there, in a full-ACID one.)"""
+    """Neither read nor compacted, in a table that has no base yet; Hive itself fails on a full-ACID one then."""
     t = both.table("id int, v string", by=HIVE, insert_only=insert_only)
     t.hive("INSERT INTO {t} VALUES (1, 'h')").acid("INSERT INTO {t} VALUES (2, 'a')")
     rows = t.read(HIVE)
