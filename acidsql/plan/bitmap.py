@@ -78,7 +78,7 @@ def bitmap_of(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Bitmap 
         if before is None or number not in before.runs:
             base, _ = places[origin]
             np.bitwise_or.at(words, base + (run >> 6), np.uint64(1) << (run & 63).astype(np.uint64))
-    array = pa.array([words.view(np.int64)], type=pa.list_(pa.int64()))
+    array = pa.array([words.view(np.int64)], type=pa.list_(pa.field("word", pa.int64(), nullable=False)))
     frame = own.spark.createDataFrame(pa.table({"words": array}))
     made = Bitmap(own, places, runs, words, frame)
     with _lock:

@@ -30,13 +30,9 @@ DRIVER_BYTES = 256 << 20
 PART = "__acid_part"
 """Column with the number of a row's partition in the snapshot: row ids are only unique within a partition."""
 
-_WORDS, _ORIGIN, _NUMBER, _PLACE = "__acid_deleted", "__acid_origin", "__acid_number", "__acid_place"
-_UNPACKED = (
-    f"coalesce(if({NEVER}, 0L, originalTransaction ^ shiftleft(CAST(bucket AS bigint), 32)), -1L) AS {_ORIGIN}",
-    f"coalesce(rowId, -1L) AS {_NUMBER}",
-)
-"""The identity in two columns that are never NULL: the code that is generated for comparisons of others is longer than
-all the rest of a scan. Spark would put them into each comparison if they were deterministic."""
+_WORDS, _ORIGIN, _PLACE = "__acid_deleted", "__acid_origin", "__acid_place"
+_PACKED = f"if({NEVER}, 0L, originalTransaction ^ shiftleft(CAST(bucket AS bigint), 32)) AS {_ORIGIN}"
+"""The origin in one column, which Spark would put into each comparison if it were deterministic."""
 _MOST_PACKED = (1 << 32) - 1
 """The highest write id that :data:`_ORIGIN` holds."""
 
@@ -71,19 +67,23 @@ def _by_bitmap(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Callab
     if bitmap is None:
         return None
     found = _place_of(list(bitmap.places))
-    begins, limits = (", ".join(map(str, numbers)) for numbers in zip(*bitmap.places.values(), strict=True))
+    begins, sizes = (_bits(words) for words in zip(*bitmap.places.values(), strict=True))
     # row ids beyond an origin's words are not deleted: they must not meet the words of the next one; nor are those of
     # the place 0, that of no origin
-    inside = f"{_NUMBER} < get(array(0, {limits}), {_PLACE}) * 64L"
-    word = f"get({_WORDS}, get(array(0, {begins}), {_PLACE}) | CAST(shiftright({_NUMBER}, 6) AS int))"
-    bit = f"getbit(if({inside}, {word}, NULL), CAST({_NUMBER} & 63 AS int))"
-    kept = f"{_ALONE} AND coalesce({bit}, 0Y) = 0Y"
+    word = f"{_WORDS}[CAST(shiftright({begins}[{_PLACE}] | rowId, 6) AS int)]"
+    is_kept = f"shiftright({word}, CAST(rowId & 63 AS int)) & 1L = 0L"
+    kept = f"{_ALONE} AND if(rowId < {sizes}[{_PLACE}], {is_kept}, true)"
 
     def hidden(rows: Draft) -> Draft:
-        located = rows.select("*", *_UNPACKED).select("*", f"if({NEVER}, 0, {found}) AS {_PLACE}")
+        located = rows.select("*", _PACKED).select("*", f"if({NEVER}, 0, {found}) AS {_PLACE}")
         return located.with_columns({_WORDS: bitmap.frame.scalar()}).filter(kept)
 
     return hidden
+
+
+def _bits(words: Sequence[int]) -> str:
+    """Numbers of words as an array of numbers of bits, by place."""
+    return f"array({', '.join(f'{64 * count}L' for count in (0, *words))})"
 
 
 def _place_of(origins: Sequence[Origin]) -> str:
@@ -91,11 +91,15 @@ def _place_of(origins: Sequence[Origin]) -> str:
     places: dict[int, dict[int, int]] = {}
     for place, origin in enumerate(origins, start=1):
         places.setdefault(origin.part, {})[_packed(origin)] = place
-    cases = []
-    for part, known in places.items():
-        numbers = ", ".join(map(str, [0, *known.values()]))
-        among = f"array_position(array({', '.join(f'{packed}L' for packed in known)}), {_ORIGIN})"
-        cases.append(f"WHEN {part} THEN get(array({numbers}), CAST({among} AS int))")
+    found = {
+        part: f"CAST(array_position(array({', '.join(f'{packed}L' for packed in known)}), {_ORIGIN}) AS int)"
+        for part, known in places.items()
+    }
+    if len(places) == 1:
+        [(part, among)] = found.items()
+        return f"if({PART} = {part}, {among}, 0)"
+    numbers = {part: ", ".join(map(str, [0, *known.values()])) for part, known in places.items()}
+    cases = [f"WHEN {part} THEN array({numbers[part]})[{among}]" for part, among in found.items()]
     return f"CASE {PART} {' '.join(cases)} ELSE 0 END"
 
 
@@ -146,9 +150,8 @@ def _scan_join(own: Catalyst, snapshot: TableSnapshot, mark: bool) -> Callable[[
     hidden = f"currentTransaction > {valid.high_watermark}L"
     if valid.exceptions:
         hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in valid.exceptions)})"
-    visible = f"CASE WHEN {hidden} THEN false ELSE true END"
     wanted = [*(f"{n} AS d{n}" for n in _IDENTITY[1:]), f"{PATH} AS dpath"]
-    visible = f"({visible}) AND ({_reaches_expression(snapshot)})"
+    visible = f"NOT ({hidden}) AND ({_reaches_expression(snapshot)})"
     keys, scan = events_of(own, list(numbers), ((first.name, first.type),), wanted, visible=visible)
     keys = with_file_values(keys, "dpath", scan, numbers, {f"d{PART}": pa.int32()})
     named = keys.select(*[f"d{n}" for n in _IDENTITY])

@@ -15,7 +15,6 @@ from acidsql import fs
 from acidsql.catalyst import Catalyst, Draft, Expression, file_scan, files_of, rows_in_memory
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
-from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.metastore.model import Column
 from acidsql.plan.text import quote
 from acidsql.types import Decimal, HiveType, Primitive, field_names, parse_type, to_spark
@@ -31,7 +30,11 @@ _ALIVE = "__acid_alive"
 NEVER = "spark_partition_id() < 0"
 """Makes what it is part of non-deterministic."""
 
-_EVENT_DDL = "operation int, originalTransaction bigint, bucket int, rowId bigint, currentTransaction bigint"
+_EVENT_DDL = (
+    "operation int NOT NULL, originalTransaction bigint NOT NULL, bucket int NOT NULL, rowId bigint NOT NULL,"
+    " currentTransaction bigint NOT NULL"
+)
+"""No writer leaves one out, and the code that Spark generates for what may be NULL is twice as long."""
 
 
 def identity(files: Iterable[AcidFile]) -> dict[str, str]:
@@ -59,8 +62,8 @@ def events_of(
     """What is wanted of the events of some files, all of whose columns are kept alive up to the scan; and the scan.
 
     orc-core takes a scan for an ACID one by exactly the six event columns, and reads wrong columns when one is missing
-    (Catalyst prunes what is not used) or another is there (a partition key would be one). So what is selected from them
-    names all six in an expression that Catalyst does not know to be always true. None of it reaches orc-core, as our
+    (Catalyst prunes what is not used) or another is there (a partition key would be one). So the filter over them names
+    all six, in an expression that Catalyst does not know to be never evaluated. None of it reaches orc-core, as our
     sessions push nothing into the ORC reader.
 
     Args:
@@ -81,14 +84,13 @@ def events_of(
     fields = ", ".join(f"{quote(n)}: {to_spark(parse_type(t), plain_strings=True)}" for n, t in columns)
     found = [fs.spark_path(path) for path in paths]
     frame = file_scan(own, "orc", f"{_EVENT_DDL}, row struct<{fields}>", found, options or {})
-    kept = " AND ".join(f"{name} IS NOT NULL" for name in EVENT_COLUMNS[:-1])
     # a whole event is read, but of the row no more than one column that nobody asked for, unless all are needed
     known = columns[:present]
     read = [name for name, _ in columns] if whole else [_cheapest([c for c in known if c[0] in needed] or known)]
     is_null = " OR ".join(f"row.{quote(name)} IS NULL" for name in read)
-    kept += f" AND if({is_null}, operation, bucket) IS NOT NULL"
+    named = f"originalTransaction ^ rowId ^ currentTransaction ^ if({is_null}, operation, bucket) = 0L"
     # What names the columns is never evaluated: reading them row by row would cost more than all the rest of a scan.
-    alive = f"if({NEVER}, {kept}, {visible or 'true'}) AS {_ALIVE}"
+    alive = f"if({NEVER}, {named}, {visible or 'true'}) AS {_ALIVE}"
     # A non-deterministic filter stays as it is and where it is: Spark pushes nothing below it, and takes no part of it
     # elsewhere. Of a deterministic one, which it combines with the user's conditions, it makes a second scan without a
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this

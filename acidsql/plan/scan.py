@@ -259,9 +259,9 @@ def _visible_inserts(snapshot: TableSnapshot) -> str:
     An event of another kind means that the file's footer did not tell the truth: to go on would give wrong rows.
     """
     message = literal(f"Table {snapshot.table.full_name} has events of ACID version 1 in a file that is not marked so")
-    terms = [f"CASE operation WHEN 0 THEN true ELSE raise_error({message}) END"]
-    hidden = _visible_write_ids(snapshot)
-    return " AND ".join([*terms, hidden] if hidden else terms)
+    terms = [f"(operation = 0 OR raise_error({message}) IS NULL)"]
+    visible = _visible_write_ids(snapshot)
+    return " AND ".join([*terms, visible] if visible else terms)
 
 
 def _visible_write_ids(snapshot: TableSnapshot) -> str | None:
@@ -272,8 +272,7 @@ def _visible_write_ids(snapshot: TableSnapshot) -> str | None:
     hidden = f"currentTransaction > {snapshot.write_ids.high_watermark}L"
     if exceptions:
         hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in exceptions)})"
-    # inside CASE it cannot be pushed to orc-core, which would look the name up among the table's own columns
-    return f"CASE WHEN {hidden} THEN false ELSE true END"
+    return f"NOT ({hidden})"
 
 
 def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
@@ -289,9 +288,7 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
     return inside if inside or beyond else None
 
 
-_IDENTITY = "named_struct('writeId', originalTransaction ^ 0L, 'bucketId', bucket ^ 0, 'rowId', rowId ^ 0L)"
-"""ROW__ID. The ``^ 0`` keeps user predicates on it out of ORC's search arguments, which orc-core would apply to a table
-column of that name."""
+_IDENTITY = "named_struct('writeId', originalTransaction, 'bucketId', bucket, 'rowId', rowId)"
 
 
 def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:

@@ -55,7 +55,7 @@ def order(t: AcidSession, condition: str) -> list[str]:
         node = node.children().head()
     asked: list[str] = []
     for part in (part for found in reversed(filters) for part in conjuncts(found)):
-        known = [("getbit", "deleted"), ("alive", ""), ("SPARK_PARTITION_ID", ""), ("isnotnull(row", "")]
+        known = [("scalar-subquery", "deleted"), ("alive", ""), ("SPARK_PARTITION_ID", ""), ("isnotnull(row", "")]
         kind = next((name for word, name in known if word in part), "user")
         if kind and asked[-1:] != [kind]:
             asked.append(kind)
