@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError, TableNotFound
-from acidsql.format.directory import has_files
+from acidsql.format.foreign import has_files
 from acidsql.metastore.model import DirectoryMove, Table
 from acidsql.metastore.protocol import Metastore
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from acidsql.errors import CorruptFile, SnapshotTooOld
 from acidsql.format import names
@@ -27,7 +27,7 @@ from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, FileSystem, join
 from acidsql.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 
-__all__ = ["AcidDirectory", "AcidFile", "AcidState", "DirectorySummary", "acid_state", "directory_summary", "qualifies"]
+__all__ = ["AcidDirectory", "AcidFile", "AcidState", "acid_state", "parse_listed", "qualifies"]
 
 T = TypeVar("T")
 _ATTEMPTS = 5
@@ -103,18 +103,6 @@ class AcidState:
         return tuple(d for d in self.deltas if _is_delete(d.name))
 
 
-class DirectorySummary(NamedTuple):
-    """The transactions that wrote a foreign directory, by the names in it.
-
-    Attributes:
-        max_write_id: The largest write id in any name, 0 where there is none.
-        max_visibility_txn: The largest transaction of a compactor in any name, 0 where there is none.
-    """
-
-    max_write_id: int
-    max_visibility_txn: int
-
-
 def acid_state(
     fs: FileSystem,
     path: str,
@@ -175,36 +163,6 @@ def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) ->
     return (first, max(0, statement)) < (delete_delta.max_write_id, max(0, delete_delta.statement_id))
 
 
-def directory_summary(fs: FileSystem, path: str) -> DirectorySummary:
-    """Summarise a table directory, including its partitions, before it is imported.
-
-    Raises:
-        CorruptFile: When a directory name is invalid.
-    """
-    found = DirectorySummary(0, 0)
-    for entry in _of_table(fs, path):
-        if entry.is_dir:
-            name = _parse(entry)
-            if isinstance(name, BaseName):
-                below = DirectorySummary(name.write_id, name.visibility_txn)
-            elif name is not None:
-                below = DirectorySummary(name.max_write_id, name.visibility_txn)
-            else:
-                below = directory_summary(fs, entry.path)
-            found = DirectorySummary(*map(max, found, below))
-    return found
-
-
-def has_files(fs: FileSystem, path: str) -> bool:
-    """Whether there are files of readers below a table directory, its partitions included."""
-    return any(not entry.is_dir or has_files(fs, entry.path) for entry in _of_table(fs, path))
-
-
-def _of_table(fs: FileSystem, path: str) -> Iterator[FileStatus]:
-    """What is not hidden, and partitions whose key begins like a hidden name: they are where the metastore has them."""
-    return (e for e in fs.list(path) if not names.is_hidden(e.name) or (e.is_dir and "=" in e.name))
-
-
 @dataclass(frozen=True)
 class _Base:
     name: BaseName
@@ -251,7 +209,7 @@ class _Selection:
         deltas: list[_Delta] = []
         others: list[FileStatus] = []
         for entry in visible(self._fs, self._path):
-            name = _parse(entry) if entry.is_dir else None
+            name = parse_listed(entry) if entry.is_dir else None
             write_id = names.manifests_write_id(entry.name) if entry.is_dir else None
             if write_id is not None:
                 self._pass_over_manifests(write_id, entry.path)
@@ -421,7 +379,7 @@ class _Selection:
         for below in still_there(self._fs, entry.path):
             if names.is_hidden(below.name):
                 continue
-            if below.is_dir and _parse(below) is not None:
+            if below.is_dir and parse_listed(below) is not None:
                 raise CorruptFile(
                     f"{below.path} is an ACID directory inside {entry.path}, which is not one",
                     hint="Is this the directory of a partitioned table, declared without PARTITIONED BY?",
@@ -441,7 +399,7 @@ def _are_twins(one: DeltaName, other: DeltaName) -> bool:
     )
 
 
-def _parse(entry: FileStatus) -> BaseName | DeltaName | None:
+def parse_listed(entry: FileStatus) -> BaseName | DeltaName | None:
     """What a directory's name says.
 
     Raises:

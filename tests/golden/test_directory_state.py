@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, acid_state, directory_summary, qualifies
+from acidsql.format.directory import AcidDirectory, AcidFile, AcidState, acid_state, qualifies
+from acidsql.format.foreign import directory_summary
 from acidsql.format.orc import Event, read_events, read_footer, read_keys
 from acidsql.format.originals import number_originals
 from acidsql.fs import LocalFileSystem

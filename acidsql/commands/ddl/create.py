@@ -21,7 +21,7 @@ from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.compactor.dropped import free_place, free_places, remove_dropped
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
-from acidsql.format.directory import DirectorySummary, directory_summary
+from acidsql.format.foreign import DirectorySummary, directory_summary
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation, Partition, Table
 from acidsql.partition_names import check_database_name
 from acidsql.plan.snapshot import new_partition

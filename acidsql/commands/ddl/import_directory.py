@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from acidsql import fs
-from acidsql.format.directory import directory_summary
+from acidsql.format.foreign import directory_summary
 from acidsql.format.names import is_hidden, parse_directory
 from acidsql.format.orc import read_footer
 from acidsql.metastore.model import Column, Import, Table

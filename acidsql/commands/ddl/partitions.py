@@ -19,7 +19,7 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
 from acidsql.format.data_files import require_there
-from acidsql.format.directory import directory_summary
+from acidsql.format.foreign import directory_summary
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name

@@ -24,7 +24,7 @@ from acidsql.compactor.dropped import free_place, free_places
 from acidsql.compactor.rename_journal import carry_out_announced, finish_moves, new_move, take_back
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError
 from acidsql.format.data_files import require_there
-from acidsql.format.directory import directory_summary
+from acidsql.format.foreign import directory_summary
 from acidsql.metastore.model import DirectoryMove, LockComponent, LockType, Partition, Table
 from acidsql.partition_names import other_spellings, parse_partition_name, table_directory
 from acidsql.plan.snapshot import new_partition, partition_names

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from acidsql.errors import CorruptFile, SnapshotTooOld, StorageError
-from acidsql.format.directory import AcidState, DirectorySummary, acid_state, directory_summary, qualifies
+from acidsql.format.directory import AcidState, acid_state, qualifies
+from acidsql.format.foreign import DirectorySummary, directory_summary
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, LocalFileSystem
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
