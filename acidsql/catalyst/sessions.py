@@ -8,6 +8,7 @@ follow the user's. A plan keeps what it was analysed with, and a scan the sessio
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -278,7 +279,10 @@ class InternalSessions:
         return known
 
 
-_LOCAL_BYTES = "spark.sql.execution.arrow.localRelationThreshold"
+_AS_RDD = {
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(2**31 - 1),  # a batch becomes a task
+}
 _LOCAL_ROWS = 1000
 _TASK_BYTES = 16 << 20
 """A task is sent with its rows: far less than ``spark.rpc.message.maxSize`` (128 MiB)."""
@@ -307,14 +311,30 @@ class _OwnSession(SparkSession):
 
     def rdd_of(self, rows: pa.Table, schema: StructType | None) -> DataFrame:
         """A frame over an RDD of the driver's rows, in no more tasks than run at once or can be sent."""
-        with self._creating:  # nothing else asks for the setting
-            self.conf.set(_LOCAL_BYTES, "0")
+        pieces = pa.concat_tables(_pieces(rows, self.sparkContext.defaultParallelism))
+        with (
+            self._creating
+        ):  # who fetches rows meanwhile gets them in larger batches; nothing else asks for these settings
+            for name, value in _AS_RDD.items():
+                self.conf.set(name, value)
             try:
-                made: DataFrame = self._created(rows, schema)
+                made: DataFrame = self._created(pieces, schema)
             finally:
-                self.conf.unset(_LOCAL_BYTES)
+                for name in _AS_RDD:
+                    self.conf.unset(name)
         Catalyst.analyzed(made).rdd().setName(f"{_IN_MEMORY}{rows.nbytes}")
-        return made.coalesce(max(self.sparkContext.defaultParallelism, rows.nbytes // _TASK_BYTES))
+        return made
+
+
+def _pieces(rows: pa.Table, count: int) -> Iterator[pa.Table]:
+    """Rows in so many pieces of one batch each, more where a task would be sent with too many bytes."""
+    step = max(1, math.ceil(rows.num_rows / count))
+    for start in range(0, rows.num_rows, step):
+        piece = rows.slice(start, step)
+        if piece.nbytes > _TASK_BYTES and piece.num_rows > 1:
+            yield from _pieces(piece, 2)
+        else:
+            yield piece.combine_chunks()
 
 
 def rows_in_memory(own: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acidsql import fs
-from acidsql.format.directory import directory_summary
+from acidsql.format.foreign import directory_summary
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.snapshot import new_partition
 from acidsql.session import AcidSession

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from acidsql.catalyst import Catalyst, InternalSessions, rows_in_memory
 from acidsql.plan.local import read_bytes
@@ -27,6 +28,17 @@ def test_where_the_rows_stand(spark: SparkSession, count: int, leaf: str) -> Non
     assert read_bytes(frame) <= 32 * count
     assert [row.n for row in frame.collect()] == list(range(count))
     assert frame.rdd.getNumPartitions() <= spark.sparkContext.defaultParallelism
+
+
+def test_no_task_is_sent_with_more_than_a_task_can_take(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However unevenly the bytes lie."""
+    monkeypatch.setattr("acidsql.catalyst.sessions._TASK_BYTES", 100_000)
+    texts = [f"{n}:" + "x" * (5_000 if 7_000 <= n < 7_400 else n % 7) for n in range(12_000)]
+    frame = rows_in_memory(InternalSessions.of(spark).own.spark, pa.table({"t": texts}))
+    assert [row.t for row in frame.collect()] == texts
+    sizes = frame.groupBy(F.spark_partition_id()).agg(F.sum(F.length("t")).alias("size")).collect()
+    assert max(row.size for row in sizes) <= 100_000
+    assert 20 < len(sizes) < 80
 
 
 def test_a_row_of_many_values_stands_in_the_plan(spark: SparkSession) -> None:
