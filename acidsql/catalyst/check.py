@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
+from acidsql.catalyst.plans import SHUFFLING
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -24,13 +25,19 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.Alias": (),
     f"{_SQL}.catalyst.expressions.Cast": ("canANSIStoreAssign",),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", "PYTHON_UDF"),
+    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", "PYTHON_UDF", *SHUFFLING),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
     f"{_SQL}.catalyst.plans.logical.SubqueryAlias": (),
     f"{_SQL}.catalyst.plans.logical.Union": (),
     f"{_SQL}.catalyst.plans.logical.UnresolvedHint": (),
     f"{_SQL}.catalyst.plans.logical.Join": ("condition",),
-    f"{_SQL}.catalyst.trees.TreeNode": ("containsPattern", "nodeName", "withNewChildren", "setTagValue"),
+    f"{_SQL}.catalyst.trees.TreeNode": (
+        "containsAnyPattern",
+        "containsPattern",
+        "nodeName",
+        "withNewChildren",
+        "setTagValue",
+    ),
     f"{_SQL}.catalyst.plans.QueryPlan": ("transformExpressions", "transformUpWithSubqueries"),
     f"{_SQL}.catalyst.plans.logical.AnalysisHelper": ("setAnalyzed",),
     f"{_SQL}.classic.Dataset": ("ofRows", "queryExecution"),

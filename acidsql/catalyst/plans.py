@@ -29,6 +29,8 @@ _REPEATABLE = {
     *("Union", "View", "WithCTE", "CTERelationDef", "CTERelationRef"),
 }
 """Nodes that give the same rows whenever the nodes below them do."""
+SHUFFLING = ("AGGREGATE", "DISTINCT_LIKE", "JOIN", "REPARTITION_OPERATION", "SORT", "WINDOW")
+"""Spark's names of the steps for which rows may go from task to task."""
 
 Plan: TypeAlias = Any
 """A ``LogicalPlan`` in the JVM."""
@@ -407,6 +409,14 @@ class Catalyst:
     def limited_in_tasks(self, rows: int, plan: Plan) -> Plan:
         """At most so many rows of each task, whichever come first."""
         return self._logical("LocalLimit")(self.literal(rows), plan)
+
+    def may_shuffle(self, plan: Plan) -> bool:
+        """Whether there is a step in a plan for which Spark may send rows from task to task."""
+        return bool(plan.containsAnyPattern(self._shuffling))
+
+    @cached_property
+    def _shuffling(self) -> Any:
+        return self.seq(self._static("sql.catalyst.trees.TreePattern", name)() for name in SHUFFLING)
 
     def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
         """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""

@@ -12,8 +12,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from acidsql.catalyst import Catalyst, Plan, bytes_in_memory, rows_in_memory
-from acidsql.plan.arrow import fetched, is_utf8, row_bytes
+from acidsql.catalyst import Catalyst, rows_in_memory
+from acidsql.plan.arrow import is_utf8, row_bytes
+from acidsql.plan.fetch import fetch_few
+from acidsql.plan.leaves import estimated_bytes, read_bytes
 
 _UNPACKED = 8
 """How much larger than a file its rows may be."""
@@ -29,26 +31,6 @@ class DriverLimit:
     def rows_of(self, types: Sequence[pa.DataType]) -> int:
         """The limit in rows of columns of these types."""
         return min(self.rows, self.bytes // max(1, row_bytes(types)))
-
-
-def estimated_bytes(frame: DataFrame) -> int:
-    """Spark's estimate of the size of a result."""
-    return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
-
-
-def read_bytes(frame: DataFrame) -> int:
-    """The size of all that a plan reads, as far as it is known without a look at the plan."""
-    return sum(_leaf_bytes(frame.sparkSession, leaf) for leaf in Catalyst.leaves(Catalyst.analyzed(frame)))
-
-
-def _leaf_bytes(spark: SparkSession, leaf: Plan) -> int:
-    known = bytes_in_memory(leaf)
-    if known is not None:
-        return known
-    try:
-        return int(leaf.stats().sizeInBytes())
-    except UnsupportedOperationException:  # rows such as VALUES (now()), which the optimiser makes
-        return estimated_bytes(Catalyst(spark).frame(leaf))
 
 
 def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:
@@ -69,15 +51,16 @@ def fetch_small(frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
     """
     if not may_be_small(frame, limit):
         return None
-    named = _nullable(frame.toDF(*[f"s{i}" for i in range(len(frame.columns))]))
+    names = [f"s{i}" for i in range(len(frame.columns))]
+    named = _nullable(frame.toDF(*names))
     try:
-        most = limit.rows_of([to_arrow_type(field.dataType) for field in named.schema])
-        rows = fetched(named.limit(most + 1))
+        types = [to_arrow_type(field.dataType) for field in named.schema]
+        rows = fetch_few(Catalyst(frame.sparkSession), named, names, types, limit.rows_of(types))
     except (PySparkTypeError, UnsupportedOperationException, ValueError) as e:
         if isinstance(e, pa.ArrowException):
             raise
         return None  # raised before anything is evaluated: a type that Arrow does not have
-    return rows if rows.num_rows <= most and is_utf8(rows) else None
+    return rows if rows is not None and is_utf8(rows) else None
 
 
 def _nullable(frame: DataFrame) -> DataFrame:

@@ -14,22 +14,19 @@ from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, enco
 from acidsql.format.orc import write_deletes, write_empty, write_inserts, write_rows
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.partition_names import partition_name
-from acidsql.plan.arrow import fetched, is_utf8, row_bytes, rows_to_table
+from acidsql.plan.arrow import fetched, is_utf8, rows_to_table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, KIND, ChangeSet, key_column, value_column
+from acidsql.plan.fetch import fetch_few
 from acidsql.plan.job import matched_twice, write_by_job
-from acidsql.plan.local import DriverLimit, read_bytes
+from acidsql.plan.local import DriverLimit
 from acidsql.plan.snapshot import row_type_of
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.plan.values import only_driver_writes, to_orc_driver
 
-_HANDED_OVER = 256 << 20
-"""The bytes that the tasks of a job may hand over to the driver, all together."""
 _PYTHON_ROWS = 4096
 """So many rows come from Spark one by one sooner than by a job."""
-_TASK_BYTES = 64 << 20
-"""A task reads at least so many bytes, but for the last ones."""
 
 
 class Writer:
@@ -95,18 +92,7 @@ class Writer:
             return fetched(finished) if all_rows or local <= most else None
         if all_rows:
             return fetched(finished)
-        found = fetched(self._limited(finished, most + 1, changes))
-        return found if found.num_rows <= most else None
-
-    def _limited(self, frame: DataFrame, rows: int, changes: ChangeSet) -> DataFrame:
-        """Some of the rows, or all: no fewer than given, if there are as many.
-
-        A LIMIT over all tasks is a shuffle to one of them, so that each task has one of its own where they are few.
-        """
-        tasks = self._catalyst.spark.sparkContext.defaultParallelism + read_bytes(frame) // _TASK_BYTES
-        if tasks * rows * row_bytes(changes.arrow_types()) > _HANDED_OVER:
-            return frame.limit(rows)
-        return Draft.of(self._catalyst, frame).limited_in_tasks(rows).frame()
+        return fetch_few(self._catalyst, finished, completed.columns, completed.arrow_types(), most)
 
     def _completed(self, changes: ChangeSet) -> ChangeSet:
         """The changes with the bucket of each new row."""

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from acidsql.errors import CorruptFile
-from acidsql.plan.local import DriverLimit, estimated_bytes, may_be_small, read_bytes
+from acidsql.plan.leaves import estimated_bytes, read_bytes
+from acidsql.plan.local import DriverLimit, may_be_small
 from acidsql.session import AcidSession
 from tests.spark.tree import tree
 

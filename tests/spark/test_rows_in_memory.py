@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from acidsql.catalyst import Catalyst, InternalSessions, rows_in_memory
-from acidsql.plan.local import read_bytes
+from acidsql.plan.leaves import read_bytes
 from acidsql.session import AcidSession
 from tests.spark.answers import rows
 

@@ -21,7 +21,7 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction, in_
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import LockComponent, Operation, Partition, Table
 from acidsql.plan.changes import ChangeSet, key_column
-from acidsql.plan.local import read_bytes
+from acidsql.plan.leaves import read_bytes
 from acidsql.plan.relation import Relation
 from acidsql.plan.scan import ROW_ID
 from acidsql.plan.snapshot import TableSnapshot

@@ -1,0 +1,87 @@
+"""Fetching what is probably small: few rows, of few bytes.
+
+How many bytes texts and lists have is known only once they are there. So each task numbers its rows, and leaves out the
+texts and lists of a row if its share would not hold so many rows as wide as this one. Where that happened to any, there
+is more than the driver should have, and nothing of what was fetched is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from acidsql.catalyst import Catalyst, Draft
+from acidsql.plan.arrow import fetched, row_bytes
+from acidsql.plan.leaves import read_bytes
+from acidsql.plan.text import quote
+
+_HANDED_OVER = 256 << 20
+"""The bytes that the tasks of a job may hand over to the driver, all together."""
+_TASK_BYTES = 64 << 20
+"""A task reads at least so many bytes, but for the last ones."""
+_HEAVY = "__acid_heavy"
+_NUMBER = f"((monotonically_increasing_id() & {(1 << 33) - 1}L) + 1L)"
+"""The number of a row in its task, from 1."""
+
+
+def fetch_few(
+    catalyst: Catalyst, frame: DataFrame, names: Sequence[str], types: Sequence[pa.DataType], rows: int
+) -> pa.Table | None:
+    """All rows of a frame; None where there are more than some, or their texts and lists have too many bytes.
+
+    A LIMIT over all tasks is a shuffle to one of them, so that each task has one of its own where they are few.
+
+    Args:
+        catalyst: The session of the frame.
+        frame: The frame.
+        names: Its columns.
+        types: What their types are in Arrow.
+        rows: So many rows may be fetched.
+    """
+    weights = {name: weight for name, type in zip(names, types, strict=True) if (weight := _weight(name, type))}
+    share = _HANDED_OVER // _tasks(catalyst, frame)
+    if (rows + 1) * row_bytes(types) > share:  # of many tasks
+        few, share = Draft.of(catalyst, frame.limit(rows + 1)), _HANDED_OVER
+    else:
+        few = Draft.of(catalyst, frame).limited_in_tasks(rows + 1)
+    if not weights:
+        found = fetched(few.frame())
+    else:
+        found = fetched(_without_heavy(few, names, weights, share).frame())
+        if pc.any(found[_HEAVY]).as_py():
+            return None
+        found = found.drop_columns([_HEAVY])
+    return found if found.num_rows <= rows else None
+
+
+def _tasks(catalyst: Catalyst, frame: DataFrame) -> int:
+    """About how many tasks hand over the rows of a frame; more where they are shuffled into many."""
+    reading = catalyst.spark.sparkContext.defaultParallelism + read_bytes(frame) // _TASK_BYTES
+    if not catalyst.may_shuffle(catalyst.analyzed(frame)):
+        return reading
+    return max(reading, int(catalyst.spark.conf.get("spark.sql.shuffle.partitions") or 0))
+
+
+def _without_heavy(rows: Draft, names: Sequence[str], weights: dict[str, str], share: int) -> Draft:
+    """The rows, those that are too wide without what makes them so, and which these are."""
+    stable = 1 << (share.bit_length() - 1)  # for a number of another size Spark would generate and compile new code
+    marked = rows.select("*", f"{_NUMBER} * ({' + '.join(weights.values())}) > {stable}L AS {_HEAVY}")
+    kept = [f"if({_HEAVY}, NULL, {quote(n)}) AS {quote(n)}" if n in weights else quote(n) for n in names]
+    return marked.select(*kept, _HEAVY)
+
+
+def _weight(name: str, type: pa.DataType) -> str | None:
+    """The bytes of a value, as SQL; None for a type whose values all have about the same."""
+    if not _varies(type):
+        return None
+    text = f"CAST({quote(name)} AS string)" if pa.types.is_nested(type) else quote(name)
+    return f"coalesce(CAST(octet_length({text}) AS bigint), 0L)"
+
+
+def _varies(type: pa.DataType) -> bool:
+    if pa.types.is_struct(type):
+        return any(_varies(field.type) for field in type)
+    return not (pa.types.is_primitive(type) or pa.types.is_decimal(type) or pa.types.is_null(type))

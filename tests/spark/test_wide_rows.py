@@ -1,0 +1,120 @@
+"""Rows of long texts and lists: the driver fetches no more bytes than it should, however few the rows are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame
+
+from acidsql.plan import fetch, write
+from acidsql.session import AcidSession
+from tests.spark.answers import rows
+
+MIB = 1 << 20
+
+
+@dataclass
+class Seen:
+    """What was fetched in a statement, and whether a job wrote."""
+
+    bytes: int = 0
+    jobs: int = 0
+    plans: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """With a bound of a megabyte for all tasks together (Spark leaves out a LIMIT that a range does not reach)."""
+    found = Seen()
+    fetched, by_job = fetch.fetched, write.write_by_job
+
+    def counted(frame: DataFrame) -> pa.Table:
+        rows = fetched(frame)
+        found.bytes += rows.nbytes
+        found.plans.append(frame._jdf.queryExecution().optimizedPlan().toString())
+        return rows
+
+    def job(*arguments: object, **options: object) -> object:
+        found.jobs += 1
+        return by_job(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fetch, "fetched", counted)
+    monkeypatch.setattr(write, "write_by_job", job)
+    monkeypatch.setattr(fetch, "_HANDED_OVER", MIB)
+    return found
+
+
+WIDE = {
+    "string": ("repeat(CAST(id % 10 AS string), 20000)", "length({c})"),
+    "binary": ("CAST(repeat(CAST(id % 10 AS string), 20000) AS binary)", "length({c})"),
+    "varchar(30000)": ("CAST(repeat(CAST(id % 10 AS string), 20000) AS varchar(30000))", "length({c})"),
+    "array<int>": ("sequence(0, 5000 + CAST(id % 3 AS int))", "size({c})"),
+    "array<string>": ("array_repeat('abcdefghij', 2000)", "size({c})"),
+    "map<int,string>": ("map(1, repeat('x', 20000), 2, NULL)", "length({c}[1])"),
+    "struct<a:int,b:struct<c:string>>": (
+        "named_struct('a', 1, 'b', named_struct('c', repeat('y', 20000)))",
+        "length({c}.b.c)",
+    ),
+}
+
+
+@pytest.mark.parametrize("type", WIDE)
+def test_are_written_by_a_job(acid: AcidSession, seen: Seen, type: str) -> None:
+    value, size = WIDE[type]
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id bigint, v {type}, n int)")
+    acid.sql(f"INSERT INTO t SELECT id, {value}, 1 FROM range(1000)")
+    assert seen.jobs == 1
+    assert seen.bytes < 3 * MIB
+    seen.bytes = 0
+    acid.sql(f"UPDATE t SET v = (SELECT {value} FROM range(7, 8)), n = 2 WHERE id % 2 = 0")
+    assert seen.jobs == 2
+    assert seen.bytes < 3 * MIB
+    query = f"SELECT count(*), count(DISTINCT id), min({size}), max({size}), sum(n) FROM t".replace("{c}", "v")
+    expected = f"SELECT {size} FROM (SELECT {value} AS v FROM range({{n}}))".replace("{c}", "v")
+    lengths = [r[0] for n in (1, 2, 3) for r in acid.sql(expected.replace("{n}", str(n))).collect()]
+    lengths += [r[0] for r in acid.sql(expected.replace("{n}", "7, 8")).collect()]
+    assert rows(acid, query) == [(1000, 1000, min(lengths), max(lengths), 1500)]
+
+
+def test_a_few_of_them_are_written_by_the_driver(acid: AcidSession, seen: Seen) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string, w array<string>)")
+    acid.sql("INSERT INTO t SELECT id, repeat('x', 20000), array('a', NULL, repeat('y', 5000)) FROM range(10)")
+    acid.sql("UPDATE t SET v = concat(v, '!') WHERE id < 8")
+    assert seen.jobs == 0
+    assert rows(acid, "SELECT sum(length(v)), sum(length(w[2])), count(w[1]) FROM t") == [(200_008, 50_000, 0)]
+
+
+def test_many_narrow_ones_are_written_by_the_driver(acid: AcidSession, seen: Seen) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    acid.sql("INSERT INTO t SELECT id, CAST(id AS string) FROM range(10000)")
+    acid.sql("UPDATE t SET v = NULL WHERE id % 2 = 0")
+    acid.sql("DELETE FROM t WHERE id % 5 = 0")
+    assert seen.jobs == 0
+    assert rows(acid, "SELECT count(*), count(v) FROM t") == [(8000, 4000)]
+
+
+def test_a_wide_one_after_many_narrow_ones_tells_that_there_is_more(acid: AcidSession, seen: Seen) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    acid.sql("INSERT INTO t SELECT id, if(id = 4999, repeat('x', 20000), 'n') FROM range(0, 5000, 1, 1)")
+    assert seen.jobs == 1
+    assert rows(acid, "SELECT count(*), sum(length(v)) FROM t") == [(5000, 24_999)]
+
+
+@pytest.mark.parametrize("most", [1000, 1_000_000], ids=["a share each", "one task"])
+def test_of_a_merge(acid: AcidSession, seen: Seen, most: int) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {most}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    acid.sql("INSERT INTO t SELECT id, 'old' FROM range(500)")
+    counts = acid.sql(
+        "MERGE INTO t USING (SELECT id, repeat('x', 20000) AS v FROM range(250, 750)) s ON t.id = s.id"
+        " WHEN MATCHED AND s.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"
+    ).first()
+    assert counts is not None
+    assert counts.num_affected_rows == 500
+    assert seen.jobs > 0
+    assert seen.bytes < 5 * MIB
+    query = "SELECT count(*), count(DISTINCT id), sum(length(v)) FROM t"
+    assert rows(acid, query) == [(625, 625, 250 * 3 + 375 * 20_000)]
