@@ -497,6 +497,10 @@ class Catalyst:
     def is_null(self, value: Expression) -> Expression:
         return self._expression("IsNull")(value)
 
+    def nullable(self, value: Expression) -> Expression:
+        """A value that Spark takes for one that may be NULL; at no cost."""
+        return self._expression("KnownNullable")(value)
+
     def equal(self, one: Expression, other: Expression, *, null_safe: bool = False) -> Expression:
         return self._expression("EqualNullSafe" if null_safe else "EqualTo")(one, other)
 

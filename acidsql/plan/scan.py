@@ -95,6 +95,8 @@ def snapshot_frame(
     if not parts:
         return _empty(own.spark, table, wanted)
     answer = _answer(table, wanted, mark)
+    if wanted.row_id:
+        parts = [_with_identity(part) for part in parts]
     merged = union(part.select(*answer) for part in parts)
     return with_char_types(merged.frame(), table.all_columns)
 
@@ -288,7 +290,13 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
     return inside if inside or beyond else None
 
 
-_IDENTITY = "named_struct('writeId', originalTransaction, 'bucketId', bucket, 'rowId', rowId)"
+_PARTS = {"writeId": "originalTransaction", "bucketId": "bucket", "rowId": "rowId"}
+_PART = "__acid_id_"
+
+
+def _with_identity(rows: Draft) -> Draft:
+    """The parts of ROW__ID, nullable: Spark's optimiser fails on set operations over a struct with others inside."""
+    return rows.as_nullable({f"{_PART}{part}": column for part, column in _PARTS.items()})
 
 
 def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:
@@ -299,7 +307,8 @@ def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:
         for i, k in enumerate(table.partition_keys)
     ]
     if wanted.row_id:
-        made.append(f"{_IDENTITY} AS {ROW_ID}")
+        parts = ", ".join(f"'{part}', {_PART}{part}" for part in _PARTS)
+        made.append(f"named_struct({parts}) AS {ROW_ID}")
     if wanted.is_deleted:
         made.append(f"{IS_DELETED if mark else 'false'} AS {ROW_IS_DELETED}")
     names = wanted.raw_key_names(len(table.partition_keys))

@@ -328,3 +328,27 @@ def test_a_script_runs_statement_by_statement(shop: AcidSession) -> None:
     results = list(shop.script(script, {"id": "77"}))
     assert [r.count() for r in results] == [1, 1]
     assert results[1].collect()[0][0] == "a;b"
+
+
+OVER_ROW_IDS = [
+    "SELECT r.rowId FROM (SELECT ROW__ID r FROM {t} UNION SELECT NULL) EXCEPT SELECT ROW__ID.rowId FROM {t}",
+    "SELECT r.rowId FROM (SELECT ROW__ID r FROM {t} UNION SELECT NULL) INTERSECT SELECT ROW__ID.rowId FROM {t}",
+    "SELECT r.rowId FROM (SELECT ROW__ID r FROM {t} UNION ALL SELECT NULL) EXCEPT SELECT ROW__ID.rowId FROM {t}",
+    "SELECT ROW__ID.rowId FROM {t} EXCEPT SELECT ROW__ID.rowId FROM {t} WHERE id = 1",
+    "SELECT r.rowId FROM (SELECT DISTINCT ROW__ID r FROM {t}) a LEFT ANTI JOIN {t} b ON a.r.rowId <=> b.ROW__ID.rowId",
+    "SELECT a.id FROM {t} a LEFT JOIN {t} b ON a.ROW__ID.rowId = b.ROW__ID.rowId + 1 WHERE b.ROW__ID IS NULL",
+    "SELECT a.id FROM {t} a LEFT JOIN {t} b ON a.id = b.id + 1 WHERE b.ROW__ID.rowId IS NULL",
+    "SELECT count(*) FROM {t} a WHERE a.ROW__ID.rowId NOT IN (SELECT b.ROW__ID.rowId FROM {t} b WHERE b.id > 1)",
+    "SELECT count(*) FROM {t} a FULL JOIN {t} b ON a.id = b.id + 2 WHERE a.ROW__ID IS NULL OR b.ROW__ID.rowId IS NULL",
+    "SELECT max(ROW__ID.rowId), coalesce(max(ROW__ID.rowId), -1) FROM {t} WHERE id > 100",
+]
+
+
+@pytest.mark.parametrize("query", OVER_ROW_IDS)
+def test_row_ids_are_values_like_others(shop: AcidSession, spark: SparkSession, query: str) -> None:
+    shop.sql("DELETE FROM emp WHERE id = 2")
+    schema = "id int, ROW__ID struct<writeId:bigint,bucketId:int,rowId:bigint>"
+    rows = [tuple(r) for r in shop.sql("SELECT id, ROW__ID FROM emp").collect()]
+    spark.createDataFrame(rows, schema).createOrReplaceTempView("emp_copy")
+    expected = sorted((tuple(r) for r in spark.sql(query.format(t="emp_copy")).collect()), key=repr)
+    assert sorted((tuple(r) for r in shop.sql(query.format(t="emp")).collect()), key=repr) == expected
