@@ -42,34 +42,29 @@ class Writer:
         self._only_driver = only_driver_writes(self._row_type)
         self._key_count = len(target.table.partition_keys)
 
-    def write(self, changes: ChangeSet, *, small: bool | None = None) -> RowCounts:
+    def write(self, changes: ChangeSet, *, large: bool = False) -> RowCounts:
         """Write all changes.
 
         Args:
             changes: The changes.
-            small: True or False where the caller knows that the result is, or is not, for the driver to write; None to
-                find out: no more are fetched than the driver writes, and only when there are more is a job started.
+            large: Whether the caller knows that there are more than the driver writes. Else this finds out: no more are
+                fetched than the driver writes, and only when there are more is a job started.
 
         Raises:
             CardinalityViolation: When a row is named twice.
         """
-        for_job = small is False and not self._only_driver
-        found = None if for_job else self.fetch(changes, all_rows=bool(small))
+        found = None if large and not self._only_driver else self.fetch(changes)
         if found is not None:
             return self.write_fetched(found, changes.change)
         return write_by_job(self._catalyst, self._target, self._staging, self._completed(changes))
 
-    def fetch(self, changes: ChangeSet, *, all_rows: bool = False) -> pa.Table | None:
+    def fetch(self, changes: ChangeSet) -> pa.Table | None:
         """The changes as the driver writes them; None when there are more than it should, or some that it cannot.
-
-        Args:
-            changes: The changes.
-            all_rows: Fetch them all, however many there are.
 
         Raises:
             InvalidValue: When nobody can write them.
         """
-        found = self._fetched(changes, all_rows)
+        found = self._fetched(changes)
         if found is None or is_utf8(found):
             return found
         if self._only_driver:
@@ -79,18 +74,18 @@ class Writer:
             )
         return None
 
-    def _fetched(self, changes: ChangeSet, all_rows: bool) -> pa.Table | None:
+    def _fetched(self, changes: ChangeSet) -> pa.Table | None:
         completed = self._completed(changes)
         finished = self._for_driver(completed)
-        all_rows, most = all_rows or self._only_driver, self._limit.rows_of(changes.arrow_types())
+        most = self._limit.rows_of(changes.arrow_types())
         if (local := _local_rows(finished)) is not None:
             if local <= _PYTHON_ROWS:
                 try:
                     return rows_to_table(finished.collect(), completed.columns, completed.arrow_types())
                 except (ValueError, OverflowError):  # a date, time or text that Python cannot represent
                     pass
-            return fetched(finished) if all_rows or local <= most else None
-        if all_rows:
+            return fetched(finished) if self._only_driver or local <= most else None
+        if self._only_driver:
             return fetched(finished)
         return fetch_few(self._catalyst, finished, completed.columns, completed.arrow_types(), most)
 

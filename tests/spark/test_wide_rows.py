@@ -118,3 +118,20 @@ def test_of_a_merge(acid: AcidSession, seen: Seen, most: int) -> None:
     assert seen.bytes < 5 * MIB
     query = "SELECT count(*), count(DISTINCT id), sum(length(v)) FROM t"
     assert rows(acid, query) == [(625, 625, 250 * 3 + 375 * 20_000)]
+
+
+@pytest.mark.parametrize("rest", ["", " WHEN MATCHED THEN UPDATE SET v = 'new'"], ids=["inserts", "updates, too"])
+def test_that_a_merge_makes_of_narrow_ones(acid: AcidSession, seen: Seen, rest: str) -> None:
+    """The source is fetched; what is inserted is not."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    acid.sql("INSERT INTO t VALUES (1, 'old'), (2, 'old'), (5000, 'old')")
+    counts = acid.sql(
+        f"MERGE INTO t USING (SELECT id FROM range(3000)) s ON t.id = s.id{rest}"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.id, repeat('x', 5000))"
+    ).first()
+    assert counts is not None
+    assert counts.num_inserted_rows == 2998
+    assert seen.jobs == 1
+    assert seen.bytes < 3 * MIB
+    query = "SELECT count(*), count(DISTINCT id), sum(length(v)), count_if(v = 'new') FROM t"
+    assert rows(acid, query) == [(3001, 3001, 2998 * 5_000 + 9, 2 if rest else 0)]

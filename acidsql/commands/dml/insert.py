@@ -26,7 +26,7 @@ from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
-from acidsql.plan.local import DriverLimit, may_be_small
+from acidsql.plan.local import may_be_small
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.text import literal
@@ -239,7 +239,7 @@ class InsertCommand:
         write_id = txn.allocate_write_id(self.table)
         target = Target(self.table, write_id, compression, statement_id, self.statement.overwrite)
         writer = Writer(self.env.writing, target, staging, self.env.driver_limit)
-        written = writer.write(changes, small=_small(changes, self.env.driver_limit))
+        written = writer.write(changes, large=not may_be_small(changes.frame, self.env.driver_limit))
         self._hide_without_rows(writer, staging)
         return written
 
@@ -381,10 +381,6 @@ class InsertCommand:
 
     def _at_table(self, error: AcidError) -> AcidError:
         return with_location(self.statement.table.span, error)
-
-
-def _small(changes: ChangeSet, limit: DriverLimit) -> bool | None:
-    return None if may_be_small(changes.frame, limit) else False
 
 
 def target_of(env: Environment, statement: Insert) -> Table | None:

@@ -142,7 +142,7 @@ class MergeRun:
         if not rows.num_rows:
             return RowCounts()
         changes = self._joined(*self._over(rows, broadcast=False), Join.NO_TARGET)
-        return self._inserter.write(changes, small=True)
+        return self._inserter.write(changes)
 
     def _over(self, rows: pa.Table, *, broadcast: bool) -> tuple[Binding, MergePlan]:
         """The plan over rows that were fetched from the source."""

@@ -180,9 +180,7 @@ class RowChange(ABC):
         target = Target(table, txn.allocate_write_id(table), env.compression_of(table))
         staging = txn.stage(table)
         writer = Writer(env.writing, target, staging, env.driver_limit)
-        small = None
-        if self.statement.where is None and read_bytes(changes.frame) > JOB_BYTES:
-            small = False
-        written = writer.write(changes, small=small)
+        is_large = self.statement.where is None and read_bytes(changes.frame) > JOB_BYTES
+        written = writer.write(changes, large=is_large)
         txn.publish(table, staging)
         return written
