@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
-from acidsql.catalyst.plans import SHUFFLING
+from acidsql.catalyst.plans import REPARTITION, SHUFFLING
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -26,8 +26,10 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.Cast": ("canANSIStoreAssign",),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", "PYTHON_UDF", *SHUFFLING),
+    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", "PYTHON_UDF", REPARTITION, *SHUFFLING),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
+    f"{_SQL}.catalyst.plans.logical.Range": ("numSlices",),
+    f"{_SQL}.catalyst.plans.logical.Repartition": (),
     f"{_SQL}.catalyst.plans.logical.SubqueryAlias": (),
     f"{_SQL}.catalyst.plans.logical.Union": (),
     f"{_SQL}.catalyst.plans.logical.UnresolvedHint": (),

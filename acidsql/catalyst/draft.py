@@ -77,6 +77,10 @@ class Draft:
         """At most so many rows of each task."""
         return self._with(self.catalyst.limited_in_tasks(rows, self.plan))
 
+    def in_one_task(self) -> Draft:
+        """All rows in a single task, which other tasks have made."""
+        return self._with(self.catalyst.in_one_task(self.plan))
+
     def sorted_within(self, by: Iterable[str]) -> Draft:
         """The rows of each task in an order."""
         return self._above(f"SELECT 1 SORT BY {', '.join(by)}")

@@ -29,8 +29,8 @@ _REPEATABLE = {
     *("Union", "View", "WithCTE", "CTERelationDef", "CTERelationRef"),
 }
 """Nodes that give the same rows whenever the nodes below them do."""
-SHUFFLING = ("AGGREGATE", "DISTINCT_LIKE", "JOIN", "REPARTITION_OPERATION", "SORT", "WINDOW")
-"""Spark's names of the steps for which rows may go from task to task."""
+SHUFFLING, REPARTITION = ("AGGREGATE", "DISTINCT_LIKE", "JOIN", "SORT", "WINDOW"), "REPARTITION_OPERATION"
+"""Spark's names of the steps for which rows may go from task to task, and of those that exist for that alone."""
 
 Plan: TypeAlias = Any
 """A ``LogicalPlan`` in the JVM."""
@@ -410,9 +410,17 @@ class Catalyst:
         """At most so many rows of each task, whichever come first."""
         return self._logical("LocalLimit")(self.literal(rows), plan)
 
+    def in_one_task(self, plan: Plan) -> Plan:
+        """A shuffle of all rows to a single task."""
+        return self._logical("Repartition")(1, True, plan)
+
     def may_shuffle(self, plan: Plan) -> bool:
-        """Whether there is a step in a plan for which Spark may send rows from task to task."""
+        """Whether there is a step in a plan for which Spark may send rows to ``spark.sql.shuffle.partitions`` tasks."""
         return bool(plan.containsAnyPattern(self._shuffling))
+
+    def repartitions(self, plan: Plan) -> bool:
+        """Whether there is a step in a plan that sends rows to as many tasks as somebody likes."""
+        return bool(plan.containsPattern(self._static("sql.catalyst.trees.TreePattern", REPARTITION)()))
 
     @cached_property
     def _shuffling(self) -> Any:

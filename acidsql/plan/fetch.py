@@ -13,13 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Catalyst, Draft
+from acidsql.catalyst import Catalyst, Draft, Plan
 from acidsql.plan.arrow import fetched, row_bytes
 from acidsql.plan.leaves import read_bytes
 from acidsql.plan.text import quote
 
 _HANDED_OVER = 256 << 20
-"""The bytes that the tasks of a job may hand over to the driver, all together."""
+"""The bytes that the tasks of a job may hand over to the driver, all together, by the types of their columns."""
+_TEXTS = 64 << 20
+"""The bytes of texts and lists that they may hand over. They stay within them where rows are about equally wide: where
+each is just narrow enough for its number, there can be some ten times as many."""
+_LEAST = 4 << 20
+"""The least part of that for one task."""
+_MANY = 1 << 20
+"""Tasks, where nobody knows how many there are."""
 _TASK_BYTES = 64 << 20
 """A task reads at least so many bytes, but for the last ones."""
 _HEAVY = "__acid_heavy"
@@ -28,41 +35,64 @@ _NUMBER = f"((monotonically_increasing_id() & {(1 << 33) - 1}L) + 1L)"
 
 
 def fetch_few(
-    catalyst: Catalyst, frame: DataFrame, names: Sequence[str], types: Sequence[pa.DataType], rows: int
+    own: Catalyst, frame: DataFrame, names: Sequence[str], types: Sequence[pa.DataType], rows: int
 ) -> pa.Table | None:
     """All rows of a frame; None where there are more than some, or their texts and lists have too many bytes.
 
-    A LIMIT over all tasks is a shuffle to one of them, so that each task has one of its own where they are few.
+    Where tasks are few each has a limit of its own: a shuffle to a single one would cost more. (A plain LIMIT is no
+    shuffle where Spark knows that there are fewer rows.)
 
     Args:
-        catalyst: The session of the frame.
-        frame: The frame.
+        own: A session of acidsql's own, which fixes what is meant by texts of acidsql's.
+        frame: The frame. It is run in its own session.
         names: Its columns.
         types: What their types are in Arrow.
         rows: So many rows may be fetched.
     """
     weights = {name: weight for name, type in zip(names, types, strict=True) if (weight := _weight(name, type))}
-    share = _HANDED_OVER // _tasks(catalyst, frame)
-    if (rows + 1) * row_bytes(types) > share:  # of many tasks
-        few, share = Draft.of(catalyst, frame.limit(rows + 1)), _HANDED_OVER
-    else:
-        few = Draft.of(catalyst, frame).limited_in_tasks(rows + 1)
+    tasks = _tasks(own, frame)
+    few = Draft.of(own, frame).limited_in_tasks(rows + 1)
+    if tasks * (rows + 1) * row_bytes(types) > _HANDED_OVER or (weights and tasks * _LEAST > _HANDED_OVER):
+        few, tasks = few.in_one_task().limited_in_tasks(rows + 1), 1
     if not weights:
-        found = fetched(few.frame())
+        found = _run(few, frame)
     else:
-        found = fetched(_without_heavy(few, names, weights, share).frame())
+        share = max(_LEAST, _TEXTS // tasks)
+        found = _run(_without_heavy(few, names, weights, share), frame)
         if pc.any(found[_HEAVY]).as_py():
             return None
         found = found.drop_columns([_HEAVY])
     return found if found.num_rows <= rows else None
 
 
+def _run(few: Draft, frame: DataFrame) -> pa.Table:
+    return fetched(Catalyst(frame.sparkSession).own(few.frame()))
+
+
 def _tasks(catalyst: Catalyst, frame: DataFrame) -> int:
-    """About how many tasks hand over the rows of a frame; more where they are shuffled into many."""
-    reading = catalyst.spark.sparkContext.defaultParallelism + read_bytes(frame) // _TASK_BYTES
-    if not catalyst.may_shuffle(catalyst.analyzed(frame)):
-        return reading
-    return max(reading, int(catalyst.spark.conf.get("spark.sql.shuffle.partitions") or 0))
+    """The most tasks that hand over the rows of a frame, about; :data:`_MANY` where that is not known."""
+    plan = catalyst.analyzed(frame)
+    if catalyst.repartitions(plan):
+        return _MANY
+    parallelism = catalyst.spark.sparkContext.defaultParallelism
+    tasks = sum(_tasks_of(leaf, parallelism) for leaf in catalyst.leaves(plan)) + read_bytes(frame) // _TASK_BYTES
+    shuffled = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0)
+    return max(tasks, shuffled) if catalyst.may_shuffle(plan) else tasks
+
+
+def _tasks_of(leaf: Plan, parallelism: int) -> int:
+    """How many tasks read a leaf, however few its bytes are."""
+    match leaf.nodeName():
+        case "LocalRelation" | "OneRowRelation":
+            return parallelism
+        case "LogicalRDD":
+            return int(leaf.rdd().getNumPartitions())
+        case "Range":
+            slices = leaf.numSlices()
+            return int(slices.get()) if slices.isDefined() else parallelism
+        case name if name.startswith("LogicalRelation"):
+            return parallelism
+    return _MANY
 
 
 def _without_heavy(rows: Draft, names: Sequence[str], weights: dict[str, str], share: int) -> Draft:

@@ -19,6 +19,7 @@ from acidsql.plan.leaves import estimated_bytes, read_bytes
 
 _UNPACKED = 8
 """How much larger than a file its rows may be."""
+_OPAQUE = ("variant", "geometry", "geography")
 
 
 @dataclass(frozen=True)
@@ -42,25 +43,37 @@ def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:
     return read_bytes(frame) * _UNPACKED <= limit.bytes or estimated_bytes(frame) <= limit.bytes
 
 
-def fetch_small(frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
+def fetch_small(own: Catalyst, frame: DataFrame, limit: DriverLimit) -> pa.Table | None:
     """The rows of a small result, columns named by position; None if it is large or cannot be fetched.
 
     Args:
+        own: A session of acidsql's own.
         frame: The result.
         limit: A larger result is not fetched, nor one that is surely larger (:func:`may_be_small`).
     """
-    if not may_be_small(frame, limit):
+    if any(_is_opaque(field.dataType) for field in frame.schema) or not may_be_small(frame, limit):
         return None
     names = [f"s{i}" for i in range(len(frame.columns))]
     named = _nullable(frame.toDF(*names))
     try:
         types = [to_arrow_type(field.dataType) for field in named.schema]
-        rows = fetch_few(Catalyst(frame.sparkSession), named, names, types, limit.rows_of(types))
+        rows = fetch_few(own, named, names, types, limit.rows_of(types))
     except (PySparkTypeError, UnsupportedOperationException, ValueError) as e:
         if isinstance(e, pa.ArrowException):
             raise
         return None  # raised before anything is evaluated: a type that Arrow does not have
     return rows if rows is not None and is_utf8(rows) else None
+
+
+def _is_opaque(type: DataType) -> bool:
+    """Whether Arrow has for a type, or one inside of it, a struct whose fields are never NULL: not even in a NULL."""
+    if isinstance(type, ArrayType):
+        return _is_opaque(type.elementType)
+    if isinstance(type, MapType):
+        return _is_opaque(type.keyType) or _is_opaque(type.valueType)
+    if isinstance(type, StructType):
+        return any(_is_opaque(field.dataType) for field in type)
+    return type.typeName().startswith(_OPAQUE)
 
 
 def _nullable(frame: DataFrame) -> DataFrame:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+import acidsql
 from acidsql.plan import fetch, write
 from acidsql.session import AcidSession
 from tests.spark.answers import rows
@@ -26,7 +28,7 @@ class Seen:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    """With a bound of a megabyte for all tasks together (Spark leaves out a LIMIT that a range does not reach)."""
+    """With a bound of a megabyte for all tasks together."""
     found = Seen()
     fetched, by_job = fetch.fetched, write.write_by_job
 
@@ -42,7 +44,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
     monkeypatch.setattr(fetch, "fetched", counted)
     monkeypatch.setattr(write, "write_by_job", job)
-    monkeypatch.setattr(fetch, "_HANDED_OVER", MIB)
+    monkeypatch.setattr(fetch, "_TEXTS", MIB)
+    monkeypatch.setattr(fetch, "_LEAST", MIB // 16)
     return found
 
 
@@ -135,3 +138,47 @@ def test_that_a_merge_makes_of_narrow_ones(acid: AcidSession, seen: Seen, rest: 
     assert seen.bytes < 3 * MIB
     query = "SELECT count(*), count(DISTINCT id), sum(length(v)), count_if(v = 'new') FROM t"
     assert rows(acid, query) == [(3001, 3001, 2998 * 5_000 + 9, 2 if rest else 0)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        " UNION ALL ".join([f"SELECT id, {WIDE['string'][0]} AS v FROM range(100)"] * 10),
+        f"SELECT id, {WIDE['string'][0]} AS v FROM range(0, 1000, 1, 40)",
+        f"SELECT /*+ REPARTITION(40) */ id, {WIDE['string'][0]} AS v FROM range(1000)",
+        f"SELECT id, {WIDE['string'][0]} AS v FROM range(1000) DISTRIBUTE BY id",
+        f"SELECT id, {WIDE['string'][0]} AS v FROM range(1000) ORDER BY id",
+    ],
+    ids=["a union", "many tasks", "a hint", "distributed", "sorted"],
+)
+def test_of_many_tasks(acid: AcidSession, seen: Seen, source: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    acid.sql(f"INSERT INTO t {source}")
+    assert (seen.jobs, seen.bytes < 5 * MIB) == (1, True)
+    assert rows(acid, "SELECT count(*), sum(length(v)) FROM t") == [(1000, 20_000_000)]
+
+
+def test_what_the_user_calls_if_is_not_used(spark: SparkSession, tmp_path: Path) -> None:
+    """Texts of acidsql's own mean what Spark's functions do, whatever functions the session has."""
+    session = spark.newSession()
+    for name in ("if", "octet_length", "coalesce", "monotonically_increasing_id"):
+        session.udf.register(name, lambda *_: "boom", "string")
+    with acidsql.connect(session, warehouse=tmp_path) as acid:
+        acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string, w array<string>)")
+        acid.sql(
+            "MERGE INTO t USING (SELECT id, CAST(id AS string) v, array('a') w FROM range(3)) s ON t.id = s.id"
+            " WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v, s.w)"
+        )
+        acid.sql("UPDATE t SET v = concat(v, '!') WHERE id > 0")
+        assert rows(acid, "SELECT id, v, w[0] FROM t ORDER BY id") == [(0, "0", "a"), (1, "1!", "a"), (2, "2!", "a")]
+
+
+@pytest.mark.parametrize("value", ["if(id = 1, NULL, parse_json('[1,2]'))", "array(parse_json('1'), NULL)"])
+def test_a_variant_in_the_source_of_a_merge(acid: AcidSession, value: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    acid.sql(
+        f"MERGE INTO t USING (SELECT id, {value} AS v FROM range(3)) s ON t.id = s.id"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.id, to_json(s.v))"
+    )
+    expected = [tuple(r) for r in acid.spark.sql(f"SELECT id, to_json({value}) FROM range(3) ORDER BY id").collect()]
+    assert rows(acid, "SELECT * FROM t ORDER BY id") == expected

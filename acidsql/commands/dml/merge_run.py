@@ -70,7 +70,7 @@ class MergeRows:
     def of(env: Environment, binding: Binding, source: Plan) -> MergeRows:
         """Fetch a small source."""
         frame = env.catalyst.frame(binding.scanned(source))
-        return MergeRows(fetch_small(frame, env.driver_limit))
+        return MergeRows(fetch_small(env.sessions.own, frame, env.driver_limit))
 
 
 class MergeRun:
