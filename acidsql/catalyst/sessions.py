@@ -334,7 +334,16 @@ def _pieces(rows: pa.Table, count: int) -> Iterator[pa.Table]:
         if piece.nbytes > _TASK_BYTES and piece.num_rows > 1:
             yield from _pieces(piece, 2)
         else:
-            yield piece.combine_chunks()
+            yield _copied(piece).combine_chunks()
+
+
+def _copied(piece: pa.Table) -> pa.Table:
+    """The rows with lists that begin where their memory does: PySpark fails on other ones with a NULL inside."""
+    numbers = pa.array(range(piece.num_rows), pa.int64())
+    for position, field in enumerate(piece.schema):
+        if pa.types.is_nested(field.type):
+            piece = piece.set_column(position, field, piece.column(position).take(numbers))
+    return piece
 
 
 def rows_in_memory(own: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:

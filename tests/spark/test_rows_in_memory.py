@@ -127,3 +127,21 @@ def test_a_condition_that_fails_for_an_empty_partition(acid: AcidSession) -> Non
     acid.sql("INSERT INTO t SELECT id, id FROM range(1100)")
     acid.sql("ALTER TABLE t ADD PARTITION (p = 'x')")
     assert rows(acid, "SELECT id FROM t WHERE CAST(p AS int) = 7") == [(7,)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "if(id % 5 = 0, NULL, array(array('a'), NULL))",
+        "if(id % 5 = 0, NULL, array(named_struct('a', id), NULL))",
+        "if(id % 5 = 0, NULL, array(timestamp '2020-01-01 00:00:00', NULL))",
+        "if(id % 5 = 0, NULL, map('k', array(id, NULL)))",
+        "if(id % 5 = 0, NULL, named_struct('a', array(array(id), NULL)))",
+    ],
+)
+def test_merge_of_many_fetched_lists(acid: AcidSession, value: str) -> None:
+    query = f"SELECT id, {value} AS v FROM range(0, 2500, 1, 1)"
+    [(_, type)] = [f for f in acid.sql(f"SELECT * FROM ({query})").dtypes if f[0] == "v"]
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id bigint, v {type})")
+    acid.sql(f"MERGE INTO t USING ({query}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)")
+    assert rows(acid, "SELECT * FROM t ORDER BY id") == rows(acid, query + " ORDER BY id")
