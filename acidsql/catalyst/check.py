@@ -24,6 +24,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.FunctionIdentifier": (),
     f"{_SQL}.catalyst.expressions.Alias": (),
     f"{_SQL}.catalyst.expressions.Cast": ("canANSIStoreAssign",),
+    f"{_SQL}.catalyst.expressions.CreateNamedStruct": (),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
     f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", "PYTHON_UDF", REPARTITION, *SHUFFLING),

@@ -52,17 +52,12 @@ class Draft:
 
     def with_columns(self, columns: Mapping[str, Column]) -> Draft:
         """All columns, and further ones."""
-        return self._further({name: self.catalyst.expression(column) for name, column in columns.items()})
+        return self.further({name: self.catalyst.expression(column) for name, column in columns.items()})
 
-    def as_nullable(self, columns: Mapping[str, str]) -> Draft:
-        """All columns, and some a second time under other names, as columns that Spark takes for nullable."""
-        parsed = {name: self.catalyst.parse_expression(column) for name, column in columns.items()}
-        return self._further({name: self.catalyst.nullable(column) for name, column in parsed.items()})
-
-    def _further(self, columns: Mapping[str, Expression]) -> Draft:
-        star = self.catalyst.parse("SELECT *").projectList().head()
+    def further(self, columns: Mapping[str, Expression]) -> Draft:
+        """All columns, and further ones that are no texts."""
         made = [self.catalyst.alias(expression, name) for name, expression in columns.items()]
-        return self._with(self.catalyst.project([star, *made], self.plan))
+        return self._with(self.catalyst.project([self.catalyst.star, *made], self.plan))
 
     def join(self, other: Draft, condition: str, kind: str) -> Draft:
         """A join of a kind as :meth:`Catalyst.join` takes it."""

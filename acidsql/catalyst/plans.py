@@ -111,6 +111,7 @@ class Catalyst:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         self.spark = spark
         self._session: Any = spark._jsparkSession
+        self._structs: dict[tuple[tuple[str, str], ...], Expression] = {}
 
     def active(self) -> AbstractContextManager[None]:
         """Make this session the active one of the thread for the duration of a block."""
@@ -505,9 +506,19 @@ class Catalyst:
     def is_null(self, value: Expression) -> Expression:
         return self._expression("IsNull")(value)
 
-    def nullable(self, value: Expression) -> Expression:
-        """A value that Spark takes for one that may be NULL; at no cost."""
-        return self._expression("KnownNullable")(value)
+    @cached_property
+    def star(self) -> Expression:
+        """All columns."""
+        return self.parse("SELECT *").projectList().head()
+
+    def nullable_struct(self, fields: tuple[tuple[str, str], ...]) -> Expression:
+        """A struct of columns, by the names of its fields, which Spark takes for ones that may be NULL; at no cost."""
+        made = self._structs.get(fields)
+        if made is None:
+            nullable = self._expression("KnownNullable")
+            parts = [e for name, column in fields for e in (self.literal(name), nullable(self.unresolved(column)))]
+            made = self._structs[fields] = self._expression("CreateNamedStruct")(self.seq(parts))
+        return made
 
     def equal(self, one: Expression, other: Expression, *, null_safe: bool = False) -> Expression:
         return self._expression("EqualNullSafe" if null_safe else "EqualTo")(one, other)

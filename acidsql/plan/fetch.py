@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.catalyst import Catalyst, Draft, Plan
 from acidsql.plan.arrow import fetched, row_bytes
-from acidsql.plan.leaves import read_bytes
+from acidsql.plan.leaves import leaf_bytes
 from acidsql.plan.text import quote
 
 _HANDED_OVER = 256 << 20
@@ -75,9 +75,12 @@ def _tasks(catalyst: Catalyst, frame: DataFrame) -> int:
     if catalyst.repartitions(plan):
         return _MANY
     parallelism = catalyst.spark.sparkContext.defaultParallelism
-    tasks = sum(_tasks_of(leaf, parallelism) for leaf in catalyst.leaves(plan)) + read_bytes(frame) // _TASK_BYTES
-    shuffled = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0)
-    return max(tasks, shuffled) if catalyst.may_shuffle(plan) else tasks
+    leaves = list(catalyst.leaves(plan))
+    size = sum(leaf_bytes(frame.sparkSession, leaf) for leaf in leaves)
+    tasks = sum(_tasks_of(leaf, parallelism) for leaf in leaves) + size // _TASK_BYTES
+    if not catalyst.may_shuffle(plan):
+        return tasks
+    return max(tasks, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0))
 
 
 def _tasks_of(leaf: Plan, parallelism: int) -> int:

@@ -96,7 +96,7 @@ def snapshot_frame(
         return _empty(own.spark, table, wanted)
     answer = _answer(table, wanted, mark)
     if wanted.row_id:
-        parts = [_with_identity(part) for part in parts]
+        parts = [part.further({_IDENTITY: own.nullable_struct(_PARTS)}) for part in parts]
     merged = union(part.select(*answer) for part in parts)
     return with_char_types(merged.frame(), table.all_columns)
 
@@ -290,13 +290,10 @@ def _exceptions_inside(snapshot: TableSnapshot) -> list[int] | None:
     return inside if inside or beyond else None
 
 
-_PARTS = {"writeId": "originalTransaction", "bucketId": "bucket", "rowId": "rowId"}
-_PART = "__acid_id_"
-
-
-def _with_identity(rows: Draft) -> Draft:
-    """The parts of ROW__ID, nullable: Spark's optimiser fails on set operations over a struct with others inside."""
-    return rows.as_nullable({f"{_PART}{part}": column for part, column in _PARTS.items()})
+_PARTS = (("writeId", "originalTransaction"), ("bucketId", "bucket"), ("rowId", "rowId"))
+"""The parts of ROW__ID. They are nullable for Spark, as they are where names are resolved: its optimiser fails on set
+operations over a struct that is another one there."""
+_IDENTITY = "__acid_identity"
 
 
 def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:
@@ -307,8 +304,7 @@ def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:
         for i, k in enumerate(table.partition_keys)
     ]
     if wanted.row_id:
-        parts = ", ".join(f"'{part}', {_PART}{part}" for part in _PARTS)
-        made.append(f"named_struct({parts}) AS {ROW_ID}")
+        made.append(f"{_IDENTITY} AS {ROW_ID}")
     if wanted.is_deleted:
         made.append(f"{IS_DELETED if mark else 'false'} AS {ROW_IS_DELETED}")
     names = wanted.raw_key_names(len(table.partition_keys))
