@@ -16,7 +16,7 @@ from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of
-from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory
+from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory, with_copied_lists
 
 __all__ = [
     "ZONE",
@@ -42,4 +42,5 @@ __all__ = [
     "reader_options",
     "rows_in_memory",
     "union",
+    "with_copied_lists",
 ]

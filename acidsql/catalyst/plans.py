@@ -125,6 +125,10 @@ class Catalyst:
         """A static member of such a class."""
         return self.java.static(f"{SPARK}.{owner}", member)
 
+    def _pattern(self, name: str) -> Any:
+        """A pattern that plans are asked for, as Spark calls it."""
+        return self._static("sql.catalyst.trees.TreePattern", name)()
+
     def _logical(self, name: str) -> Any:
         return self._class(f"{_LOGICAL}.{name}")
 
@@ -225,7 +229,7 @@ class Catalyst:
     def zoned_function(self, plan: Plan) -> str | None:
         """A Python function in an analysed plan that sees timestamps in the zone of the session that runs the plan: one
         over pandas or Arrow. None where there is none."""
-        if not plan.containsPattern(self._static("sql.catalyst.trees.TreePattern", "PYTHON_UDF")()):
+        if not plan.containsPattern(self._pattern("PYTHON_UDF")):
             return None
         for expression in self.expressions(plan):
             if expression.nodeName() == "PythonUDF" and expression.evalType() != _BATCHED_UDF:
@@ -421,11 +425,11 @@ class Catalyst:
 
     def repartitions(self, plan: Plan) -> bool:
         """Whether there is a step in a plan that sends rows to as many tasks as somebody likes."""
-        return bool(plan.containsPattern(self._static("sql.catalyst.trees.TreePattern", REPARTITION)()))
+        return bool(plan.containsPattern(self._pattern(REPARTITION)))
 
     @cached_property
     def _shuffling(self) -> Any:
-        return self.seq(self._static("sql.catalyst.trees.TreePattern", name)() for name in SHUFFLING)
+        return self.seq(map(self._pattern, SHUFFLING))
 
     def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
         """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""

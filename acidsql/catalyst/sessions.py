@@ -312,9 +312,8 @@ class _OwnSession(SparkSession):
     def rdd_of(self, rows: pa.Table, schema: StructType | None) -> DataFrame:
         """A frame over an RDD of the driver's rows, in no more tasks than run at once or can be sent."""
         pieces = pa.concat_tables(_pieces(rows, self.sparkContext.defaultParallelism))
-        with (
-            self._creating
-        ):  # who fetches rows meanwhile gets them in larger batches; nothing else asks for these settings
+        # what is fetched meanwhile comes in larger batches; nothing else asks for these settings
+        with self._creating:
             for name, value in _AS_RDD.items():
                 self.conf.set(name, value)
             try:
@@ -334,16 +333,21 @@ def _pieces(rows: pa.Table, count: int) -> Iterator[pa.Table]:
         if piece.nbytes > _TASK_BYTES and piece.num_rows > 1:
             yield from _pieces(piece, 2)
         else:
-            yield _copied(piece).combine_chunks()
+            yield with_copied_lists(piece).combine_chunks()
 
 
-def _copied(piece: pa.Table) -> pa.Table:
-    """The rows with lists that begin where their memory does: PySpark fails on other ones with a NULL inside."""
-    numbers = pa.array(range(piece.num_rows), pa.int64())
-    for position, field in enumerate(piece.schema):
+def with_copied_lists(rows: pa.Table) -> pa.Table:
+    """The rows with nested columns that were copied, chunk by chunk: their lists begin where their memory does.
+
+    PySpark fails on parts of lists with a NULL inside. Java's Arrow leaves out the offsets of an array that has no
+    elements at all, inside of another one; pyarrow takes most things from such an array, but crashes where it adds up
+    its bytes or puts it together with another.
+    """
+    for position, field in enumerate(rows.schema):
         if pa.types.is_nested(field.type):
-            piece = piece.set_column(position, field, piece.column(position).take(numbers))
-    return piece
+            chunks = [chunk.take(pa.array(range(len(chunk)), pa.int64())) for chunk in rows.column(position).chunks]
+            rows = rows.set_column(position, field, pa.chunked_array(chunks, field.type))
+    return rows
 
 
 def rows_in_memory(own: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:

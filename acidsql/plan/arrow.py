@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
+from acidsql.catalyst import with_copied_lists
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Struct, Varchar
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
@@ -59,18 +60,8 @@ def _value_bytes(type: pa.DataType) -> int:
 
 
 def fetched(frame: DataFrame) -> pa.Table:
-    """The rows of a frame.
-
-    Java's Arrow leaves out the offsets of an array that has no elements at all, inside of another one; pyarrow takes
-    most things from such an array, but crashes where it adds up its bytes or puts it together with another. So nested
-    columns are copied.
-    """
-    rows = frame.toArrow()
-    for position, field in enumerate(rows.schema):
-        if pa.types.is_nested(field.type):
-            chunks = [chunk.take(pa.array(range(len(chunk)), pa.int64())) for chunk in rows.column(position).chunks]
-            rows = rows.set_column(position, field, pa.chunked_array(chunks, field.type))
-    return rows
+    """The rows of a frame."""
+    return with_copied_lists(frame.toArrow())
 
 
 def is_utf8(rows: pa.Table) -> bool:

@@ -66,7 +66,8 @@ def fetch_few(
 
 
 def _run(few: Draft, frame: DataFrame) -> pa.Table:
-    return fetched(Catalyst(frame.sparkSession).own(few.frame()))
+    made = few.frame()
+    return fetched(made if few.catalyst.spark is frame.sparkSession else Catalyst(frame.sparkSession).own(made))
 
 
 def _tasks(catalyst: Catalyst, frame: DataFrame) -> int:
