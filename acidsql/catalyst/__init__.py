@@ -6,6 +6,7 @@ is looked up once, when a session is connected: a Spark that lacks some of it is
 
 from acidsql.catalyst.active import active
 from acidsql.catalyst.assignment import can_store
+from acidsql.catalyst.builder import Expression, Plan
 from acidsql.catalyst.check import check
 from acidsql.catalyst.current import CurrentValues
 from acidsql.catalyst.draft import Draft, union
@@ -13,7 +14,7 @@ from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.jobs import ended_with_the_call
-from acidsql.catalyst.plans import Catalyst, Expression, Plan, conjuncts_of, parts_of
+from acidsql.catalyst.plans import Catalyst, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of
 from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory, with_copied_lists

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from acidsql.catalyst.plans import Catalyst, Expression, Plan, rule
+from acidsql.catalyst.builder import Expression, Plan
+from acidsql.catalyst.plans import Catalyst
+from acidsql.catalyst.rules import rule
 from acidsql.catalyst.sessions import ZONE
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"

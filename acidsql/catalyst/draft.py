@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 
-from acidsql.catalyst.plans import Catalyst, Expression, Plan
+from acidsql.catalyst.builder import Expression, Plan
+from acidsql.catalyst.plans import Catalyst
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from acidsql.catalyst.builder import Plan
 from acidsql.catalyst.java import Java
-from acidsql.catalyst.plans import Catalyst, Plan
+from acidsql.catalyst.plans import Catalyst
 
 logger = logging.getLogger(__name__)
 

@@ -1,29 +1,27 @@
-"""Logical plans: parsed from the user's text, composed, analysed, and inspected.
+"""Logical plans: parsed from the user's text, analysed, and inspected.
 
 Names are resolved by Spark itself. The user's text is parsed by Spark's own parser; ours are only the plans that are
 put in the place of the relations in it, each below a ``SubqueryAlias`` with the table's full qualifier. So qualifiers,
 aliases, scopes, stars and the places in Spark's errors are Spark's own. A plan is walked by a Python object that stands
-for ``scala.PartialFunction`` (py4j's callback server, as ``foreachBatch`` uses it).
+for ``scala.PartialFunction`` (:mod:`acidsql.catalyst.rules`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql.catalyst.active import active, in_its_session
-from acidsql.catalyst.java import SPARK, Java
+from acidsql.catalyst.builder import ANALYSIS, Expression, Plan, PlanBuilder
+from acidsql.catalyst.rules import rule
 
-_ANALYSIS = "sql.catalyst.analysis"
-_EXPRESSIONS = "sql.catalyst.expressions"
-_LOGICAL = "sql.catalyst.plans.logical"
 _REPEATABLE = {
     *("Filter", "Generate", "Join", "LocalRelation", "OneRowRelation", "Project", "Range", "SubqueryAlias"),
     *("Union", "View", "WithCTE", "CTERelationDef", "CTERelationRef"),
@@ -31,109 +29,22 @@ _REPEATABLE = {
 """Nodes that give the same rows whenever the nodes below them do."""
 SHUFFLING, REPARTITION = ("AGGREGATE", "DISTINCT_LIKE", "JOIN", "SORT", "WINDOW"), "REPARTITION_OPERATION"
 """Spark's names of the steps for which rows may go from task to task, and of those that exist for that alone."""
-
-Plan: TypeAlias = Any
-"""A ``LogicalPlan`` in the JVM."""
-Expression: TypeAlias = Any
-"""A Catalyst ``Expression`` in the JVM."""
-
-Expressions: TypeAlias = tuple[Expression, ...] | list[Expression] | Any
-"""Several of them, in Python or as a Scala ``Seq``."""
-
-
-def _unchanged(node: Any) -> Any:
-    return node
-
-
 _PATH_ENABLED = "spark.sql.path.enabled"
-
-
-class _Function:
-    """A Python function as a ``scala.PartialFunction`` that is defined everywhere; its first error is kept.
-
-    So are its answers: when Python drops an object of the JVM, a thread of its own tells the JVM, and that may come
-    before the JVM has looked up which object the answer names. It would be null.
-    """
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function: Callable[[Any], Any] = function
-        self._answers: list[Any] = []
-        self.error: BaseException | None = None
-
-    def forget(self) -> None:
-        """Hold on to nothing: the JVM keeps this object until its next garbage collection, and with it whole plans."""
-        self._function = _unchanged
-        self._answers.clear()
-
-    def applyOrElse(self, node: Any, default: Any) -> Any:
-        if self.error is None:
-            try:
-                made = self._function(node)
-                self._answers += (node, made)
-                return made
-            except BaseException as e:  # an exception must not pass through the JVM: it would lose its type
-                self.error = e
-        self._answers.append(node)
-        return node
-
-    def apply(self, node: Any) -> Any:
-        return self.applyOrElse(node, None)
-
-    def isDefinedAt(self, node: Any) -> bool:
-        return True
-
-    class Java:
-        implements = ("scala.PartialFunction",)
-
-
 _BATCHED_UDF = 100
 """Spark's ``PythonEvalType.SQL_BATCHED_UDF``: rows are pickled, a timestamp as an instant."""
 
 
-@contextmanager
-def rule(function: Callable[[Any], Any]) -> Iterator[_Function]:
-    """A Python function for the JVM to apply to nodes; its error is raised at the end of the block."""
-    made = _Function(function)
-    try:
-        yield made
-    finally:
-        made.forget()
-    if made.error is not None:
-        raise made.error
-
-
-class Catalyst:
+class Catalyst(PlanBuilder):
     """Spark's parser, analyser and optimiser in one session."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self.java = Java.of(spark)
+        super().__init__(spark)
         gateway: Any = spark.sparkContext._gateway
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-        self.spark = spark
-        self._session: Any = spark._jsparkSession
-        self._structs: dict[tuple[tuple[str, str], ...], Expression] = {}
 
     def active(self) -> AbstractContextManager[None]:
         """Make this session the active one of the thread for the duration of a block."""
         return active(self.spark)
-
-    def _class(self, name: str) -> Any:
-        """A class below ``org.apache.spark``."""
-        return self.java.type(f"{SPARK}.{name}")
-
-    def _static(self, owner: str, member: str) -> Any:
-        """A static member of such a class."""
-        return self.java.static(f"{SPARK}.{owner}", member)
-
-    def _pattern(self, name: str) -> Any:
-        """A pattern that plans are asked for, as Spark calls it."""
-        return self._static("sql.catalyst.trees.TreePattern", name)()
-
-    def _logical(self, name: str) -> Any:
-        return self._class(f"{_LOGICAL}.{name}")
-
-    def _expression(self, name: str) -> Any:
-        return self._class(f"{_EXPRESSIONS}.{name}")
 
     @cached_property
     def _sql_parser(self) -> Any:
@@ -167,7 +78,7 @@ class Catalyst:
     @in_its_session
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
-        return self._static(f"{_ANALYSIS}.CTESubstitution", "apply")(plan)
+        return self._static(f"{ANALYSIS}.CTESubstitution", "apply")(plan)
 
     @in_its_session
     def parse_expression(self, text: str) -> Expression:
@@ -252,8 +163,17 @@ class Catalyst:
         if not values:
             return plan
         literals = [self.expression(value if isinstance(value, Column) else F.lit(value)) for value in values.values()]
-        query = self._class(f"{_ANALYSIS}.NameParameterizedQuery")(plan, self.seq(list(values)), self.seq(literals))
-        return self._static(f"{_ANALYSIS}.BindParameters", "apply")(query)
+        query = self._class(f"{ANALYSIS}.NameParameterizedQuery")(plan, self.seq(list(values)), self.seq(literals))
+        return self._static(f"{ANALYSIS}.BindParameters", "apply")(query)
+
+    def one_row(self) -> Plan:
+        """A relation of one row, of which no text can use anything; no job runs for it."""
+        return self.parse("SELECT * FROM VALUES (1) AS __acid_one(__acid_only_this_row)").child()
+
+    @cached_property
+    def star(self) -> Expression:
+        """All columns."""
+        return self.parse("SELECT *").projectList().head()
 
     # --- plans to frames ---------------------------------------------------------------------------------------------
 
@@ -339,39 +259,9 @@ class Catalyst:
             for expression in self.items(node.expressions()):
                 yield from parts_of(expression)
 
-    # --- putting plans together --------------------------------------------------------------------------------------
-
-    def seq(self, items: Iterable[Any]) -> Any:
-        """A Scala ``Seq``."""
-        return self.java.seq(items)
-
-    @staticmethod
-    def items(sequence: Any) -> Iterator[Any]:
-        """The items of a Scala ``Seq``."""
-        for i in range(sequence.size()):
-            yield sequence.apply(i)
-
-    def named(self, name: str, qualifier: Sequence[str], plan: Plan) -> Plan:
-        """``plan AS qualifier.name``."""
-        identifier = self._class("sql.catalyst.AliasIdentifier")(name, self.seq(qualifier))
-        return self._logical("SubqueryAlias")(identifier, plan)
-
-    def project(self, columns: Expressions, plan: Plan, *, hidden: Expressions = ()) -> Plan:
-        """SELECT; ``hidden`` columns of ``plan`` can be named, but a star does not include them."""
-        made = self._logical("Project")(self._seq(columns), plan)
-        if hidden:
-            made.setTagValue(self._hidden_output(), self._seq(hidden))
-        return made
-
-    def _seq(self, expressions: Expressions) -> Any:
-        return self.seq(expressions) if isinstance(expressions, tuple | list) else expressions
-
     def hides_columns(self, plan: Plan) -> bool:
         """Whether a plan is one of :meth:`project` with hidden columns."""
         return plan.nodeName() == "Project" and bool(plan.getTagValue(self._hidden_output()).isDefined())
-
-    def _hidden_output(self) -> Any:
-        return self._static(f"{_LOGICAL}.Project", "hiddenOutputTag")()
 
     def hidden_below(self, query: Plan, text: str) -> list[Expression]:
         """The columns that the star of an analysed ``SELECT *`` leaves out.
@@ -382,43 +272,6 @@ class Catalyst:
         below = self.items(self.without_definitions(query).child().metadataOutput())
         return [a for a in below if a.name() != "_metadata" or "_METADATA" in text.upper()]
 
-    def with_further(self, query: Plan, columns: Sequence[Expression]) -> Plan:
-        """An analysed ``SELECT *`` with further columns of what it selects from."""
-        if not columns:
-            return query
-        inner = self.without_definitions(query)
-        made = self.project([*self.output(inner), *columns], inner.child())
-        return made if inner is query else self._with_last(query, made)
-
-    def with_values(self, query: Plan, values: Mapping[tuple[int, int], Expression]) -> Plan:
-        """A parsed VALUES, perhaps below a WITH clause, with some values replaced, by the numbers of row and column."""
-        inner = self.without_definitions(query)
-        rows = [list(self.items(row)) for row in self.items(inner.rows())]
-        for (row, column), value in values.items():
-            rows[row][column] = value
-        made = self._class(f"{_ANALYSIS}.UnresolvedInlineTable")(inner.names(), self.seq(map(self.seq, rows)))
-        return made if inner is query else self._with_last(query, made)
-
-    def _with_last(self, plan: Plan, child: Plan) -> Plan:
-        """A plan with its last child replaced."""
-        return plan.withNewChildren(self.seq([*list(self.items(plan.children()))[:-1], child]))
-
-    @staticmethod
-    def without_definitions(plan: Plan) -> Plan:
-        """The query below the definitions of its WITH clause."""
-        return plan.children().last() if plan.nodeName() == "WithCTE" else plan
-
-    def filter(self, condition: Expression, plan: Plan) -> Plan:
-        return self._logical("Filter")(condition, plan)
-
-    def limited_in_tasks(self, rows: int, plan: Plan) -> Plan:
-        """At most so many rows of each task, whichever come first."""
-        return self._logical("LocalLimit")(self.literal(rows), plan)
-
-    def in_one_task(self, plan: Plan) -> Plan:
-        """A shuffle of all rows to a single task."""
-        return self._logical("Repartition")(1, True, plan)
-
     def may_shuffle(self, plan: Plan) -> bool:
         """Whether there is a step in a plan for which Spark may send rows to ``spark.sql.shuffle.partitions`` tasks."""
         return bool(plan.containsAnyPattern(self._shuffling))
@@ -427,138 +280,13 @@ class Catalyst:
         """Whether there is a step in a plan that sends rows to as many tasks as somebody likes."""
         return bool(plan.containsPattern(self._pattern(REPARTITION)))
 
+    def skips_rows(self, plan: Plan) -> bool:
+        """Whether there is an OFFSET in a plan."""
+        return bool(plan.containsPattern(self._pattern("OFFSET")))
+
     @cached_property
     def _shuffling(self) -> Any:
         return self.seq(map(self._pattern, SHUFFLING))
-
-    def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
-        """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""
-        type = self._static("sql.catalyst.plans.JoinType", "apply")(kind)
-        hint = self._static(f"{_LOGICAL}.JoinHint", "NONE")()
-        return self._logical("Join")(left, right, type, self.java.option(condition), hint)
-
-    def broadcast(self, plan: Plan) -> Plan:
-        """``plan`` with the hint that a join should broadcast it."""
-        return self._logical("UnresolvedHint")("broadcast", self.java.nothing, plan)
-
-    def union(self, plans: Sequence[Plan]) -> Plan:
-        """UNION ALL, columns by position."""
-        return self._logical("Union")(self.seq(plans), False, False)
-
-    def alias(self, expression: Expression, name: str) -> Expression:
-        """``expression AS name``."""
-        return self._alias(expression, name, self._static(f"{_EXPRESSIONS}.NamedExpression", "newExprId")())
-
-    def renamed(self, columns: Sequence[Expression], others: Sequence[Expression]) -> list[Expression]:
-        """Columns with the names, qualifiers and identities of others, in the same order.
-
-        They have the same types and marks.
-        """
-        pairs = zip(columns, others, strict=True)
-        return [self._alias(given, wanted.name(), wanted.exprId(), wanted.qualifier()) for given, wanted in pairs]
-
-    def _alias(self, expression: Expression, name: str, identity: Any, qualifier: Any = None) -> Expression:
-        java, names = self.java, self.java.nothing if qualifier is None else qualifier
-        return self._expression("Alias")(expression, name, identity, names, java.none, java.nothing)
-
-    def one_row(self) -> Plan:
-        """A relation of one row, of which no text can use anything; no job runs for it."""
-        return self.parse("SELECT * FROM VALUES (1) AS __acid_one(__acid_only_this_row)").child()
-
-    def distinct(self, plan: Plan) -> Plan:
-        return self._logical("Distinct")(plan)
-
-    @in_its_session
-    def attribute(self, alias: Expression, type: str) -> Expression:
-        """The column that ``expression AS name`` makes, before the expression is resolved.
-
-        Args:
-            alias: What :meth:`alias` made.
-            type: The type that it is going to have, as Spark names it.
-        """
-        spark_type = self._static("sql.types.DataType", "fromDDL")(type)
-        metadata = self._static("sql.types.Metadata", "empty")()
-        reference = self._expression("AttributeReference")
-        return reference(alias.name(), spark_type, True, metadata, alias.exprId(), self.java.nothing)
-
-    def unresolved(self, *name: str) -> Expression:
-        """A column by its name, and a field in it by more, which the analyser looks up."""
-        return self._class("sql.catalyst.analysis.UnresolvedAttribute")(self.seq(name))
-
-    def literal(self, value: bool | int | str) -> Expression:
-        """A value as Spark types it: a whole number is an ``int`` where it fits."""
-        return self._static(f"{_EXPRESSIONS}.Literal$", "MODULE$").apply(value)
-
-    def date(self, days: int) -> Expression:
-        """The day so many days after 1970-01-01."""
-        return self._expression("Literal")(days, self._static("sql.types.DataTypes", "DateType"))
-
-    def is_in(self, value: Expression, options: Sequence[Expression]) -> Expression:
-        return self._expression("In")(value, self.seq(options))
-
-    def between(self, value: Expression, least: Expression, most: Expression) -> Expression:
-        """Whether a value is neither below the least nor above the most."""
-        above = self._expression("GreaterThanOrEqual")(value, least)
-        return self.both([above, self._expression("LessThanOrEqual")(value, most)])
-
-    def case(self, cases: Sequence[tuple[Expression, Expression]], otherwise: Expression | None) -> Expression:
-        """CASE WHEN … THEN … ELSE otherwise END."""
-        pair = self.java.type("scala.Tuple2")
-        pairs = [pair(condition, value) for condition, value in cases]
-        return self._expression("CaseWhen")(self.seq(pairs), self.java.option(otherwise))
-
-    def is_null(self, value: Expression) -> Expression:
-        return self._expression("IsNull")(value)
-
-    @cached_property
-    def star(self) -> Expression:
-        """All columns."""
-        return self.parse("SELECT *").projectList().head()
-
-    def nullable_struct(self, fields: tuple[tuple[str, str], ...]) -> Expression:
-        """A struct of columns, by the names of its fields, which Spark takes for ones that may be NULL; at no cost."""
-        made = self._structs.get(fields)
-        if made is None:
-            nullable = self._expression("KnownNullable")
-            parts = [e for name, column in fields for e in (self.literal(name), nullable(self.unresolved(column)))]
-            made = self._structs[fields] = self._expression("CreateNamedStruct")(self.seq(parts))
-        return made
-
-    def equal(self, one: Expression, other: Expression, *, null_safe: bool = False) -> Expression:
-        return self._expression("EqualNullSafe" if null_safe else "EqualTo")(one, other)
-
-    def unequal(self, one: Expression, other: Expression) -> Expression:
-        return self._expression("Not")(self.equal(one, other))
-
-    def both(self, conditions: Sequence[Expression]) -> Expression:
-        """All conditions, combined with AND; at least one."""
-        made = conditions[0]
-        for condition in conditions[1:]:
-            made = self._expression("And")(made, condition)
-        return made
-
-    @in_its_session
-    def expression(self, column: Column) -> Expression:
-        return self._session.expression(column._jc)
-
-    def column(self, expression: Expression) -> Column:
-        return Column(self._static("sql.classic.ExpressionUtils", "column")(expression))
-
-    @in_its_session
-    def schema(self, ddl: str) -> str:
-        """The JSON of the ``StructType`` for columns in DDL."""
-        return str(self._static("sql.types.StructType", "fromDDL")(ddl).json())
-
-    def leaf(self, schema: str) -> tuple[Plan, int]:
-        """A relation that stands for another: its columns, no rows, and the number by which its copies are known.
-
-        Args:
-            schema: The columns, as the JSON of Spark's ``StructType``.
-        """
-        rdd = self.spark.sparkContext._jsc.emptyRDD().rdd()
-        type = self._static("sql.types.DataType", "fromJson")(schema)
-        plan = self._session.internalCreateDataFrame(rdd, type, False).queryExecution().analyzed()
-        return plan, rdd.id()
 
     @staticmethod
     def leaf_number(node: Plan) -> int | None:
@@ -569,11 +297,6 @@ class Catalyst:
     def leaves(cls, plan: Plan) -> Iterator[Plan]:
         """The nodes of a plan without children, those of subqueries left out."""
         return cls.items(plan.collectLeaves())
-
-    @classmethod
-    def output(cls, plan: Plan) -> list[Expression]:
-        """The columns of a plan, as attributes."""
-        return list(cls.items(plan.output()))
 
 
 def _name_of(parts: Sequence[str]) -> tuple[str, str | None, str | None] | None:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from acidsql.catalyst.builder import Expression
 from acidsql.catalyst.java import Java
-from acidsql.catalyst.plans import Catalyst, Expression, parts_of
+from acidsql.catalyst.plans import Catalyst, parts_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _FIRST_UNORDERED = 0x80

@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from acidsql.catalyst.active import active
-from acidsql.catalyst.plans import Catalyst, Plan
+from acidsql.catalyst.builder import Plan
+from acidsql.catalyst.plans import Catalyst
 from acidsql.catalyst.zones import ExecutorZones
 from acidsql.errors import UnsupportedError
 

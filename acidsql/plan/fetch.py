@@ -51,7 +51,10 @@ def fetch_few(
     """
     weights = {name: weight for name, type in zip(names, types, strict=True) if (weight := _weight(name, type))}
     tasks = _tasks(own, frame)
-    few = Draft.of(own, frame).limited_in_tasks(rows + 1)
+    few = Draft.of(own, frame)
+    if own.skips_rows(few.plan):  # Spark adds the limit above an OFFSET to it, as ints
+        few = few.in_one_task()
+    few = few.limited_in_tasks(rows + 1)
     if tasks * (rows + 1) * row_bytes(types) > _HANDED_OVER or (weights and tasks * _LEAST > _HANDED_OVER):
         few, tasks = few.in_one_task().limited_in_tasks(rows + 1), 1
     if not weights:

@@ -16,7 +16,7 @@ from acidsql.catalyst import Catalyst, Draft, Expression, file_scan, files_of, r
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.metastore.model import Column
-from acidsql.plan.text import quote
+from acidsql.plan.text import literal, quote
 from acidsql.types import Decimal, HiveType, Primitive, field_names, parse_type, to_spark
 
 PATH = "_metadata.file_path"
@@ -207,7 +207,7 @@ def with_values(
     joined = rows.join(Draft.of(own, small).broadcast(), same, "left")
     [first, *_] = partner.values()
     message = f"acidsql: a row of {origin} that is not in the snapshot"
-    return joined.filter(f"CASE WHEN {first} IS NULL THEN raise_error('{message}') ELSE true END")
+    return joined.filter(f"CASE WHEN {first} IS NULL THEN raise_error({literal(message)}) ELSE true END")
 
 
 def spellings(url: str) -> list[str]:

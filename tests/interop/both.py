@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation
 from acidsql.session import AcidSession
 from tests.interop.values import DEFAULT_PARTITION, Field, loose, parse_fields
 from tests.services.hiveserver2 import Hive
@@ -148,6 +149,14 @@ class SharedTable:
         """Where it stands on this machine."""
         database, _, name = self.name.partition(".")
         return Path(unquote(urlsplit(self.both.acid.metastore.get_table(database, name).location).path))
+
+    def begun_write(self) -> tuple[int, int]:
+        """A transaction that inserts and has not ended, on acidsql's side: its id, and its write id for this table."""
+        store, (database, _, name) = self.both.acid.metastore, self.name.partition(".")
+        [txn] = store.open_txns(user="somebody", host="somewhere")
+        component = LockComponent(LockType.SHARED_READ, database, name, None, Operation.INSERT)
+        assert store.lock(LockRequest((component,), txn, "somebody", "somewhere")).state is LockState.ACQUIRED
+        return txn, store.allocate_table_write_id(txn, database, name)
 
     def text(self, statement: str) -> str:
         return statement.replace("{t}", self.name)

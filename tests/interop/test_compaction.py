@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acidsql.metastore.model import CompactionFilter, LockComponent, LockRequest, LockState, LockType, Operation
+from acidsql.metastore.model import CompactionFilter
 from acidsql.metastore.model import CompactionState as State
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid
@@ -101,18 +101,14 @@ def test_compaction_at_acidsqls_request(both: Both, kind: str) -> None:
 
 def test_compaction_stops_below_an_open_transaction_of_acidsqls(both: Both) -> None:
     t = _written(both)
-    store, (database, _, name) = both.acid.metastore, t.name.partition(".")
-    [txn] = store.open_txns(user="somebody", host="somewhere")
-    component = LockComponent(LockType.SHARED_READ, database, name, None, Operation.INSERT)
-    assert store.lock(LockRequest((component,), txn, "somebody", "somewhere")).state is LockState.ACQUIRED
-    open_id = store.allocate_table_write_id(txn, database, name)
+    txn, open_id = t.begun_write()
     t.hive("INSERT INTO {t} VALUES (7, 'h')").acid("INSERT INTO {t} VALUES (8, 'a')")
     rows = t.agree()
     _compact(both, t, "major")
     [base] = [d for d in _directories(t) if d.startswith("base_")]
     assert base.startswith(f"base_{open_id - 1:07d}_v")
     assert t.agree() == rows
-    store.commit_txn(txn)
+    both.acid.metastore.commit_txn(txn)
     t.acid("UPDATE {t} SET v = 'after' WHERE id = 7").hive("DELETE FROM {t} WHERE id = 8")
 
 

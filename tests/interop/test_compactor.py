@@ -11,7 +11,6 @@ import pytest
 
 from acidsql.errors import CompactionError
 from acidsql.metastore.model import CompactionState as State
-from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid, OpenHive
 from tests.interop.waiting import PATIENCE
@@ -112,25 +111,20 @@ def test_what_a_statement_of_hives_lists_while_it_runs_is_no_data(both: Both, in
     t = both.table("id int, v string", by=HIVE, insert_only=insert_only)
     t.hive("INSERT INTO {t} VALUES (1, 'h')").acid("INSERT INTO {t} VALUES (2, 'a')")
     rows = t.read(HIVE)
-    database, _, name = t.name.partition(".")
-    store = both.acid.metastore
-    [txn] = store.open_txns(user="somebody", host="somewhere")
-    component = LockComponent(LockType.SHARED_READ, database, name, None, Operation.INSERT)
-    assert store.lock(LockRequest((component,), txn, "somebody", "somewhere")).state is LockState.ACQUIRED
-    write_id = store.allocate_table_write_id(txn, database, name)
+    txn, write_id = t.begun_write()
     manifest = t.directory / f"-tmp.delta_{write_id:07d}_{write_id:07d}_0000" / "000000_0.manifest"
     manifest.parent.mkdir()
     manifest.write_bytes(b"\0\0\0\1\0\5a/b_c")
     try:
         assert t.differences(rows, t.read(ACIDSQL)) == []
         both.run(HIVE, t.text("ALTER TABLE {t} COMPACT 'major'"))
-        [outcome] = [o for o in both.acid.compactor.run_once().outcomes if o.entry.table == name]
+        [outcome] = [o for o in both.acid.compactor.run_once().outcomes if o.entry.table == t.name.partition(".")[2]]
         assert outcome.state == State.READY_FOR_CLEANING
         assert t.differences(rows, t.read(ACIDSQL)) == []
         assert t.differences(t.read(HIVE), rows) == []
         assert manifest.exists()
     finally:
-        store.abort_txns([txn])
+        both.acid.metastore.abort_txns([txn])
 
 
 def test_values_of_all_kinds_survive_our_compaction_as_hive_reads_them(both: Both) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from acidsql.errors import AcidError
-from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation, TxnState, TxnType
+from acidsql.metastore.model import TxnState, TxnType
 from acidsql.session import AcidSession
 from tests.interop.both import ACIDSQL, HIVE, Both, Row, SharedTable
 from tests.interop.conftest import OpenAcid, Service
@@ -145,16 +145,11 @@ def test_transactions_are_listed_alike(both: Both) -> None:
 def test_rows_of_a_transaction_that_stays_open_for_long_come_at_its_commit(both: Both) -> None:
     """Write ids above the open one are visible meanwhile, to both sides."""
     t = _prepared(both, keys=False)
-    store = both.acid.metastore
-    database, _, name = t.name.partition(".")
-    [txn] = store.open_txns(user="somebody", host="somewhere")
-    component = LockComponent(LockType.SHARED_READ, database, name, None, Operation.INSERT)
-    assert store.lock(LockRequest((component,), txn, "somebody", "somewhere")).state is LockState.ACQUIRED
-    open_id = store.allocate_table_write_id(txn, database, name)
+    txn, open_id = t.begun_write()
     t.hive("INSERT INTO {t} VALUES (4, 'd', 1)").acid("INSERT INTO {t} VALUES (5, 'e', 1)")
     assert {r[0] for r in t.read(ACIDSQL)} == {1, open_id + 1, open_id + 2}
     t.hive("UPDATE {t} SET v = 'h' WHERE id = 5").acid("DELETE FROM {t} WHERE id = 4")
-    store.commit_txn(txn)
+    both.acid.metastore.commit_txn(txn)
     t.holds((1, "a", 1), (2, "b", 1), (3, "c", 2), (5, "h", 1))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from py4j.clientserver import ClientServerConnection
 
-from acidsql.catalyst.plans import rule
+from acidsql.catalyst.rules import rule
 from acidsql.session import AcidSession
 
 _GARBAGE = "m\nd\n"

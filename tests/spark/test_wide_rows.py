@@ -182,3 +182,18 @@ def test_a_variant_in_the_source_of_a_merge(acid: AcidSession, value: str) -> No
     )
     expected = [tuple(r) for r in acid.spark.sql(f"SELECT id, to_json({value}) FROM range(3) ORDER BY id").collect()]
     assert rows(acid, "SELECT * FROM t ORDER BY id") == expected
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("offset", [3, 2**31 - 1])
+def test_a_source_that_skips_rows(acid: AcidSession, offset: int, ansi: str) -> None:
+    """Spark adds an OFFSET and a limit above it, as ints: none may be put there."""
+    acid.spark.conf.set("spark.sql.ansi.enabled", ansi)
+    source = f"SELECT * FROM (SELECT id, 'x' AS v FROM range(5) ORDER BY id) OFFSET {offset}"
+    expected = [tuple(row) for row in acid.spark.sql(source).collect()]
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    acid.sql(f"MERGE INTO t USING ({source}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
+    assert rows(acid, "SELECT * FROM t ORDER BY id") == expected
+    acid.sql(f"INSERT INTO t {source}")
+    acid.sql(f"UPDATE t SET v = 'y' WHERE id IN (SELECT id FROM ({source}))")
+    assert rows(acid, "SELECT * FROM t ORDER BY id") == sorted([(i, "y") for i, _ in expected] * 2)

@@ -1,0 +1,244 @@
+"""Putting logical plans and expressions together: each is an object of the JVM, as Spark's own rules make them.
+
+Nothing here is resolved or looked up by name: :class:`acidsql.catalyst.plans.Catalyst` lets Spark do so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, SparkSession
+
+from acidsql.catalyst.active import in_its_session
+from acidsql.catalyst.java import SPARK, Java
+
+ANALYSIS = "sql.catalyst.analysis"
+_EXPRESSIONS = "sql.catalyst.expressions"
+_LOGICAL = "sql.catalyst.plans.logical"
+
+Plan: TypeAlias = Any
+"""A ``LogicalPlan`` in the JVM."""
+Expression: TypeAlias = Any
+"""A Catalyst ``Expression`` in the JVM."""
+
+Expressions: TypeAlias = tuple[Expression, ...] | list[Expression] | Any
+"""Several of them, in Python or as a Scala ``Seq``."""
+
+
+class PlanBuilder:
+    """The parts of plans."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.java = Java.of(spark)
+        self.spark = spark
+        self._session: Any = spark._jsparkSession
+        self._structs: dict[tuple[tuple[str, str], ...], Expression] = {}
+
+    def _class(self, name: str) -> Any:
+        """A class below ``org.apache.spark``."""
+        return self.java.type(f"{SPARK}.{name}")
+
+    def _static(self, owner: str, member: str) -> Any:
+        """A static member of such a class."""
+        return self.java.static(f"{SPARK}.{owner}", member)
+
+    def _pattern(self, name: str) -> Any:
+        """A pattern that plans are asked for, as Spark calls it."""
+        return self._static("sql.catalyst.trees.TreePattern", name)()
+
+    def _logical(self, name: str) -> Any:
+        return self._class(f"{_LOGICAL}.{name}")
+
+    def _expression(self, name: str) -> Any:
+        return self._class(f"{_EXPRESSIONS}.{name}")
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        """A Scala ``Seq``."""
+        return self.java.seq(items)
+
+    @staticmethod
+    def items(sequence: Any) -> Iterator[Any]:
+        """The items of a Scala ``Seq``."""
+        for i in range(sequence.size()):
+            yield sequence.apply(i)
+
+    def named(self, name: str, qualifier: Sequence[str], plan: Plan) -> Plan:
+        """``plan AS qualifier.name``."""
+        identifier = self._class("sql.catalyst.AliasIdentifier")(name, self.seq(qualifier))
+        return self._logical("SubqueryAlias")(identifier, plan)
+
+    def project(self, columns: Expressions, plan: Plan, *, hidden: Expressions = ()) -> Plan:
+        """SELECT; ``hidden`` columns of ``plan`` can be named, but a star does not include them."""
+        made = self._logical("Project")(self._seq(columns), plan)
+        if hidden:
+            made.setTagValue(self._hidden_output(), self._seq(hidden))
+        return made
+
+    def _seq(self, expressions: Expressions) -> Any:
+        return self.seq(expressions) if isinstance(expressions, tuple | list) else expressions
+
+    def _hidden_output(self) -> Any:
+        return self._static(f"{_LOGICAL}.Project", "hiddenOutputTag")()
+
+    def with_further(self, query: Plan, columns: Sequence[Expression]) -> Plan:
+        """An analysed ``SELECT *`` with further columns of what it selects from."""
+        if not columns:
+            return query
+        inner = self.without_definitions(query)
+        made = self.project([*self.output(inner), *columns], inner.child())
+        return made if inner is query else self._with_last(query, made)
+
+    def with_values(self, query: Plan, values: Mapping[tuple[int, int], Expression]) -> Plan:
+        """A parsed VALUES, perhaps below a WITH clause, with some values replaced, by the numbers of row and column."""
+        inner = self.without_definitions(query)
+        rows = [list(self.items(row)) for row in self.items(inner.rows())]
+        for (row, column), value in values.items():
+            rows[row][column] = value
+        made = self._class(f"{ANALYSIS}.UnresolvedInlineTable")(inner.names(), self.seq(map(self.seq, rows)))
+        return made if inner is query else self._with_last(query, made)
+
+    def _with_last(self, plan: Plan, child: Plan) -> Plan:
+        """A plan with its last child replaced."""
+        return plan.withNewChildren(self.seq([*list(self.items(plan.children()))[:-1], child]))
+
+    @staticmethod
+    def without_definitions(plan: Plan) -> Plan:
+        """The query below the definitions of its WITH clause."""
+        return plan.children().last() if plan.nodeName() == "WithCTE" else plan
+
+    def filter(self, condition: Expression, plan: Plan) -> Plan:
+        return self._logical("Filter")(condition, plan)
+
+    def limited_in_tasks(self, rows: int, plan: Plan) -> Plan:
+        """At most so many rows of each task, whichever come first."""
+        return self._logical("LocalLimit")(self.literal(rows), plan)
+
+    def in_one_task(self, plan: Plan) -> Plan:
+        """A shuffle of all rows to a single task."""
+        return self._logical("Repartition")(1, True, plan)
+
+    def join(self, left: Plan, right: Plan, kind: str, condition: Expression | None) -> Plan:
+        """A join of a kind as Spark's ``JoinType`` spells it: ``inner``, ``left``, ``leftanti`` …."""
+        type = self._static("sql.catalyst.plans.JoinType", "apply")(kind)
+        hint = self._static(f"{_LOGICAL}.JoinHint", "NONE")()
+        return self._logical("Join")(left, right, type, self.java.option(condition), hint)
+
+    def broadcast(self, plan: Plan) -> Plan:
+        """``plan`` with the hint that a join should broadcast it."""
+        return self._logical("UnresolvedHint")("broadcast", self.java.nothing, plan)
+
+    def union(self, plans: Sequence[Plan]) -> Plan:
+        """UNION ALL, columns by position."""
+        return self._logical("Union")(self.seq(plans), False, False)
+
+    def alias(self, expression: Expression, name: str) -> Expression:
+        """``expression AS name``."""
+        return self._alias(expression, name, self._static(f"{_EXPRESSIONS}.NamedExpression", "newExprId")())
+
+    def renamed(self, columns: Sequence[Expression], others: Sequence[Expression]) -> list[Expression]:
+        """Columns with the names, qualifiers and identities of others, in the same order.
+
+        They have the same types and marks.
+        """
+        pairs = zip(columns, others, strict=True)
+        return [self._alias(given, wanted.name(), wanted.exprId(), wanted.qualifier()) for given, wanted in pairs]
+
+    def _alias(self, expression: Expression, name: str, identity: Any, qualifier: Any = None) -> Expression:
+        java, names = self.java, self.java.nothing if qualifier is None else qualifier
+        return self._expression("Alias")(expression, name, identity, names, java.none, java.nothing)
+
+    def distinct(self, plan: Plan) -> Plan:
+        return self._logical("Distinct")(plan)
+
+    @in_its_session
+    def attribute(self, alias: Expression, type: str) -> Expression:
+        """The column that ``expression AS name`` makes, before the expression is resolved.
+
+        Args:
+            alias: What :meth:`alias` made.
+            type: The type that it is going to have, as Spark names it.
+        """
+        spark_type = self._static("sql.types.DataType", "fromDDL")(type)
+        metadata = self._static("sql.types.Metadata", "empty")()
+        reference = self._expression("AttributeReference")
+        return reference(alias.name(), spark_type, True, metadata, alias.exprId(), self.java.nothing)
+
+    def unresolved(self, *name: str) -> Expression:
+        """A column by its name, and a field in it by more, which the analyser looks up."""
+        return self._class("sql.catalyst.analysis.UnresolvedAttribute")(self.seq(name))
+
+    def literal(self, value: bool | int | str) -> Expression:
+        """A value as Spark types it: a whole number is an ``int`` where it fits."""
+        return self._static(f"{_EXPRESSIONS}.Literal$", "MODULE$").apply(value)
+
+    def date(self, days: int) -> Expression:
+        """The day so many days after 1970-01-01."""
+        return self._expression("Literal")(days, self._static("sql.types.DataTypes", "DateType"))
+
+    def is_in(self, value: Expression, options: Sequence[Expression]) -> Expression:
+        return self._expression("In")(value, self.seq(options))
+
+    def between(self, value: Expression, least: Expression, most: Expression) -> Expression:
+        """Whether a value is neither below the least nor above the most."""
+        above = self._expression("GreaterThanOrEqual")(value, least)
+        return self.both([above, self._expression("LessThanOrEqual")(value, most)])
+
+    def case(self, cases: Sequence[tuple[Expression, Expression]], otherwise: Expression | None) -> Expression:
+        """CASE WHEN … THEN … ELSE otherwise END."""
+        pair = self.java.type("scala.Tuple2")
+        pairs = [pair(condition, value) for condition, value in cases]
+        return self._expression("CaseWhen")(self.seq(pairs), self.java.option(otherwise))
+
+    def is_null(self, value: Expression) -> Expression:
+        return self._expression("IsNull")(value)
+
+    def nullable_struct(self, fields: tuple[tuple[str, str], ...]) -> Expression:
+        """A struct of columns, by the names of its fields, which Spark takes for ones that may be NULL; at no cost."""
+        made = self._structs.get(fields)
+        if made is None:
+            nullable = self._expression("KnownNullable")
+            parts = [e for name, column in fields for e in (self.literal(name), nullable(self.unresolved(column)))]
+            made = self._structs[fields] = self._expression("CreateNamedStruct")(self.seq(parts))
+        return made
+
+    def equal(self, one: Expression, other: Expression, *, null_safe: bool = False) -> Expression:
+        return self._expression("EqualNullSafe" if null_safe else "EqualTo")(one, other)
+
+    def unequal(self, one: Expression, other: Expression) -> Expression:
+        return self._expression("Not")(self.equal(one, other))
+
+    def both(self, conditions: Sequence[Expression]) -> Expression:
+        """All conditions, combined with AND; at least one."""
+        made = conditions[0]
+        for condition in conditions[1:]:
+            made = self._expression("And")(made, condition)
+        return made
+
+    @in_its_session
+    def expression(self, column: Column) -> Expression:
+        return self._session.expression(column._jc)
+
+    def column(self, expression: Expression) -> Column:
+        return Column(self._static("sql.classic.ExpressionUtils", "column")(expression))
+
+    @in_its_session
+    def schema(self, ddl: str) -> str:
+        """The JSON of the ``StructType`` for columns in DDL."""
+        return str(self._static("sql.types.StructType", "fromDDL")(ddl).json())
+
+    def leaf(self, schema: str) -> tuple[Plan, int]:
+        """A relation that stands for another: its columns, no rows, and the number by which its copies are known.
+
+        Args:
+            schema: The columns, as the JSON of Spark's ``StructType``.
+        """
+        rdd = self.spark.sparkContext._jsc.emptyRDD().rdd()
+        type = self._static("sql.types.DataType", "fromJson")(schema)
+        plan = self._session.internalCreateDataFrame(rdd, type, False).queryExecution().analyzed()
+        return plan, rdd.id()
+
+    @classmethod
+    def output(cls, plan: Plan) -> list[Expression]:
+        """The columns of a plan, as attributes."""
+        return list(cls.items(plan.output()))
