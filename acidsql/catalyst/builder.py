@@ -17,6 +17,9 @@ ANALYSIS = "sql.catalyst.analysis"
 _EXPRESSIONS = "sql.catalyst.expressions"
 _LOGICAL = "sql.catalyst.plans.logical"
 
+_SCHEMAS = 512
+"""So many schemas are kept."""
+
 Plan: TypeAlias = Any
 """A ``LogicalPlan`` in the JVM."""
 Expression: TypeAlias = Any
@@ -34,6 +37,8 @@ class PlanBuilder:
         self.spark = spark
         self._session: Any = spark._jsparkSession
         self._structs: dict[tuple[tuple[str, str], ...], Expression] = {}
+        self._patterns: dict[str, Any] = {}
+        self._schemas: dict[str, str] = {}
 
     def _class(self, name: str) -> Any:
         """A class below ``org.apache.spark``."""
@@ -45,7 +50,9 @@ class PlanBuilder:
 
     def _pattern(self, name: str) -> Any:
         """A pattern that plans are asked for, as Spark calls it."""
-        return self._static("sql.catalyst.trees.TreePattern", name)()
+        if name not in self._patterns:
+            self._patterns[name] = self._static("sql.catalyst.trees.TreePattern", name)()
+        return self._patterns[name]
 
     def _logical(self, name: str) -> Any:
         return self._class(f"{_LOGICAL}.{name}")
@@ -225,7 +232,11 @@ class PlanBuilder:
     @in_its_session
     def schema(self, ddl: str) -> str:
         """The JSON of the ``StructType`` for columns in DDL."""
-        return str(self._static("sql.types.StructType", "fromDDL")(ddl).json())
+        if ddl not in self._schemas:
+            if len(self._schemas) >= _SCHEMAS:
+                self._schemas.clear()
+            self._schemas[ddl] = str(self._static("sql.types.StructType", "fromDDL")(ddl).json())
+        return self._schemas[ddl]
 
     def leaf(self, schema: str) -> tuple[Plan, int]:
         """A relation that stands for another: its columns, no rows, and the number by which its copies are known.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
-from acidsql.catalyst.plans import REPARTITION, SHUFFLING
+from acidsql.catalyst.plans import JOIN, REARRANGING, SHUFFLING
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -27,7 +27,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.CreateNamedStruct": (),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", "OFFSET", "PYTHON_UDF", REPARTITION, *SHUFFLING),
+    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", JOIN, "PYTHON_UDF", *REARRANGING, *SHUFFLING),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
     f"{_SQL}.catalyst.plans.logical.Range": ("numSlices",),
     f"{_SQL}.catalyst.plans.logical.Repartition": (),
@@ -51,18 +51,20 @@ _NEEDED = {
         "cloneSession",
         "expression",
         "internalCreateDataFrame",
+        "leafNodeDefaultParallelism",
         "newSession",
         "sessionState",
     ),
     f"{_SQL}.execution.LogicalRDD": ("rdd",),
     f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
-    f"{_SQL}.execution.datasources.HadoopFsRelation": ("location",),
+    f"{_SQL}.execution.datasources.HadoopFsRelation": ("location", "sizeInBytes", "sparkSession"),
     f"{_SQL}.execution.datasources.InMemoryFileIndex": ("allFiles", "inputFiles"),
     f"{_SQL}.execution.datasources.NoopCache$": (),
     f"{_SQL}.execution.datasources.PartitionSpec": ("emptySpec", "partitionColumns"),
     f"{_SQL}.execution.datasources.orc.OrcFileFormat": (),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
     f"{_SQL}.execution.datasources.parquet.ParquetFileFormat": (),
+    f"{_SQL}.internal.SQLConf": ("filesMaxPartitionBytes", "filesOpenCostInBytes"),
     f"{_SQL}.internal.VariableSubstitution": ("substitute",),
 }
 """Classes and methods that this room calls."""

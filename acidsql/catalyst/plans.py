@@ -27,8 +27,11 @@ _REPEATABLE = {
     *("Union", "View", "WithCTE", "CTERelationDef", "CTERelationRef"),
 }
 """Nodes that give the same rows whenever the nodes below them do."""
-SHUFFLING, REPARTITION = ("AGGREGATE", "DISTINCT_LIKE", "JOIN", "SORT", "WINDOW"), "REPARTITION_OPERATION"
-"""Spark's names of the steps for which rows may go from task to task, and of those that exist for that alone."""
+SHUFFLING, JOIN = ("AGGREGATE", "DISTINCT_LIKE", "SORT", "WINDOW"), "JOIN"
+"""Spark's names of the steps for which rows may go from task to task."""
+REARRANGING = OFFSET, _REPARTITION = "OFFSET", "REPARTITION_OPERATION"
+"""And of those that leave out rows at the beginning, or send rows to as many tasks as somebody likes."""
+
 _PATH_ENABLED = "spark.sql.path.enabled"
 _BATCHED_UDF = 100
 """Spark's ``PythonEvalType.SQL_BATCHED_UDF``: rows are pickled, a timestamp as an instant."""
@@ -273,20 +276,35 @@ class Catalyst(PlanBuilder):
         return [a for a in below if a.name() != "_metadata" or "_METADATA" in text.upper()]
 
     def may_shuffle(self, plan: Plan) -> bool:
-        """Whether there is a step in a plan for which Spark may send rows to ``spark.sql.shuffle.partitions`` tasks."""
+        """Whether there is a step other than a join in a plan for which Spark may send rows to
+        ``spark.sql.shuffle.partitions`` tasks."""
         return bool(plan.containsAnyPattern(self._shuffling))
 
-    def repartitions(self, plan: Plan) -> bool:
-        """Whether there is a step in a plan that sends rows to as many tasks as somebody likes."""
-        return bool(plan.containsPattern(self._pattern(REPARTITION)))
+    def joins(self, plan: Plan) -> bool:
+        """Whether there is a join in a plan."""
+        return bool(plan.containsPattern(self._pattern(JOIN)))
+
+    def rearranges(self, plan: Plan) -> bool:
+        """Whether there is a step in a plan that skips rows, or sends them to as many tasks as somebody likes."""
+        return bool(plan.containsAnyPattern(self._rearranging))
+
+    @staticmethod
+    def least_tasks(spark: SparkSession) -> int:
+        """The tasks that a session gives rows to that nothing else divides."""
+        session: Any = spark._jsparkSession
+        return int(session.leafNodeDefaultParallelism())
 
     def skips_rows(self, plan: Plan) -> bool:
         """Whether there is an OFFSET in a plan."""
-        return bool(plan.containsPattern(self._pattern("OFFSET")))
+        return bool(plan.containsPattern(self._pattern(OFFSET)))
 
     @cached_property
     def _shuffling(self) -> Any:
         return self.seq(map(self._pattern, SHUFFLING))
+
+    @cached_property
+    def _rearranging(self) -> Any:
+        return self.seq(map(self._pattern, REARRANGING))
 
     @staticmethod
     def leaf_number(node: Plan) -> int | None:

@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from acidsql import fs
+from acidsql.catalyst.builder import Plan
 from acidsql.catalyst.java import SPARK, Java
 from acidsql.catalyst.plans import Catalyst
 from acidsql.format.data_files import DirectoryGone
@@ -66,6 +68,22 @@ def file_scan(
 def files_of(scan: DataFrame) -> list[str]:
     """``scan.inputFiles()``; PySpark would call the JVM for each one."""
     return Java.of(scan.sparkSession).texts_of(scan._jdf.inputFiles())
+
+
+def most_tasks(leaf: Plan) -> int | None:
+    """How many tasks read a relation of files (``LogicalRelation``), at most and about, besides the least number of
+    tasks of a scan; None for one of something else, and for a table of Spark's whose files are not listed yet.
+
+    After ``FilePartition``: files are cut and packed by their bytes and a cost to open each one.
+    """
+    relation = leaf.relation()
+    try:
+        files = int(relation.location().allFiles().size())
+    except Py4JError:  # no such method
+        return None
+    settings = relation.sparkSession().sessionState().conf()
+    part, cost = int(settings.filesMaxPartitionBytes()), int(settings.filesOpenCostInBytes())
+    return (int(relation.sizeInBytes()) + files * min(cost, part)) // part + 1
 
 
 def _missing(java: Java, index: Any, paths: Sequence[str]) -> str:

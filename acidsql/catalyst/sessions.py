@@ -12,7 +12,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -149,6 +149,10 @@ pushes into the ORC reader are useless for ACID files, would overwrite acidsql's
 (:mod:`acidsql.catalyst.push_down`), and fail if a subquery returns NULL."""
 
 
+_HELD = "_acidsql_sessions"
+"""The attribute of a Spark session that holds those of acidsql's."""
+
+
 class _Statement(threading.local):
     """The sessions that the statement of this thread has followed; None outside of :meth:`InternalSessions.fixed`."""
 
@@ -162,19 +166,16 @@ class InternalSessions:
         user: Where the user's text is parsed and analysed, and where answers live.
     """
 
-    _made: ClassVar[dict[tuple[str, int], InternalSessions]] = {}
-
     @classmethod
     def of(cls, spark: SparkSession) -> InternalSessions:
-        """Those of a Spark session, which has them once, however many sessions of acidsql are connected to it."""
-        jvm: Any = spark._jvm
-        application = spark.sparkContext.applicationId
-        key = (application, int(jvm.java.lang.System.identityHashCode(spark._jsparkSession)))
-        if key not in cls._made:
-            for other in [k for k in cls._made if k[0] != application]:  # of a Spark that was stopped
-                del cls._made[other]
-            cls._made[key] = cls(spark)
-        return cls._made[key]
+        """Those of a Spark session, which has them once, however many sessions of acidsql are connected to it.
+
+        The session itself holds them: they go with it.
+        """
+        made: InternalSessions | None = vars(spark).get(_HELD)
+        if made is None:
+            made = vars(spark)[_HELD] = cls(spark)
+        return made
 
     def __init__(self, spark: SparkSession) -> None:
         self.user = Catalyst(spark)

@@ -9,7 +9,7 @@ The delete files are read on the driver (:mod:`acidsql.plan.deleted_rows`) and b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -87,20 +87,30 @@ def _bits(words: Sequence[int]) -> str:
 
 
 def _place_of(origins: Sequence[Origin]) -> str:
-    """The number of a row's origin among some, from 1; 0 where it is none of them."""
+    """The number of a row's origin among some, from 1; 0 where it is none of them.
+
+    In as much code for many partitions as for two: HotSpot does not compile a method of more than 8,000 bytes, and each
+    row went through it.
+    """
     places: dict[int, dict[int, int]] = {}
     for place, origin in enumerate(origins, start=1):
         places.setdefault(origin.part, {})[_packed(origin)] = place
-    found = {
-        part: f"CAST(array_position(array({', '.join(f'{packed}L' for packed in known)}), {_ORIGIN}) AS int)"
-        for part, known in places.items()
-    }
     if len(places) == 1:
-        [(part, among)] = found.items()
-        return f"if({PART} = {part}, {among}, 0)"
-    numbers = {part: ", ".join(map(str, [0, *known.values()])) for part, known in places.items()}
-    cases = [f"WHEN {part} THEN array({numbers[part]})[{among}]" for part, among in found.items()]
-    return f"CASE {PART} {' '.join(cases)} ELSE 0 END"
+        [(part, known)] = places.items()
+        return f"if({PART} = {part}, CAST(array_position({_longs(known)}, {_ORIGIN}) AS int), 0)"
+    numbers = {part: number for number, part in enumerate(places, start=1)}
+    last = max(places)
+    # as one text: a list of thousands of numbers takes Spark's parser long
+    texts = ",".join(str(numbers.get(part, 0)) for part in range(last + 1))
+    number = f"if({PART} > {last}, 0, CAST(split('{texts}', ',') AS array<int>)[{PART}])"
+    by_number = [{0: 0}, *places.values()]
+    origins_of = f"array({', '.join(map(_longs, by_number))})[{number}]"
+    places_of = f"array({', '.join(_longs([0, *known.values()]) for known in by_number)})[{number}]"
+    return f"CAST({places_of}[CAST(array_position({origins_of}, {_ORIGIN}) AS int)] AS int)"
+
+
+def _longs(numbers: Iterable[int]) -> str:
+    return f"array({', '.join(f'{number}L' for number in numbers)})"
 
 
 def _packed(origin: Origin) -> int:

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.catalyst import Catalyst, Draft, Plan
+from acidsql.catalyst import Catalyst, Draft, Plan, bytes_in_memory, most_tasks
 from acidsql.plan.arrow import fetched, row_bytes
-from acidsql.plan.leaves import leaf_bytes
-from acidsql.plan.text import quote
+from acidsql.plan.text import quote, row_number_of
 
 _HANDED_OVER = 256 << 20
 """The bytes that the tasks of a job may hand over to the driver, all together, by the types of their columns."""
@@ -27,10 +26,12 @@ _LEAST = 4 << 20
 """The least part of that for one task."""
 _MANY = 1 << 20
 """Tasks, where nobody knows how many there are."""
-_TASK_BYTES = 64 << 20
-"""A task reads at least so many bytes, but for the last ones."""
+_LEAST_TASKS = "spark.sql.files.minPartitionNum"
+"""The setting that Spark takes for the least number of tasks of a scan."""
+_SHUFFLED = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.coalescePartitions.initialPartitionNum")
+"""The settings for the number of tasks behind a shuffle."""
 _HEAVY = "__acid_heavy"
-_NUMBER = f"((monotonically_increasing_id() & {(1 << 33) - 1}L) + 1L)"
+_NUMBER = f"(({row_number_of()}) + 1L)"
 """The number of a row in its task, from 1."""
 
 
@@ -52,7 +53,7 @@ def fetch_few(
     weights = {name: weight for name, type in zip(names, types, strict=True) if (weight := _weight(name, type))}
     tasks = _tasks(own, frame)
     few = Draft.of(own, frame)
-    if own.skips_rows(few.plan):  # Spark adds the limit above an OFFSET to it, as ints
+    if tasks >= _MANY and own.skips_rows(few.plan):  # Spark adds the limit above an OFFSET to it, as ints
         few = few.in_one_task()
     few = few.limited_in_tasks(rows + 1)
     if tasks * (rows + 1) * row_bytes(types) > _HANDED_OVER or (weights and tasks * _LEAST > _HANDED_OVER):
@@ -74,21 +75,34 @@ def _run(few: Draft, frame: DataFrame) -> pa.Table:
 
 
 def _tasks(catalyst: Catalyst, frame: DataFrame) -> int:
-    """The most tasks that hand over the rows of a frame, about; :data:`_MANY` where that is not known."""
-    plan = catalyst.analyzed(frame)
-    if catalyst.repartitions(plan):
+    """The most tasks that hand over the rows of a frame, about; :data:`_MANY` or more where that is not known, or it
+    skips rows."""
+    plan, spark = catalyst.analyzed(frame), frame.sparkSession
+    if catalyst.rearranges(plan):
         return _MANY
-    parallelism = catalyst.spark.sparkContext.defaultParallelism
+    parallelism = max(catalyst.least_tasks(spark), _number(spark, _LEAST_TASKS))
     leaves = list(catalyst.leaves(plan))
-    size = sum(leaf_bytes(frame.sparkSession, leaf) for leaf in leaves)
-    tasks = sum(_tasks_of(leaf, parallelism) for leaf in leaves) + size // _TASK_BYTES
-    if not catalyst.may_shuffle(plan):
+    tasks = sum(_tasks_of(leaf, parallelism) for leaf in leaves)
+    if not (catalyst.may_shuffle(plan) or (_has_large_sides(leaves) and catalyst.joins(plan))):
         return tasks
-    return max(tasks, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0))
+    # each branch of a UNION may have a shuffle of its own
+    return tasks + len(leaves) * max(_number(spark, n) for n in _SHUFFLED)
+
+
+def _has_large_sides(leaves: Sequence[Plan]) -> bool:
+    """Whether several leaves are others than few rows on the driver, which go to all tasks of a join."""
+    if len(leaves) < 2:
+        return False
+    small = ("LocalRelation", "OneRowRelation")
+    return sum(leaf.nodeName() not in small and bytes_in_memory(leaf) is None for leaf in leaves) > 1
+
+
+def _number(spark: SparkSession, setting: str) -> int:
+    return int(spark.conf.get(setting, None) or 0)
 
 
 def _tasks_of(leaf: Plan, parallelism: int) -> int:
-    """How many tasks read a leaf, however few its bytes are."""
+    """How many tasks read a leaf."""
     match leaf.nodeName():
         case "LocalRelation" | "OneRowRelation":
             return parallelism
@@ -98,7 +112,8 @@ def _tasks_of(leaf: Plan, parallelism: int) -> int:
             slices = leaf.numSlices()
             return int(slices.get()) if slices.isDefined() else parallelism
         case name if name.startswith("LogicalRelation"):
-            return parallelism
+            tasks = most_tasks(leaf)
+            return _MANY if tasks is None else tasks + parallelism
     return _MANY
 
 

@@ -16,7 +16,7 @@ from acidsql.catalyst import Catalyst, Draft, Expression, file_scan, files_of, r
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.metastore.model import Column
-from acidsql.plan.text import literal, quote
+from acidsql.plan.text import quote, required
 from acidsql.types import Decimal, HiveType, Primitive, field_names, parse_type, to_spark
 
 PATH = "_metadata.file_path"
@@ -206,8 +206,7 @@ def with_values(
     same = " AND ".join(f"{key} = {other}" for key, other in partner.items())
     joined = rows.join(Draft.of(own, small).broadcast(), same, "left")
     [first, *_] = partner.values()
-    message = f"acidsql: a row of {origin} that is not in the snapshot"
-    return joined.filter(f"CASE WHEN {first} IS NULL THEN raise_error({literal(message)}) ELSE true END")
+    return joined.filter(required(f"{first} IS NOT NULL", f"acidsql: a row of {origin} that is not in the snapshot"))
 
 
 def spellings(url: str) -> list[str]:

@@ -15,10 +15,10 @@ def estimated_bytes(frame: DataFrame) -> int:
 
 def read_bytes(frame: DataFrame) -> int:
     """The size of all that a plan reads, as far as it is known without a look at the plan."""
-    return sum(leaf_bytes(frame.sparkSession, leaf) for leaf in Catalyst.leaves(Catalyst.analyzed(frame)))
+    return sum(_leaf_bytes(frame.sparkSession, leaf) for leaf in Catalyst.leaves(Catalyst.analyzed(frame)))
 
 
-def leaf_bytes(spark: SparkSession, leaf: Plan) -> int:
+def _leaf_bytes(spark: SparkSession, leaf: Plan) -> int:
     """The size of a leaf of a plan."""
     known = bytes_in_memory(leaf)
     if known is not None:

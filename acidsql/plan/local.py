@@ -10,7 +10,7 @@ from pyspark.errors import PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
 
 from acidsql.catalyst import Catalyst, rows_in_memory
 from acidsql.plan.arrow import is_utf8, row_bytes
@@ -19,6 +19,8 @@ from acidsql.plan.leaves import estimated_bytes, read_bytes
 
 _UNPACKED = 8
 """How much larger than a file its rows may be."""
+_MOST_ROWS = (1 << 31) - 2
+"""One more is the largest LIMIT of Spark's."""
 _OPAQUE = ("variant", "geometry", "geography")
 
 
@@ -31,7 +33,7 @@ class DriverLimit:
 
     def rows_of(self, types: Sequence[pa.DataType]) -> int:
         """The limit in rows of columns of these types."""
-        return min(self.rows, self.bytes // max(1, row_bytes(types)))
+        return min(self.rows, self.bytes // max(1, row_bytes(types)), _MOST_ROWS)
 
 
 def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:
@@ -65,15 +67,16 @@ def fetch_small(own: Catalyst, frame: DataFrame, limit: DriverLimit) -> pa.Table
     return rows if rows is not None and is_utf8(rows) else None
 
 
-def _is_opaque(type: DataType) -> bool:
-    """Whether Arrow has for a type, or one inside of it, a struct whose fields are never NULL: not even in a NULL."""
+def _is_opaque(type: DataType, *, nested: bool = False) -> bool:
+    """Whether rows of a type are not to be fetched: Arrow has for it, or one inside of it, a struct whose fields are
+    never NULL, not even in a NULL; or Spark hands over wrong lists of it (of NULL without a type)."""
     if isinstance(type, ArrayType):
-        return _is_opaque(type.elementType)
+        return _is_opaque(type.elementType, nested=True)
     if isinstance(type, MapType):
-        return _is_opaque(type.keyType) or _is_opaque(type.valueType)
+        return _is_opaque(type.keyType, nested=True) or _is_opaque(type.valueType, nested=True)
     if isinstance(type, StructType):
-        return any(_is_opaque(field.dataType) for field in type)
-    return type.typeName().startswith(_OPAQUE)
+        return any(_is_opaque(field.dataType, nested=True) for field in type)
+    return type.typeName().startswith(_OPAQUE) or (nested and isinstance(type, NullType))
 
 
 def _nullable(frame: DataFrame) -> DataFrame:

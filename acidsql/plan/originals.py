@@ -5,7 +5,8 @@ known (``_metadata.file_block_start``), reads the stripes that begin in its part
 rows are skipped as long as nothing is pushed down to it. So the number is that of the rows in the stripes before, which
 the footer tells, and a count from there: ``monotonically_increasing_id``, which begins anew with each task. It remains
 to have one part of one file in each task; Spark packs small parts together, up to a size that counts an "open cost" for
-each. The scan is planned under a copy of the session in which that cost is as large as the part.
+each. The scan is planned under a copy of the session in which that cost is as large as the part. A count that is not
+below the rows of its part is an error: a task would have read another part before.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
 from acidsql.plan.files import AT, PATH, plain_scan, spellings, with_values
 from acidsql.plan.layout import OriginalFiles
-from acidsql.plan.text import row_number_of
+from acidsql.plan.text import required, row_number_of
 
 _START = "_metadata.file_block_start"
 _MOST_TASKS = (1 << 31) - 1
+_MOST_BYTES = 1 << 40
+"""Of a part: Spark adds the sizes and costs of two parts, as longs."""
+_IN_ITS_PART = required("__acid_number < __acid_rows", "acidsql: rows of original files cannot be numbered")
 
 
 def original_rows(
@@ -45,16 +49,17 @@ def original_rows(
         Filters above it do not reach the reader: the count is not deterministic for Spark.
     """
     state: Any = own.spark._jsparkSession.sessionState()
-    part_bytes = int(state.conf().filesMaxPartitionBytes())
+    part_bytes = min(int(state.conf().filesMaxPartitionBytes()), _MOST_BYTES)
     scanned, urls = _one_part_a_task(own, table, originals, part_bytes)
     values = [f"c{i}" for i in range(len(table.columns))]
     number = f"{row_number_of()} AS __acid_number"
     found = [f"{AT}{i} AS {c}" for i, c in enumerate(values)]
     counted = Draft.of(own, scanned).select(*found, f"{PATH} AS __acid_path", f"{_START} AS __acid_start", number)
-    types = {"originalTransaction": pa.int64(), "bucket": pa.int32(), "__acid_first": pa.int64(), **place_columns}
+    types = {"originalTransaction": pa.int64(), "bucket": pa.int32(), "__acid_first": pa.int64()}
+    types |= {"__acid_rows": pa.int64(), **place_columns}
     rows = list(_parts(originals, urls, part_bytes))
     keys = {"__acid_path": pa.string(), "__acid_start": pa.int64()}
-    identified = with_values(counted, rows, keys, types, "a file, or of a part of one,")
+    identified = with_values(counted, rows, keys, types, "a file, or of a part of one,").filter(_IN_ITS_PART)
     identity = ["originalTransaction", "bucket", "__acid_first + __acid_number AS rowId"]
     return identified.select(*identity, *values, *place_columns)
 
@@ -83,7 +88,8 @@ def _parts(originals: OriginalFiles, urls: Sequence[str], part_bytes: int) -> It
         path = fs.absolute(unquote(url))
         file = by_path[path]
         for start in _starts(file, part_bytes):
-            common = [file.write_id, file.bucket, file.row_id_at(start), *originals.places[path]]
+            first, end = file.row_id_at(start), file.row_id_at(start + part_bytes)
+            common = [file.write_id, file.bucket, first, end - first, *originals.places[path]]
             for spelling in spellings(url):
                 yield [spelling, start, *common]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from acidsql.catalyst import Catalyst, Expression, InternalSessions, Plan, conjuncts_of, parts_of
 from acidsql.metastore.model import Column, Table
@@ -141,16 +141,11 @@ def _schema(own: Catalyst, table: Table, columns: ScanColumns) -> str:
 def column_schema(own: Catalyst, columns: Sequence[Column]) -> str:
     """Columns as the JSON of a ``StructType``."""
     types = [(c.name, to_spark(parse_type(c.type), plain_strings=True)) for c in columns]
-    return _parsed(own, ", ".join(f"{quote(name)} {type}" for name, type in types))
-
-
-@lru_cache(maxsize=512)
-def _parsed(own: Catalyst, ddl: str) -> str:
-    return own.schema(ddl)
+    return own.schema(", ".join(f"{quote(name)} {type}" for name, type in types))
 
 
 def _json(own: Catalyst, ddl: str, marks: Sequence[tuple[int, str]]) -> str:
-    text = _parsed(own, ddl)
+    text = own.schema(ddl)
     if not marks:
         return text
     schema = json.loads(text)

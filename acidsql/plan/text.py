@@ -19,3 +19,8 @@ def quote(name: str) -> str:
 def literal(text: str) -> str:
     """A string literal of Spark SQL that means exactly ``text``."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def required(condition: str, message: str) -> str:
+    """A condition that fails with a message instead of being false or NULL."""
+    return f"CASE WHEN {condition} THEN true ELSE raise_error({literal(message)}) END"

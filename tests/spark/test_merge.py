@@ -329,6 +329,21 @@ def test_without_the_check_only_two_changes_of_a_row_are_an_error(shop: AcidSess
     assert [r[1] for r in _rows(shop)] == ["a", "c", "Cat"]
 
 
+@pytest.mark.parametrize("driver_rows", ["20000", "3", "0"])
+def test_without_the_check_pairs_that_no_clause_is_about_count_for_nothing(shop: AcidSession, driver_rows: str) -> None:
+    """Whether the driver writes, a job after the source was fetched, or a job alone."""
+    shop.sql("SET hive.merge.cardinality.check = false")
+    shop.sql("CREATE TRANSACTIONAL TABLE t (id int, g int, v string)")
+    shop.sql("INSERT INTO t SELECT CAST(id AS int), CAST(id % 2 AS int), 'old' FROM range(20)")
+    shop.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+    text = (
+        "MERGE INTO t USING (VALUES (0, 'a'), (0, 'b'), (7, 'z')) s(g, v) ON t.g = s.g"
+        " WHEN MATCHED AND s.v = 'a' THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (99, s.g, s.v)"
+    )
+    assert _counts(shop, text) == (11, 10, 0, 1)
+    assert _rows(shop, "SELECT v, count(*) FROM t GROUP BY v ORDER BY v") == [("a", 10), ("old", 10), ("z", 1)]
+
+
 def test_two_equal_rows_of_the_source_without_a_partner_are_both_inserted(shop: AcidSession) -> None:
     text = (
         "MERGE INTO emp t USING (VALUES (7), (7)) s(id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"

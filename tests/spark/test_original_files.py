@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from acidsql.errors import UnsupportedError
+from acidsql.plan import originals
 from acidsql.session import AcidSession
 from tests.spark.hive_files import BUCKET_0, deletes, inserts, write_events, write_orc
 from tests.spark.hive_tables import register
@@ -196,3 +198,33 @@ def test_a_frame_over_original_files_can_be_read_under_other_settings_later(
     frame = acid.sql("SELECT ROW__ID.writeId, ROW__ID.bucketId, ROW__ID.rowId, a FROM t")
     with conf(spark, "spark.sql.files.maxPartitionBytes", "1000"), conf(spark, "spark.sql.files.openCostInBytes", "1"):
         assert sorted(tuple(r) for r in frame.collect()) == expected
+
+
+@pytest.mark.parametrize("bytes", [2**63 - 1, 2**63 - 1000, 2**62])
+def test_parts_may_be_as_large_as_spark_lets_them_be(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, bytes: int
+) -> None:
+    """Spark adds their sizes as longs: it took several files into one task, and the second one's ids were wrong."""
+    expected = three_files(tmp_path / "t")
+    register(acid, tmp_path / "t", COLUMNS)
+    with conf(spark, "spark.sql.files.maxPartitionBytes", str(bytes)):
+        assert ids(acid) == expected
+        answer = acid.sql("DELETE FROM t WHERE a BETWEEN 1005 AND 1014 OR a BETWEEN 5003 AND 5006").first()
+    assert answer is not None
+    assert answer.num_deleted_rows == 14
+    left = [row for row in expected if not (1005 <= row[3] <= 1014 or 5003 <= row[3] <= 5006)]
+    assert ids(acid) == left
+
+
+def test_rows_that_cannot_be_numbered_are_an_error(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Should Spark ever take two parts into one task after all."""
+    three_files(tmp_path / "t")
+    register(acid, tmp_path / "t", COLUMNS)
+    monkeypatch.setattr(originals, "_MOST_BYTES", 2**63 - 1)
+    with conf(spark, "spark.sql.files.maxPartitionBytes", str(2**63 - 1)):
+        with pytest.raises(PySparkException, match="rows of original files cannot be numbered"):
+            ids(acid)
+        with pytest.raises(PySparkException, match="rows of original files cannot be numbered"):
+            acid.sql("DELETE FROM t WHERE a < 1010")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import time
+import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import acidsql
+from acidsql.catalyst import InternalSessions, collect_garbage
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting
 
@@ -57,3 +64,34 @@ def test_foreach_batch_merges(acid: AcidSession, spark: SparkSession, tmp_path: 
     writer = unique.writeStream.foreachBatch(batch).option("checkpointLocation", str(tmp_path / "checkpoint"))
     writer.trigger(availableNow=True).start().awaitTermination(120)
     assert rows(acid) == [(n, 1) for n in range(3) for _ in range(2)]
+
+
+def test_sessions_of_our_own_go_with_the_users(acid: AcidSession, spark: SparkSession) -> None:
+    """Two of Spark's for each of the user's that was ever connected stayed until the end of the application."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v int)")
+    java: Any = spark._jvm
+    gone = []
+    for number in range(4):
+        session = spark.newSession()
+        with acidsql.connect(session, warehouse=acid.warehouse) as other:
+            other.sql(f"INSERT INTO t VALUES ({number}, 1)")
+            other.sql("SELECT * FROM t").collect()
+            sessions = other._env.sessions
+            assert InternalSessions.of(session) is sessions
+            for one in (session, sessions.own.spark, other._env.writing.spark):
+                in_java = java.java.lang.ref.WeakReference(one._jsparkSession)
+                gone.append((number, weakref.ref(one), in_java))
+        del session, other, sessions, one
+    # PySpark, and Hadoop's file systems, may hold on to the last one
+    until(lambda: not any(here() or there.get() for number, here, there in gone if number < 3))
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Collect garbage, in Python and in the JVM, until it is done."""
+    for _ in range(30):
+        gc.collect()
+        collect_garbage(SparkSession.active())
+        if done():
+            return
+        time.sleep(0.2)
+    raise AssertionError("something still refers to them")

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import acidsql
 from acidsql.plan import fetch, write
 from acidsql.session import AcidSession
+from tests.oracle.spark_conf import setting as conf
 from tests.spark.answers import rows
 
 MIB = 1 << 20
@@ -158,6 +159,31 @@ def test_of_many_tasks(acid: AcidSession, seen: Seen, source: str) -> None:
     assert rows(acid, "SELECT count(*), sum(length(v)) FROM t") == [(1000, 20_000_000)]
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.sql.files.maxPartitionBytes", "4k"),
+        ("spark.sql.files.openCostInBytes", "1g"),
+        ("spark.sql.files.minPartitionNum", "80"),
+        ("spark.sql.leafNodeDefaultParallelism", "80"),
+    ],
+)
+def test_of_as_many_tasks_as_the_session_makes_of_a_scan(
+    acid: AcidSession, seen: Seen, setting: str, value: str
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE s (id bigint, v string)")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    values = "sha2(CAST(id AS string), 512)"  # files do not make them smaller than they are
+    for number in range(8):
+        acid.sql(f"INSERT INTO s SELECT id, {values} FROM range({number * 1000}, {number * 1000 + 1000})")
+    with conf(acid.spark, setting, value):
+        tasks = acid.table("s").rdd.getNumPartitions()
+        estimated = fetch._tasks(acid._env.sessions.own, acid.table("s"))
+    assert tasks <= estimated
+    if setting.startswith("spark.sql.files.max") or setting.startswith("spark.sql.files.open"):
+        assert 5 < estimated < 3 * tasks
+
+
 def test_what_the_user_calls_if_is_not_used(spark: SparkSession, tmp_path: Path) -> None:
     """Texts of acidsql's own mean what Spark's functions do, whatever functions the session has."""
     session = spark.newSession()
@@ -173,8 +199,17 @@ def test_what_the_user_calls_if_is_not_used(spark: SparkSession, tmp_path: Path)
         assert rows(acid, "SELECT id, v, w[0] FROM t ORDER BY id") == [(0, "0", "a"), (1, "1!", "a"), (2, "2!", "a")]
 
 
-@pytest.mark.parametrize("value", ["if(id = 1, NULL, parse_json('[1,2]'))", "array(parse_json('1'), NULL)"])
-def test_a_variant_in_the_source_of_a_merge(acid: AcidSession, value: str) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [
+        "if(id = 1, NULL, parse_json('[1,2]'))",
+        "array(parse_json('1'), NULL)",
+        "array(NULL, named_struct('a', NULL, 'b', 'x'))",
+        "map('a', array(NULL, NULL))",
+        "array(array(), array(NULL))",
+    ],
+)
+def test_values_that_cannot_be_fetched_in_the_source_of_a_merge(acid: AcidSession, value: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
     acid.sql(
         f"MERGE INTO t USING (SELECT id, {value} AS v FROM range(3)) s ON t.id = s.id"
@@ -188,12 +223,23 @@ def test_a_variant_in_the_source_of_a_merge(acid: AcidSession, value: str) -> No
 @pytest.mark.parametrize("offset", [3, 2**31 - 1])
 def test_a_source_that_skips_rows(acid: AcidSession, offset: int, ansi: str) -> None:
     """Spark adds an OFFSET and a limit above it, as ints: none may be put there."""
-    acid.spark.conf.set("spark.sql.ansi.enabled", ansi)
     source = f"SELECT * FROM (SELECT id, 'x' AS v FROM range(5) ORDER BY id) OFFSET {offset}"
-    expected = [tuple(row) for row in acid.spark.sql(source).collect()]
-    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
-    acid.sql(f"MERGE INTO t USING ({source}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
-    assert rows(acid, "SELECT * FROM t ORDER BY id") == expected
-    acid.sql(f"INSERT INTO t {source}")
-    acid.sql(f"UPDATE t SET v = 'y' WHERE id IN (SELECT id FROM ({source}))")
-    assert rows(acid, "SELECT * FROM t ORDER BY id") == sorted([(i, "y") for i, _ in expected] * 2)
+    with conf(acid.spark, "spark.sql.ansi.enabled", ansi):
+        expected = [tuple(row) for row in acid.spark.sql(source).collect()]
+        acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+        acid.sql(f"MERGE INTO t USING ({source}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
+        assert rows(acid, "SELECT * FROM t ORDER BY id") == expected
+        acid.sql(f"INSERT INTO t {source}")
+        acid.sql(f"UPDATE t SET v = 'y' WHERE id IN (SELECT id FROM ({source}))")
+        assert rows(acid, "SELECT * FROM t ORDER BY id") == sorted([(i, "y") for i, _ in expected] * 2)
+
+
+def test_the_driver_may_be_allowed_as_many_rows_as_there_can_be(acid: AcidSession) -> None:
+    acid.sql("SET acidsql.write.driver.rows = 2147483647")
+    acid.sql("SET acidsql.write.driver.bytes = 1000gb")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint)")
+    acid.sql("INSERT INTO t SELECT id FROM range(10)")
+    acid.sql(
+        "MERGE INTO t USING (SELECT id FROM range(5, 15)) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id)"
+    )
+    assert rows(acid, "SELECT count(*), max(id) FROM t") == [(15, 14)]

@@ -123,7 +123,7 @@ class MergeRun:
             numbers = self._env.catalyst.frame(binding.scanned(analysed)).toArrow().column(0)
         else:
             join = Join.PAIRS_AND_TARGET if MatchKind.TARGET in self._kinds else Join.PAIRS
-            changes = self._joined(binding, plan, join)
+            changes = self._joined(binding, plan.answering_all() if inserts else plan, join)
             fetched = self._changer.fetch(changes)
             if fetched is None:
                 whole = self._joined(*self._over(numbered, broadcast=True), self._draft.join)
@@ -155,8 +155,7 @@ class MergeRun:
         keys = self._keys(plan, rows) if MatchKind.TARGET not in self._kinds and broadcast else []
         if keys:
             plan = plan.over_target(env.catalyst.filter(env.catalyst.both(keys), plan.target))
-        inserts = MatchKind.SOURCE in self._kinds
-        return binding, plan.answering_all() if inserts and broadcast else plan
+        return binding, plan
 
     def _keys(self, plan: MergePlan, rows: pa.Table) -> list[Expression]:
         """Conditions on the target from the keys of the fetched rows, which every matching row meets."""
