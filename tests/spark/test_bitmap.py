@@ -45,6 +45,25 @@ def test_the_code_of_a_scan_is_the_same_whatever_was_deleted(acid: AcidSession, 
     assert generated_code(acid, spark, "SELECT id FROM t") == before
 
 
+def test_the_code_of_a_scan_is_no_longer_for_many_partitions(acid: AcidSession, spark: SparkSession) -> None:
+    """Java's compiler leaves methods of more than 8,000 bytes alone."""
+    lengths = []
+    for count in (3, 60):
+        name = f"p{count}"
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {name} (id int) PARTITIONED BY (p int)")
+        acid.sql(f"INSERT INTO {name} SELECT CAST(id AS int), CAST(id % {count} AS int) FROM range({count * 10})")
+        acid.sql(f"INSERT INTO {name} SELECT CAST(-id - 1 AS int), CAST(id % {count} AS int) FROM range({count * 10})")
+        acid.sql(f"DELETE FROM {name} WHERE abs(id) % 7 = 1 AND p % 3 <> 2")
+        query = f"SELECT p, count(*), sum(id) FROM {name} GROUP BY p"
+        lengths.append(len(generated_code(acid, spark, query)))
+        left = [(i, i % count) for i in range(count * 10)] + [(-i - 1, i % count) for i in range(count * 10)]
+        left = [(i, p) for i, p in left if not (abs(i) % 7 == 1 and p % 3 != 2)]
+        expected = [(p, len(ids), sum(ids)) for p in range(count) for ids in [[i for i, q in left if q == p]]]
+        assert sorted(rows(acid, query)) == expected
+    assert lengths[0] > 50
+    assert lengths[1] == lengths[0]
+
+
 def test_what_is_deleted_is_added_to_what_is_kept(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bitmap, "_kept", kept := [])
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
