@@ -216,11 +216,11 @@ class PlanBuilder:
         return self._expression("Not")(self.equal(one, other))
 
     def both(self, conditions: Sequence[Expression]) -> Expression:
-        """All conditions, combined with AND; at least one."""
-        made = conditions[0]
-        for condition in conditions[1:]:
-            made = self._expression("And")(made, condition)
-        return made
+        """All conditions, combined with AND; at least one. However many they are, Spark's rules do not go deep."""
+        if len(conditions) == 1:
+            return conditions[0]
+        half = len(conditions) // 2
+        return self._expression("And")(self.both(conditions[:half]), self.both(conditions[half:]))
 
     @in_its_session
     def expression(self, column: Column) -> Expression:

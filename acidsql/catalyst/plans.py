@@ -288,6 +288,14 @@ class Catalyst(PlanBuilder):
         """Whether there is a step in a plan that skips rows, or sends them to as many tasks as somebody likes."""
         return bool(plan.containsAnyPattern(self._rearranging))
 
+    def has_queries(self, expression: Expression) -> bool:
+        """Whether there is a subquery in an expression."""
+        return bool(expression.containsPattern(self._pattern("PLAN_EXPRESSION")))
+
+    def has_windows(self, expression: Expression) -> bool:
+        """Whether there is a window function in an expression."""
+        return bool(expression.containsPattern(self._pattern("WINDOW_EXPRESSION")))
+
     @staticmethod
     def least_tasks(spark: SparkSession) -> int:
         """The tasks that a session gives rows to that nothing else divides."""
@@ -334,9 +342,11 @@ def parts_of(expression: Expression) -> Iterator[Expression]:
 
 
 def conjuncts_of(condition: Expression) -> Iterator[Expression]:
-    """The conditions that AND puts together."""
-    if condition.nodeName() == "And":
-        yield from conjuncts_of(condition.left())
-        yield from conjuncts_of(condition.right())
-    else:
-        yield condition
+    """The conditions that AND puts together, in their order."""
+    stack = [condition]
+    while stack:
+        part = stack.pop()
+        if part.nodeName() == "And":
+            stack += (part.right(), part.left())
+        else:
+            yield part

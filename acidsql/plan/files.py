@@ -96,8 +96,8 @@ def events_of(
     # filter for a correlated aggregate over no table (DecorrelateInnerQuery), and loses fields of structs between this
     # scan and a join above it (NestedColumnAliasing).
     rows = Draft.of(own, frame)
-    for condition in early:
-        rows = rows.where(condition)
+    if early:
+        rows = rows.where(own.both(early))
     return rows.select(*wanted, alive).filter(f"NOT ({NEVER}) AND {_ALIVE}"), frame
 
 

@@ -7,7 +7,7 @@ where its clause was chosen. :meth:`MergePlan.changes` turns that into what :mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -94,6 +94,11 @@ class Source:
     visible: tuple[Expression, ...]
     mark: Expression
     number: Expression | None = None
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of its columns in lower case."""
+        return self._by_name
 
     def column(self, name: str) -> Expression | None:
         """The one column of a name, in any letter case."""

@@ -86,10 +86,7 @@ def _as_leaf(catalyst: Catalyst, rows: Plan, table: Table, occurrence: Occurrenc
 
 
 def _positions(catalyst: Catalyst, rows: Plan, conditions: Sequence[Expression]) -> list[int]:
-    plan = rows
-    for condition in conditions:
-        plan = catalyst.filter(condition, plan)
     first = Catalyst.output(rows)[0]
-    chosen = catalyst.project([first], plan)
+    chosen = catalyst.project([first], catalyst.filter(catalyst.both(conditions), rows))
     chosen.setAnalyzed()  # as the conditions are: another look would pad what they compare with a char
     return [row[0] for row in catalyst.frame(chosen).collect()]

@@ -86,3 +86,15 @@ def test_without_deleted_rows_it_is_asked_once(acid: AcidSession, monkeypatch: p
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, k int)")
     acid.sql("INSERT INTO t SELECT id, CAST(id AS int) FROM range(10)")
     assert order(acid, "id % 3 = 1") == ["user"]
+
+
+def test_hundreds_of_conditions(acid: AcidSession) -> None:
+    """They were as many filters above each other: Java's stack is not as deep."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 1), (2, 2), (1500, 3), (1600, 9)")
+    many = " AND ".join(f"p <> {i + 5}" for i in range(500))
+    assert sorted(rows(acid, f"SELECT a FROM t WHERE {many}")) == [(1,), (2,), (1500,)]
+    few = " AND ".join(f"a <> {i + 1400}" for i in range(300))
+    assert sorted(rows(acid, f"SELECT a FROM t WHERE {few}")) == [(1,), (2,)]
+    acid.sql(f"DELETE FROM t WHERE {few} AND p <> 1")
+    assert sorted(rows(acid, "SELECT a FROM t")) == [(1,), (1500,), (1600,)]

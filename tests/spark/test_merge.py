@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import acidsql
@@ -296,6 +297,76 @@ def test_subqueries_and_parameters_in_clauses(shop: AcidSession) -> None:
         name="it's",
     )
     assert _rows(shop) == [(1, "Ann", 5), (2, "Bob", 200), (3, "Cat", 300), (9, "it's", None)]
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+WHEN_MATCHED = ("", "WHEN MATCHED THEN UPDATE SET salary = s.bonus ")
+
+
+@pytest.mark.parametrize("matched", WHEN_MATCHED, ids=["alone", "beside MATCHED"])
+@pytest.mark.parametrize("numbers", ["1", "1, 9"], ids=["all match", "one does not"])
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (s.id, t.salary)",
+        "WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (s.id, salary)",
+        "WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (s.id, coalesce(salary, 5))",
+        "WHEN NOT MATCHED AND salary IS NULL THEN INSERT (id) VALUES (s.id)",
+        "WHEN NOT MATCHED AND t.ROW__ID IS NULL THEN INSERT (id) VALUES (s.id)",
+        "WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (9, (SELECT max(x) FROM VALUES (1) v(x) WHERE x > salary))",
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET salary = s.bonus",
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET salary = bonus",
+        "WHEN NOT MATCHED BY SOURCE AND bonus IS NULL THEN DELETE",
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET salary = (SELECT max(x) FROM VALUES (1) v(x) WHERE x > s.bonus)",
+    ],
+)
+def test_a_clause_without_a_partner_names_its_own_side_alone(
+    shop: AcidSession, warehouse: Path, clause: str, numbers: str, matched: str
+) -> None:
+    """Whatever the source's size, and whether it has rows without a partner."""
+    before = _directories(warehouse)
+    source = f"(SELECT explode(array({numbers})) AS id, 7 AS bonus)"
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        shop.sql(f"MERGE INTO emp t USING {source} s ON t.id = s.id {matched}{clause}")
+    _nothing_is_left(shop, warehouse, before)
+
+
+@pytest.mark.parametrize("matched", WHEN_MATCHED, ids=["alone", "beside MATCHED"])
+@pytest.mark.parametrize("extra", ["", "WITH w AS (SELECT 'x' AS y) "], ids=["", "WITH"])
+def test_a_name_alone_is_that_of_the_only_side(shop: AcidSession, matched: str, extra: str) -> None:
+    source = "(SELECT 1 AS id, 'Zoe' AS name, 7 AS bonus UNION ALL SELECT 9, 'Zed', 8)"
+    one = "1" if extra else "(SELECT max(x) FROM VALUES (1) v(x))"  # a query under WITH takes qualified names
+    shop.sql(
+        f"{extra}MERGE INTO emp t USING {source} s ON t.id = s.id {matched}"
+        "WHEN NOT MATCHED AND bonus > 7 AND length(name) = 3"
+        f" THEN INSERT (id, name, salary) VALUES (id, concat(name, '!'), bonus + {one})"
+        " WHEN NOT MATCHED BY SOURCE AND id = 2 THEN UPDATE SET name = upper(name), salary = salary + id"
+    )
+    first = 7 if matched else 100
+    assert _rows(shop) == [(1, "Ann", first), (2, "BOB", 202), (3, "Cat", 300), (9, "Zed!", 9)]
+
+
+def test_a_column_of_the_target_that_is_called_like_the_source(shop: AcidSession) -> None:
+    """``s.x`` is a field of that column then, where the source has no ``x``."""
+    shop.sql("CREATE TRANSACTIONAL TABLE c (id int, s struct<x:int>)")
+    shop.sql("INSERT INTO c VALUES (1, named_struct('x', 1))")
+    text = "MERGE INTO c t USING (SELECT 2 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED "
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        shop.sql(text + "THEN INSERT VALUES (s.id, named_struct('x', s.x))")
+    shop.sql(text + "THEN INSERT VALUES (s.id, named_struct('x', s.id))")
+    assert _rows(shop, "SELECT id, s.x FROM c ORDER BY id") == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("value", ["max(bonus)", "row_number() OVER (ORDER BY bonus)", "explode(array(bonus))"])
+def test_values_of_several_rows_in_a_clause_of_one_side(shop: AcidSession, warehouse: Path, value: str) -> None:
+    before = _directories(warehouse)
+    with pytest.raises(Exception, match=r"MISSING_GROUP_BY|MISSING_AGGREGATION|Window functions|GENERATOR|generator"):
+        shop.sql(
+            "MERGE INTO emp t USING (SELECT 9 AS id, 7 AS bonus) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+            f" WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (id, {value})"
+        )
+    _nothing_is_left(shop, warehouse, before)
 
 
 # --- cardinality -----------------------------------------------------------------------------------------------------

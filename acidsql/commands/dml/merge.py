@@ -13,6 +13,7 @@ from acidsql.catalyst import Catalyst, Plan
 from acidsql.commands.dml.columns import check_name, columns_of, names_by_comparison
 from acidsql.commands.dml.merge_clauses import Scope, is_delete, is_star, resolve_clauses
 from acidsql.commands.dml.merge_run import MergeDraft, MergeRows, MergeRun
+from acidsql.commands.dml.merge_scopes import Scopes, Side, refused_window
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
@@ -20,9 +21,9 @@ from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_lock_type, change_locks, insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AcidError, AnalysisError
+from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
-from acidsql.plan.merge import Join, MergePlan, source_of
+from acidsql.plan.merge import Join, MatchKind, MergePlan, source_of
 from acidsql.plan.target import RowCounts
 from acidsql.settings import MERGE_CARDINALITY, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import Match, Merge, Span
@@ -92,13 +93,11 @@ class MergeCommand:
         )
 
     def _refuse_windows(self, analysed: Plan) -> None:
-        """Raises: AnalysisError when a clause has a window function: Spark has none there, Hive one over its rows."""
+        """Raises: AnalysisError when a clause has a window function."""
         node = Catalyst.without_definitions(analysed)
         while node.nodeName() != "Join" and not node.children().isEmpty():
             if node.nodeName() == "Window":
-                hint = "Compute it in the source: USING (SELECT …, row_number() OVER (…) AS n FROM …)."
-                problem = AnalysisError("Window functions are not allowed in the clauses of MERGE", hint=hint)
-                raise with_location(self.statement.span, problem)
+                raise refused_window(self.statement.span)
             node = node.children().head()
 
     @property
@@ -175,6 +174,11 @@ class MergeCommand:
         found = source_of(binding.catalyst, source, name, qualifier, binding.secret, number)
         scope = Scope(binding, table, relation, found, statement.schema_evolution)
         branches = resolve_clauses(statement.clauses, scope)
+        scopes = Scopes(binding, statement.with_clause, statement.span)
+        ours = Side(statement.alias.text if statement.alias else table.name, target, relation.attributes)
+        theirs = Side(name, found.plan, found.names, found.visible)
+        branches = scopes.resolved(branches, MatchKind.SOURCE, theirs, ours)
+        branches = scopes.resolved(branches, MatchKind.TARGET, ours, theirs)
         strict = self.env.settings.value(MERGE_CARDINALITY) and Match.MATCHED in self.matches
         on = binding.expression(statement.on)
         return MergePlan(binding.catalyst, table, relation, target, found, on, branches, strict, binding.secret)
