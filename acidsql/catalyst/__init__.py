@@ -16,7 +16,7 @@ from acidsql.catalyst.java import Java
 from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import Catalyst, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
-from acidsql.catalyst.scans import file_scan, files_of, most_tasks
+from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
 from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory, with_copied_lists
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "ended_with_the_call",
     "file_scan",
     "files_of",
-    "most_tasks",
+    "max_scan_tasks",
     "parts_of",
     "reader_options",
     "rows_in_memory",

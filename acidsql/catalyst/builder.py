@@ -30,7 +30,7 @@ Expressions: TypeAlias = tuple[Expression, ...] | list[Expression] | Any
 
 
 class PlanBuilder:
-    """The parts of plans."""
+    """Builds the logical plans and expressions of a session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.java = Java.of(spark)

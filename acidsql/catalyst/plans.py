@@ -297,8 +297,8 @@ class Catalyst(PlanBuilder):
         return bool(expression.containsPattern(self._pattern("WINDOW_EXPRESSION")))
 
     @staticmethod
-    def least_tasks(spark: SparkSession) -> int:
-        """The tasks that a session gives rows to that nothing else divides."""
+    def default_parallelism(spark: SparkSession) -> int:
+        """The number of tasks of rows that nothing else divides (``spark.sql.leafNodeDefaultParallelism``)."""
         session: Any = spark._jsparkSession
         return int(session.leafNodeDefaultParallelism())
 

@@ -70,7 +70,7 @@ def files_of(scan: DataFrame) -> list[str]:
     return Java.of(scan.sparkSession).texts_of(scan._jdf.inputFiles())
 
 
-def most_tasks(leaf: Plan) -> int | None:
+def max_scan_tasks(leaf: Plan) -> int | None:
     """How many tasks read a relation of files (``LogicalRelation``), at most and about, besides the least number of
     tasks of a scan; None for one of something else, and for a table of Spark's whose files are not listed yet.
 

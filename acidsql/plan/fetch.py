@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.catalyst import Catalyst, Draft, Plan, bytes_in_memory, most_tasks
+from acidsql.catalyst import Catalyst, Draft, Plan, bytes_in_memory, max_scan_tasks
 from acidsql.plan.arrow import fetched, row_bytes
 from acidsql.plan.text import quote, row_number_of
 
@@ -26,9 +26,9 @@ _LEAST = 4 << 20
 """The least part of that for one task."""
 _MANY = 1 << 20
 """Tasks, where nobody knows how many there are."""
-_LEAST_TASKS = "spark.sql.files.minPartitionNum"
+_MIN_SCAN_TASKS = "spark.sql.files.minPartitionNum"
 """The setting that Spark takes for the least number of tasks of a scan."""
-_SHUFFLED = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.coalescePartitions.initialPartitionNum")
+_SHUFFLE_TASKS = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.coalescePartitions.initialPartitionNum")
 """The settings for the number of tasks behind a shuffle."""
 _HEAVY = "__acid_heavy"
 _NUMBER = f"(({row_number_of()}) + 1L)"
@@ -80,13 +80,13 @@ def _tasks(catalyst: Catalyst, frame: DataFrame) -> int:
     plan, spark = catalyst.analyzed(frame), frame.sparkSession
     if catalyst.rearranges(plan):
         return _MANY
-    parallelism = max(catalyst.least_tasks(spark), _number(spark, _LEAST_TASKS))
+    parallelism = max(catalyst.default_parallelism(spark), _number(spark, _MIN_SCAN_TASKS))
     leaves = list(catalyst.leaves(plan))
     tasks = sum(_tasks_of(leaf, parallelism) for leaf in leaves)
     if not (catalyst.may_shuffle(plan) or (_has_large_sides(leaves) and catalyst.joins(plan))):
         return tasks
     # each branch of a UNION may have a shuffle of its own
-    return tasks + len(leaves) * max(_number(spark, n) for n in _SHUFFLED)
+    return tasks + len(leaves) * max(_number(spark, n) for n in _SHUFFLE_TASKS)
 
 
 def _has_large_sides(leaves: Sequence[Plan]) -> bool:
@@ -112,7 +112,7 @@ def _tasks_of(leaf: Plan, parallelism: int) -> int:
             slices = leaf.numSlices()
             return int(slices.get()) if slices.isDefined() else parallelism
         case name if name.startswith("LogicalRelation"):
-            tasks = most_tasks(leaf)
+            tasks = max_scan_tasks(leaf)
             return _MANY if tasks is None else tasks + parallelism
     return _MANY
 

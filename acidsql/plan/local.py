@@ -19,7 +19,7 @@ from acidsql.plan.leaves import estimated_bytes, read_bytes
 
 _UNPACKED = 8
 """How much larger than a file its rows may be."""
-_MOST_ROWS = (1 << 31) - 2
+_MAX_ROWS = (1 << 31) - 2
 """One more is the largest LIMIT of Spark's."""
 _OPAQUE = ("variant", "geometry", "geography")
 
@@ -33,7 +33,7 @@ class DriverLimit:
 
     def rows_of(self, types: Sequence[pa.DataType]) -> int:
         """The limit in rows of columns of these types."""
-        return min(self.rows, self.bytes // max(1, row_bytes(types)), _MOST_ROWS)
+        return min(self.rows, self.bytes // max(1, row_bytes(types)), _MAX_ROWS)
 
 
 def may_be_small(frame: DataFrame, limit: DriverLimit) -> bool:

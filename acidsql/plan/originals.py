@@ -28,7 +28,7 @@ from acidsql.plan.text import required, row_number_of
 
 _START = "_metadata.file_block_start"
 _MOST_TASKS = (1 << 31) - 1
-_MOST_BYTES = 1 << 40
+_MAX_PART_BYTES = 1 << 40
 """Of a part: Spark adds the sizes and costs of two parts, as longs."""
 _IN_ITS_PART = required("__acid_number < __acid_rows", "acidsql: rows of original files cannot be numbered")
 
@@ -49,7 +49,7 @@ def original_rows(
         Filters above it do not reach the reader: the count is not deterministic for Spark.
     """
     state: Any = own.spark._jsparkSession.sessionState()
-    part_bytes = min(int(state.conf().filesMaxPartitionBytes()), _MOST_BYTES)
+    part_bytes = min(int(state.conf().filesMaxPartitionBytes()), _MAX_PART_BYTES)
     scanned, urls = _one_part_a_task(own, table, originals, part_bytes)
     values = [f"c{i}" for i in range(len(table.columns))]
     number = f"{row_number_of()} AS __acid_number"

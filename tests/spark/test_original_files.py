@@ -222,7 +222,7 @@ def test_rows_that_cannot_be_numbered_are_an_error(
     """Should Spark ever take two parts into one task after all."""
     three_files(tmp_path / "t")
     register(acid, tmp_path / "t", COLUMNS)
-    monkeypatch.setattr(originals, "_MOST_BYTES", 2**63 - 1)
+    monkeypatch.setattr(originals, "_MAX_PART_BYTES", 2**63 - 1)
     with conf(spark, "spark.sql.files.maxPartitionBytes", str(2**63 - 1)):
         with pytest.raises(PySparkException, match="rows of original files cannot be numbered"):
             ids(acid)

@@ -67,10 +67,10 @@ class Scopes:
         asked = [b for b in branches if b.match is kind and not all(is_of_side(e, place) for e, place in _texts(b))]
         if not asked:
             return tuple(branches)
-        made = iter(self._over([e for b in asked for e, _ in _texts(b)], side.plan))
-        return tuple(_with(b, made) if b in asked else b for b in branches)
+        resolved = iter(self._resolve_over([e for b in asked for e, _ in _texts(b)], side.plan))
+        return tuple(_with(b, resolved) if b in asked else b for b in branches)
 
-    def _over(self, expressions: Sequence[Expression], side: Plan) -> Sequence[Expression]:
+    def _resolve_over(self, expressions: Sequence[Expression], side: Plan) -> Sequence[Expression]:
         """Expressions resolved over some rows; those that have queries under a WITH clause as they are."""
         binding, catalyst, secret = self._binding, self._binding.catalyst, self._binding.secret
         if any(map(catalyst.has_windows, expressions)):
@@ -80,11 +80,11 @@ class Scopes:
         columns = [catalyst.alias(e, f"__acid_side{secret}_{i}") for i, e in enumerate(whole)]
         plan = catalyst.project([Catalyst.output(side)[0], *columns], side)
         analysed = binding.resolved(binding.bound(binding.with_clause(self._with_clause, plan), self._span))
-        made = Catalyst.items(catalyst.without_definitions(analysed).projectList().tail())
-        found = [column.child() for column in made]
+        aliases = Catalyst.items(catalyst.without_definitions(analysed).projectList().tail())
+        resolved = [alias.child() for alias in aliases]
         if analysed.nodeName() != "WithCTE":
-            return found
-        return [e if catalyst.has_queries(f) else f for e, f in zip(expressions, found, strict=True)]
+            return resolved
+        return [e if catalyst.has_queries(r) else r for e, r in zip(expressions, resolved, strict=True)]
 
 
 def refused_window(span: Span) -> AcidError:
@@ -95,8 +95,8 @@ def refused_window(span: Span) -> AcidError:
 
 def _is_column(text: str, side: str | None, columns: Collection[str]) -> bool:
     """Whether a text is the name of a side and one of its columns: most are, and Spark need not be asked."""
-    found = _COLUMN.fullmatch(text)
-    return found is not None and found[1].lower() == side and found[2].lower() in columns
+    names = _COLUMN.fullmatch(text)
+    return names is not None and names[1].lower() == side and names[2].lower() in columns
 
 
 def _names_only(expression: Expression, side: str | None, columns: Collection[str]) -> bool:
