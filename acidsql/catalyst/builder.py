@@ -6,11 +6,12 @@ Nothing here is resolved or looked up by name: :class:`acidsql.catalyst.plans.Ca
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from pyspark.sql import Column, SparkSession
 
-from acidsql.catalyst.active import in_its_session
+from acidsql.catalyst.active import active, in_its_session
 from acidsql.catalyst.java import SPARK, Java
 
 ANALYSIS = "sql.catalyst.analysis"
@@ -30,15 +31,22 @@ Expressions: TypeAlias = tuple[Expression, ...] | list[Expression] | Any
 
 
 class PlanBuilder:
-    """Builds the logical plans and expressions of a session."""
+    """Builds the logical plans and expressions of a session.
+
+    Attributes:
+        spark: The session.
+        held: What others keep for as long as this object lives, by their names: plans and frames of it.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self.java = Java.of(spark)
         self.spark = spark
+        self.held: dict[str, Any] = {}
         self._session: Any = spark._jsparkSession
         self._structs: dict[tuple[tuple[str, str], ...], Expression] = {}
         self._patterns: dict[str, Any] = {}
         self._schemas: dict[str, str] = {}
+        self._types: dict[str, Any] = {}
 
     def _class(self, name: str) -> Any:
         """A class below ``org.apache.spark``."""
@@ -78,13 +86,14 @@ class PlanBuilder:
     def project(self, columns: Expressions, plan: Plan, *, hidden: Expressions = ()) -> Plan:
         """SELECT; ``hidden`` columns of ``plan`` can be named, but a star does not include them."""
         made = self._logical("Project")(self._seq(columns), plan)
-        if hidden:
-            made.setTagValue(self._hidden_output(), self._seq(hidden))
+        if not isinstance(hidden, tuple | list) or hidden:
+            made.setTagValue(self._hidden_output, self._seq(hidden))
         return made
 
     def _seq(self, expressions: Expressions) -> Any:
         return self.seq(expressions) if isinstance(expressions, tuple | list) else expressions
 
+    @cached_property
     def _hidden_output(self) -> Any:
         return self._static(f"{_LOGICAL}.Project", "hiddenOutputTag")()
 
@@ -158,7 +167,6 @@ class PlanBuilder:
     def distinct(self, plan: Plan) -> Plan:
         return self._logical("Distinct")(plan)
 
-    @in_its_session
     def attribute(self, alias: Expression, type: str) -> Expression:
         """The column that ``expression AS name`` makes, before the expression is resolved.
 
@@ -166,10 +174,19 @@ class PlanBuilder:
             alias: What :meth:`alias` made.
             type: The type that it is going to have, as Spark names it.
         """
-        spark_type = self._static("sql.types.DataType", "fromDDL")(type)
-        metadata = self._static("sql.types.Metadata", "empty")()
         reference = self._expression("AttributeReference")
-        return reference(alias.name(), spark_type, True, metadata, alias.exprId(), self.java.nothing)
+        spark_type = self._type(type)
+        return reference(alias.name(), spark_type, True, self._no_metadata, alias.exprId(), self.java.nothing)
+
+    def _type(self, ddl: str) -> Any:
+        if ddl not in self._types:
+            with active(self.spark):
+                self._types[ddl] = self._static("sql.types.DataType", "fromDDL")(ddl)
+        return self._types[ddl]
+
+    @cached_property
+    def _no_metadata(self) -> Any:
+        return self._static("sql.types.Metadata", "empty")()
 
     def unresolved(self, *name: str) -> Expression:
         """A column by its name, and a field in it by more, which the analyser looks up."""

@@ -28,7 +28,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
     f"{_SQL}.catalyst.trees.TreePattern": (
-        *("CURRENT_LIKE", "PLAN_EXPRESSION", "PYTHON_UDF", "WINDOW_EXPRESSION"),
+        *("CURRENT_LIKE", "PYTHON_UDF"),
         *(JOIN, *REARRANGING, *SHUFFLING),
     ),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),

@@ -264,7 +264,7 @@ class Catalyst(PlanBuilder):
 
     def hides_columns(self, plan: Plan) -> bool:
         """Whether a plan is one of :meth:`project` with hidden columns."""
-        return plan.nodeName() == "Project" and bool(plan.getTagValue(self._hidden_output()).isDefined())
+        return plan.nodeName() == "Project" and bool(plan.getTagValue(self._hidden_output).isDefined())
 
     def hidden_below(self, query: Plan, text: str) -> list[Expression]:
         """The columns that the star of an analysed ``SELECT *`` leaves out.
@@ -287,14 +287,6 @@ class Catalyst(PlanBuilder):
     def rearranges(self, plan: Plan) -> bool:
         """Whether there is a step in a plan that skips rows, or sends them to as many tasks as somebody likes."""
         return bool(plan.containsAnyPattern(self._rearranging))
-
-    def has_queries(self, expression: Expression) -> bool:
-        """Whether there is a subquery in an expression."""
-        return bool(expression.containsPattern(self._pattern("PLAN_EXPRESSION")))
-
-    def has_windows(self, expression: Expression) -> bool:
-        """Whether there is a window function in an expression."""
-        return bool(expression.containsPattern(self._pattern("WINDOW_EXPRESSION")))
 
     @staticmethod
     def default_parallelism(spark: SparkSession) -> int:

@@ -22,7 +22,9 @@ MAX_ORIGINS = 128
 """With more origins than this a search for that of each row is slower than a join."""
 MAX_WORDS = 4 << 20
 _KEPT_WORDS = 8 << 20
-"""The words of all bitmaps that are kept, together."""
+"""The words of all bitmaps that a session keeps, together."""
+_KEPT = 64
+"""So many bitmaps it keeps."""
 
 _Places = Mapping[Origin, tuple[int, int]]
 
@@ -32,7 +34,6 @@ class Bitmap:
     """A bit for each row id of some origins, 1 for one that is deleted.
 
     Attributes:
-        catalyst: The session of :attr:`frame`.
         places: Where the words of each origin begin, and how many they are: a power of two of which the place is a
             multiple, so that a word's place is an OR of two numbers; a sum would be checked for an overflow in each
             row.
@@ -42,7 +43,6 @@ class Bitmap:
         frame: The words as the one row of a DataFrame, an ``array<bigint>``.
     """
 
-    catalyst: Catalyst
     places: _Places
     runs: Mapping[int, tuple[Origin, Ids]]
     words: npt.NDArray[np.uint64]
@@ -50,8 +50,12 @@ class Bitmap:
 
 
 _lock = threading.Lock()
-_kept: list[Bitmap] = []
-"""The one that was used last comes first."""
+
+
+def _kept(own: Catalyst) -> list[Bitmap]:
+    """Those of a session, which go with it; the one that was used last comes first."""
+    bitmaps: list[Bitmap] = own.held.setdefault(__name__, [])
+    return bitmaps
 
 
 def bitmap_of(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Bitmap | None:
@@ -66,10 +70,10 @@ def bitmap_of(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Bitmap 
         return None
     runs = {id(run): (origin, run) for origin, arrays in deleted.items() for run in arrays}
     with _lock:
-        alike = [b for b in _kept if b.catalyst is own and b.places == places and _is_part(b.runs, runs)]
+        alike = [b for b in _kept(own) if b.places == places and _is_part(b.runs, runs)]
         before = max(alike, key=lambda b: len(b.runs), default=None)
         if before is not None and len(before.runs) == len(runs):
-            _keep(before)
+            _keep(own, before)
             return before
     words = (
         np.zeros(sum(size for _, size in places.values()), dtype=np.uint64) if before is None else before.words.copy()
@@ -80,9 +84,9 @@ def bitmap_of(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Bitmap 
             np.bitwise_or.at(words, base + (run >> 6), np.uint64(1) << (run & 63).astype(np.uint64))
     array = pa.array([words.view(np.int64)], type=pa.list_(pa.field("word", pa.int64(), nullable=False)))
     frame = own.spark.createDataFrame(pa.table({"words": array}))
-    made = Bitmap(own, places, runs, words, frame)
+    made = Bitmap(places, runs, words, frame)
     with _lock:
-        _keep(made, instead_of=before)
+        _keep(own, made, instead_of=before)
     return made
 
 
@@ -105,8 +109,8 @@ def _places(deleted: Mapping[Origin, Sequence[Ids]]) -> _Places | None:
     return made
 
 
-def _keep(bitmap: Bitmap, instead_of: Bitmap | None = None) -> None:
-    others = [b for b in _kept if b is not bitmap and b is not instead_of]
-    _kept[:] = [bitmap, *others]
-    while sum(len(b.words) for b in _kept) > _KEPT_WORDS and len(_kept) > 1:
-        _kept.pop()
+def _keep(own: Catalyst, bitmap: Bitmap, instead_of: Bitmap | None = None) -> None:
+    kept = _kept(own)
+    kept[:] = [bitmap, *(b for b in kept if b is not bitmap and b is not instead_of)][:_KEPT]
+    while sum(len(b.words) for b in kept) > _KEPT_WORDS and len(kept) > 1:
+        kept.pop()

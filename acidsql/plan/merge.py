@@ -7,135 +7,43 @@ where its clause was chosen. :meth:`MergePlan.changes` turns that into what :mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from acidsql.catalyst import Catalyst, Expression, Plan
 from acidsql.errors import AcidError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.changes import KIND, NUMBER, ChangeSet
+from acidsql.plan.merge_clauses import Branch, Join, MatchKind, Source
 from acidsql.plan.relation import Relation
 from acidsql.plan.scan import ROW_ID
 from acidsql.plan.target import IDENTITY, Change
 from acidsql.plan.values import NotStorable, Zones, key_text, store_assignment
 from acidsql.types import parse_type, to_spark
 
+_Columns: TypeAlias = Any
+"""A Scala ``Seq`` of columns: they are handed on without a call into the JVM for each one."""
 _CLAUSE = "clause"
 _NONE = -1
 """The number of a pair for which no clause applies."""
-
-
-class MatchKind(Enum):
-    """The rows to which a clause applies."""
-
-    PAIR = "matched"
-    SOURCE = "not matched"
-    TARGET = "not matched by source"
-
-
-class Join(Enum):
-    """The kind of join; the target is on the left."""
-
-    PAIRS = "inner"
-    PAIRS_AND_TARGET = "left"
-    PAIRS_AND_SOURCE = "right"
-    ALL = "full"
-    SOURCE_ALONE = "leftanti"
-    """Source rows without a match."""
-    NO_TARGET = "none"
-    """Source rows that are known to have no match."""
-
-    @property
-    def has_target(self) -> bool:
-        """Whether a pair may have a row of the target."""
-        return self not in (Join.SOURCE_ALONE, Join.NO_TARGET)
+_ALONE = {
+    Join.PAIRS_AND_TARGET: (MatchKind.TARGET,),
+    Join.PAIRS_AND_SOURCE: (MatchKind.SOURCE,),
+    Join.ALL: (MatchKind.SOURCE, MatchKind.TARGET),
+}
+"""The kinds of clauses that see one side alone, of joins that have both."""
 
 
 @dataclass(frozen=True)
-class Branch:
-    """One WHEN clause, resolved.
+class _Scope:
+    """Columns that a text sees, and those that it sees only by name."""
 
-    Attributes:
-        number: Its place among the clauses.
-        match: The rows that it is about.
-        condition: What stands behind AND.
-        change: What it does.
-        values: The new value of each column that it names; of all columns for an INSERT.
-        choice: Its number, or an expression that gives it or fails.
-        places: Where in the statement the value of each column stands.
-    """
-
-    number: int
-    match: MatchKind
-    condition: Expression | None
-    change: Change
-    values: Mapping[str, Expression]
-    choice: Expression
-    places: Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class Source:
-    """The rows of USING in a plan.
-
-    Attributes:
-        plan: The plan, under the source's name.
-        visible: The columns that expressions see.
-        mark: A column that is never NULL: it is, in a pair, where there is no row of the source.
-        number: A column that numbers the rows of a source that was fetched; None for one that was not.
-    """
-
-    plan: Plan
-    visible: tuple[Expression, ...]
-    mark: Expression
-    number: Expression | None = None
-
-    @property
-    def names(self) -> Collection[str]:
-        """The names of its columns in lower case."""
-        return self._by_name
-
-    def column(self, name: str) -> Expression | None:
-        """The one column of a name, in any letter case."""
-        found = self._by_name.get(name, [])
-        return found[0] if len(found) == 1 else None
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[Expression]]:
-        made: dict[str, list[Expression]] = {}
-        for attribute in self.visible:
-            made.setdefault(attribute.name().lower(), []).append(attribute)
-        return made
-
-
-def source_of(
-    catalyst: Catalyst, plan: Plan, name: str, qualifier: Sequence[str], secret: str, number: str | None
-) -> Source:
-    """A resolved plan as the source of a MERGE.
-
-    Args:
-        catalyst: The session.
-        plan: The rows; ``number`` names a column of them that is not the user's.
-        name: The name by which expressions call it.
-        qualifier: What may stand before the name.
-        secret: Makes a name that no text can know.
-        number: The column that numbers the rows.
-    """
-    columns = Catalyst.output(plan)
-    mark = catalyst.alias(catalyst.expression(F.lit(True)), f"__acid_mark{secret}")
-    named = catalyst.named(name, qualifier, catalyst.project([*columns, mark], plan))
-    output = Catalyst.output(named)
-    visible = [a for a in output[:-1] if a.name() != number]
-    numbers = [a for a in output if a.name() == number]
-    hidden = [*numbers, output[-1]]
-    return Source(
-        catalyst.project(visible, named, hidden=hidden), tuple(visible), output[-1], numbers[0] if numbers else None
-    )
+    visible: _Columns
+    hidden: _Columns
 
 
 @dataclass(frozen=True)
@@ -151,6 +59,7 @@ class MergePlan:
         branches: The clauses.
         all_pairs: Whether pairs for which no clause applies are answered too.
         secret: Makes names that no text can know.
+        resolve: Resolves a plan in which there are expressions of the user's.
     """
 
     catalyst: Catalyst
@@ -162,6 +71,7 @@ class MergePlan:
     branches: tuple[Branch, ...]
     all_pairs: bool
     secret: str
+    resolve: Callable[[Plan], Plan]
 
     def over_target(self, target: Plan) -> MergePlan:
         """The same over those target rows that may have a match."""
@@ -172,23 +82,87 @@ class MergePlan:
         return replace(self, all_pairs=True)
 
     def query(self, join: Join) -> Plan:
-        """The plan over the pairs of a join; its columns are :meth:`names`."""
-        catalyst = self.catalyst
-        pairs = self._pairs(join)
-        visible = [*(self._target_visible() if join.has_target else []), *self.source.visible]
-        hidden = [*(self._target_hidden() if join.has_target else []), *self._source_hidden(join)]
-        chosen = catalyst.alias(self._choice(join), f"__acid_choice{self.secret}")
-        number = catalyst.attribute(chosen, "int")
-        inner = catalyst.project([*visible, *hidden, chosen], pairs)
-        scope = catalyst.project(visible, inner, hidden=[*hidden, number])
-        columns = [number, *self._identity(join), *self._old(join)]
-        for branch in self._asked(join):
+        """The plan over the pairs of a join; its columns are :meth:`names`.
+
+        As in Spark, NOT MATCHED names columns of the source alone, and NOT MATCHED BY SOURCE those of the target. So
+        the choice and the values of such clauses are resolved in a plan of their own below that of the others, in which
+        the columns of the other side have names that no text can know.
+        """
+        catalyst, pairs, both = self.catalyst, self._pairs(join), self._both(join)
+        columns = both.visible.appendedAll(both.hidden)
+        further = catalyst.java.nothing
+        values: dict[str, Expression] = {}
+        chosen: dict[MatchKind, Expression] = {}
+        for kind in _ALONE.get(join, ()):
+            branches = [b for b in self.branches if b.match is kind]
+            first = catalyst.case([(self._is_alone(kind), self._first_of(branches))], self._no_clause)
+            side = self._side(kind)
+            seen = catalyst.project(side.visible, pairs, hidden=side.hidden.appendedAll(further))
+            scope, number = self._chosen(seen, columns, side, further, first)
+            made = self._values(branches, number)
+            kept = columns.appendedAll(further).appended(number)
+            pairs = self.resolve(catalyst.project(kept.appendedAll(catalyst.seq(made.values())), scope))
+            further = pairs.output().drop(columns.size())
+            resolved = Catalyst.items(further.takeRight(len(made)))
+            values |= zip(made, resolved, strict=True)
+            chosen[kind] = number
+        rest = [b for b in self._asked(join) if b.match not in chosen]
+        first = self._first_of(rest)
+        if chosen:
+            first = catalyst.case([(self._is_alone(kind), number) for kind, number in chosen.items()], first)
+        scope, number = self._chosen(pairs, columns, both, further, first)
+        if not self._answers_all(join):
+            scope = catalyst.filter(catalyst.unequal(number, self._no_clause), scope)
+        values |= self._values(rest, number)
+        named = [values[self._value_name(b, i)] for b in self._asked(join) for i in range(len(b.values))]
+        return catalyst.project([number, *self._identity(join), *self._old(join), *named], scope)
+
+    def _chosen(
+        self, pairs: Plan, columns: _Columns, scope: _Scope, further: _Columns, choice: Expression
+    ) -> tuple[Plan, Expression]:
+        """A plan in which the texts of some clauses are resolved, and the column in it with their choice.
+
+        Args:
+            pairs: The pairs, as the texts see them.
+            columns: The columns of both sides in it.
+            scope: What the texts see of them.
+            further: Columns of ``pairs`` that are of no side.
+            choice: The choice, of such texts.
+        """
+        catalyst, hidden = self.catalyst, scope.hidden.appendedAll(further)
+        alias = catalyst.alias(choice, f"__acid_choice{self.secret}")
+        number = catalyst.attribute(alias, "int")
+        inner = catalyst.project(columns.appendedAll(further).appended(alias), pairs)
+        return catalyst.project(scope.visible, inner, hidden=hidden.appended(number)), number
+
+    def _both(self, join: Join) -> _Scope:
+        """What texts see that see both sides, of those that a join has."""
+        if not join.has_target:
+            return _Scope(self._source_visible, self.catalyst.java.nothing)
+        visible = self._target_visible.appendedAll(self._source_visible)
+        return _Scope(visible, self._target_hidden.appendedAll(self._source_hidden))
+
+    def _side(self, kind: MatchKind) -> _Scope:
+        """What texts see that see one side alone: the columns of the other one have other names."""
+        if kind is MatchKind.SOURCE:
+            visible, hidden, others = self._source_visible, self._source_hidden, self._target_columns
+        else:
+            visible, hidden, others = self._target_visible, self._target_hidden, self._source_columns
+        unknown = [a.withName(f"__acid_other{self.secret}_{i}") for i, a in enumerate(others)]
+        return _Scope(visible, hidden.appendedAll(self.catalyst.seq(unknown)))
+
+    def _values(self, branches: Sequence[Branch], number: Expression) -> dict[str, Expression]:
+        """The values of clauses by their names, each evaluated only where its clause was chosen."""
+        catalyst, made = self.catalyst, {}
+        for branch in branches:
             for i, value in enumerate(branch.values.values()):
                 only = catalyst.case([(catalyst.equal(number, catalyst.literal(branch.number)), value)], None)
-                columns.append(catalyst.alias(only, f"__acid_v{self.secret}_{branch.number}_{i}"))
-        if not self._answers_all(join):
-            scope = catalyst.filter(catalyst.unequal(number, catalyst.literal(_NONE)), scope)
-        return catalyst.project(columns, scope)
+                name = self._value_name(branch, i)
+                made[name] = catalyst.alias(only, name)
+        return made
+
+    def _value_name(self, branch: Branch, position: int) -> str:
+        return f"__acid_v{self.secret}_{branch.number}_{position}"
 
     def names(self, join: Join) -> list[str]:
         """Names for the columns of :meth:`query`."""
@@ -252,16 +226,31 @@ class MergePlan:
             return self.catalyst.join(self.source.plan, self.target, join.value, self.on)
         return self.catalyst.join(self.target, self.source.plan, join.value, self.on)
 
-    def _target_visible(self) -> list[Expression]:
-        return Catalyst.output(self.target)
+    @cached_property
+    def _target_visible(self) -> _Columns:
+        return self.target.output()
 
-    def _target_hidden(self) -> list[Expression]:
-        qualifier = self._target_visible()[0].qualifier()  # as in t.ROW__ID
-        return [a.withQualifier(qualifier) for a in Catalyst.output(self.relation.leaf)[self.relation.visible :]]
+    @cached_property
+    def _source_visible(self) -> _Columns:
+        return self.source.plan.output()
 
-    def _source_hidden(self, join: Join) -> list[Expression]:
+    @cached_property
+    def _target_hidden(self) -> _Columns:
+        qualifier = self._target_visible.head().qualifier()  # as in t.ROW__ID
+        return self.catalyst.seq([a.withQualifier(qualifier) for a in self._target_columns[self.relation.visible :]])
+
+    @cached_property
+    def _source_hidden(self) -> _Columns:
+        return self.catalyst.seq(self._source_columns[len(self.source.visible) :])
+
+    @property
+    def _target_columns(self) -> Sequence[Expression]:
+        return list(self.relation.attributes.values())
+
+    @property
+    def _source_columns(self) -> Sequence[Expression]:
         number = [self.source.number] if self.source.number is not None else []
-        return [self.source.mark, *number] if join.has_target else []
+        return [*self.source.visible, self.source.mark, *number]
 
     def _asked(self, join: Join) -> list[Branch]:
         """The clauses that can apply to a pair of the join."""
@@ -278,31 +267,24 @@ class MergePlan:
     def _answers_all(self, join: Join) -> bool:
         return self.all_pairs and join.has_target
 
-    def _choice(self, join: Join) -> Expression:
-        """The number of the first clause that applies."""
-        catalyst, branches = self.catalyst, self._asked(join)
-        none = catalyst.literal(_NONE)
+    def _is_alone(self, kind: MatchKind) -> Expression:
+        """Whether a pair has no row of the other side."""
+        return self.catalyst.is_null(self.relation.attributes[ROW_ID] if kind is MatchKind.SOURCE else self.source.mark)
 
-        def among(match: MatchKind) -> Expression:
-            # AND makes a bare NULL a condition
-            always = catalyst.literal(True)
-            cases = [
-                (always if b.condition is None else catalyst.both([b.condition, always]), b.choice)
-                for b in branches
-                if b.match is match
-            ]
-            return catalyst.case(cases, none) if cases else none
+    def _first_of(self, branches: Sequence[Branch]) -> Expression:
+        """The number of the first of some clauses that applies."""
+        catalyst, always = self.catalyst, self._always
+        # AND makes a bare NULL a condition
+        cases = [(always if b.condition is None else catalyst.both([b.condition, always]), b.choice) for b in branches]
+        return catalyst.case(cases, self._no_clause) if cases else self._no_clause
 
-        if not join.has_target:
-            return among(MatchKind.SOURCE)
-        cases = []
-        if join in (Join.PAIRS_AND_SOURCE, Join.ALL):
-            row_id = self.relation.attributes[ROW_ID]
-            cases.append((catalyst.is_null(row_id), among(MatchKind.SOURCE)))
-        if join in (Join.PAIRS_AND_TARGET, Join.ALL):
-            cases.append((catalyst.is_null(self.source.mark), among(MatchKind.TARGET)))
-        matched = among(MatchKind.PAIR)
-        return catalyst.case(cases, matched) if cases else matched
+    @cached_property
+    def _always(self) -> Expression:
+        return self.catalyst.literal(True)
+
+    @cached_property
+    def _no_clause(self) -> Expression:
+        return self.catalyst.literal(_NONE)
 
     def _identity(self, join: Join) -> list[Expression]:
         """Who the target's row is, and where it stands; the number of the source's row where rows are fetched."""

@@ -65,7 +65,8 @@ def test_the_code_of_a_scan_is_no_longer_for_many_partitions(acid: AcidSession, 
 
 
 def test_what_is_deleted_is_added_to_what_is_kept(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bitmap, "_kept", kept := [])
+    kept: list[bitmap.Bitmap] = []
+    monkeypatch.setattr(bitmap, "_kept", lambda own: kept)
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
     acid.sql("INSERT INTO t SELECT id FROM range(1000)")
     acid.sql("DELETE FROM t WHERE id < 10")

@@ -22,6 +22,7 @@ from acidsql.errors import (
 )
 from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
+from tests.oracle.spark_conf import setting
 from tests.spark.answers import nothing_is_open, rows
 from tests.spark.hive_rules import check_table
 
@@ -315,6 +316,8 @@ WHEN_MATCHED = ("", "WHEN MATCHED THEN UPDATE SET salary = s.bonus ")
         "WHEN NOT MATCHED AND salary IS NULL THEN INSERT (id) VALUES (s.id)",
         "WHEN NOT MATCHED AND t.ROW__ID IS NULL THEN INSERT (id) VALUES (s.id)",
         "WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (9, (SELECT max(x) FROM VALUES (1) v(x) WHERE x > salary))",
+        "WHEN NOT MATCHED THEN INSERT (id, salary) VALUES (s.id, IDENTIFIER('t.salary'))",
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET salary = IDENTIFIER('s.bonus')",
         "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET salary = s.bonus",
         "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET salary = bonus",
         "WHEN NOT MATCHED BY SOURCE AND bonus IS NULL THEN DELETE",
@@ -336,7 +339,7 @@ def test_a_clause_without_a_partner_names_its_own_side_alone(
 @pytest.mark.parametrize("extra", ["", "WITH w AS (SELECT 'x' AS y) "], ids=["", "WITH"])
 def test_a_name_alone_is_that_of_the_only_side(shop: AcidSession, matched: str, extra: str) -> None:
     source = "(SELECT 1 AS id, 'Zoe' AS name, 7 AS bonus UNION ALL SELECT 9, 'Zed', 8)"
-    one = "1" if extra else "(SELECT max(x) FROM VALUES (1) v(x))"  # a query under WITH takes qualified names
+    one = "(SELECT count(*) FROM w WHERE bonus > 0)" if extra else "(SELECT max(x) FROM VALUES (1) v(x))"
     shop.sql(
         f"{extra}MERGE INTO emp t USING {source} s ON t.id = s.id {matched}"
         "WHEN NOT MATCHED AND bonus > 7 AND length(name) = 3"
@@ -345,6 +348,40 @@ def test_a_name_alone_is_that_of_the_only_side(shop: AcidSession, matched: str, 
     )
     first = 7 if matched else 100
     assert _rows(shop) == [(1, "Ann", first), (2, "BOB", 202), (3, "Cat", 300), (9, "Zed!", 9)]
+
+
+def test_functions_and_windows_in_queries_of_a_clause_of_one_side(shop: AcidSession) -> None:
+    shop.spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION next_one(k int) RETURN k + 1")
+    ranks = "SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY x) AS r FROM VALUES (1), (2) v(x))"
+    shop.sql(
+        "MERGE INTO emp t USING (SELECT 9 AS id, 7 AS bonus) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        f" WHEN NOT MATCHED THEN INSERT (id, name, salary) VALUES (next_one(id), IDENTIFIER('bonus'), ({ranks}))"
+        f" WHEN NOT MATCHED BY SOURCE AND next_one(id) = 3 THEN UPDATE SET salary = next_one(salary) + ({ranks})"
+    )
+    assert _rows(shop) == [(1, "Ann", 100), (2, "Bob", 203), (3, "Cat", 300), (10, "7", 2)]
+
+
+@pytest.mark.parametrize("number", ["1", "9"], ids=["match", "no match"])
+def test_a_source_that_is_called_like_the_database_of_the_target(shop: AcidSession, number: str) -> None:
+    """Spark takes ``s.b.c`` for the column ``c`` of a table ``s.b`` where it sees one; NOT MATCHED does not see it."""
+    shop.sql("CREATE DATABASE s")
+    shop.sql("CREATE TRANSACTIONAL TABLE s.b (id int, c int)")
+    shop.sql("INSERT INTO s.b VALUES (1, 1)")
+    shop.sql(
+        f"MERGE INTO s.b USING (SELECT {number} AS id, named_struct('c', 99) AS b) s ON s.b.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET c = 5 WHEN NOT MATCHED AND s.b.c > 1 THEN INSERT VALUES (s.id, s.b.c)"
+    )
+    assert _rows(shop, "SELECT * FROM s.b ORDER BY id") == ([(1, 5)] if number == "1" else [(1, 1), (9, 99)])
+
+
+def test_names_of_one_side_that_differ_by_case_alone(shop: AcidSession) -> None:
+    shop.sql("CREATE TRANSACTIONAL TABLE c (id int, s struct<kk:int>)")
+    shop.sql("INSERT INTO c VALUES (1, named_struct('kk', 1))")
+    with setting(shop.spark, "spark.sql.caseSensitive", "true"), pytest.raises(AnalysisException, match="UNRESOLVED"):
+        shop.sql(
+            "MERGE INTO c t USING (SELECT 2 AS id, 3 AS KK) S ON t.id = S.id WHEN MATCHED THEN DELETE"
+            " WHEN NOT MATCHED THEN INSERT (id) VALUES (s.kk)"
+        )
 
 
 def test_a_column_of_the_target_that_is_called_like_the_source(shop: AcidSession) -> None:

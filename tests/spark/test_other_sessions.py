@@ -74,7 +74,8 @@ def test_sessions_of_our_own_go_with_the_users(acid: AcidSession, spark: SparkSe
     for number in range(4):
         session = spark.newSession()
         with acidsql.connect(session, warehouse=acid.warehouse) as other:
-            other.sql(f"INSERT INTO t VALUES ({number}, 1)")
+            other.sql(f"INSERT INTO t VALUES ({number}, 1), (100, 1)")
+            other.sql("DELETE FROM t WHERE id = 100")
             other.sql("SELECT * FROM t").collect()
             sessions = other._env.sessions
             assert InternalSessions.of(session) is sessions

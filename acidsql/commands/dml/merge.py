@@ -13,7 +13,6 @@ from acidsql.catalyst import Catalyst, Plan
 from acidsql.commands.dml.columns import check_name, columns_of, names_by_comparison
 from acidsql.commands.dml.merge_clauses import Scope, is_delete, is_star, resolve_clauses
 from acidsql.commands.dml.merge_run import MergeDraft, MergeRows, MergeRun
-from acidsql.commands.dml.merge_scopes import Scopes, Side, refused_window
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
@@ -21,9 +20,10 @@ from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_lock_type, change_locks, insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AcidError
+from acidsql.errors import AcidError, AnalysisError
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
-from acidsql.plan.merge import Join, MatchKind, MergePlan, source_of
+from acidsql.plan.merge import MergePlan
+from acidsql.plan.merge_clauses import Join, source_of
 from acidsql.plan.target import RowCounts
 from acidsql.settings import MERGE_CARDINALITY, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import Match, Merge, Span
@@ -93,12 +93,14 @@ class MergeCommand:
         )
 
     def _refuse_windows(self, analysed: Plan) -> None:
-        """Raises: AnalysisError when a clause has a window function."""
+        """Raises: AnalysisError when a clause has a window function: Spark has none there, Hive one over its rows."""
         node = Catalyst.without_definitions(analysed)
         while node.nodeName() != "Join" and not node.children().isEmpty():
             if node.nodeName() == "Window":
-                raise refused_window(self.statement.span)
-            node = node.children().head()
+                hint = "Compute it in the source: USING (SELECT …, row_number() OVER (…) AS n FROM …)."
+                problem = AnalysisError("Window functions are not allowed in the clauses of MERGE", hint=hint)
+                raise with_location(self.statement.span, problem)
+            node = Catalyst.without_definitions(node.children().head())
 
     @property
     def join(self) -> Join:
@@ -174,14 +176,15 @@ class MergeCommand:
         found = source_of(binding.catalyst, source, name, qualifier, binding.secret, number)
         scope = Scope(binding, table, relation, found, statement.schema_evolution)
         branches = resolve_clauses(statement.clauses, scope)
-        scopes = Scopes(binding, statement.with_clause, statement.span)
-        target_side = Side(statement.alias.text if statement.alias else table.name, target, relation.attributes)
-        source_side = Side(name, found.plan, found.names, found.visible)
-        branches = scopes.resolved(branches, MatchKind.SOURCE, source_side, target_side)
-        branches = scopes.resolved(branches, MatchKind.TARGET, target_side, source_side)
         strict = self.env.settings.value(MERGE_CARDINALITY) and Match.MATCHED in self.matches
         on = binding.expression(statement.on)
-        return MergePlan(binding.catalyst, table, relation, target, found, on, branches, strict, binding.secret)
+
+        def resolve(plan: Plan) -> Plan:
+            return binding.resolved(binding.bound(binding.with_clause(statement.with_clause, plan), statement.span))
+
+        return MergePlan(
+            binding.catalyst, table, relation, target, found, on, branches, strict, binding.secret, resolve
+        )
 
     def _locks(self, partitions: tuple[Partition, ...] | None, evolves: bool) -> list[LockComponent]:
         """The locks that Hive's branches request: EXCL_WRITE for UPDATE and DELETE, SHARED_READ for INSERT.

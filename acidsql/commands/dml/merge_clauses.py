@@ -12,7 +12,7 @@ from acidsql.commands.resolve.binding import Binding
 from acidsql.errors import AcidError, AnalysisError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.failures import failing
-from acidsql.plan.merge import Branch, MatchKind, Source
+from acidsql.plan.merge_clauses import Branch, MatchKind, Source
 from acidsql.plan.relation import Relation
 from acidsql.plan.target import Change
 from acidsql.plan.values import typed_default

@@ -20,7 +20,8 @@ from acidsql.metastore.model import Column, LockComponent, Partition, Table
 from acidsql.plan.changes import KIND, NUMBER, ChangeSet
 from acidsql.plan.keys import key_condition
 from acidsql.plan.local import fetch_small, local_frame
-from acidsql.plan.merge import Branch, Join, MatchKind, MergePlan
+from acidsql.plan.merge import MergePlan
+from acidsql.plan.merge_clauses import Branch, Join, MatchKind
 from acidsql.plan.nanoseconds import kept_timestamps, reject_sub_microsecond
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.values import NotStorable
