@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -151,6 +152,8 @@ pushes into the ORC reader are useless for ACID files, would overwrite acidsql's
 
 _HELD = "_acidsql_sessions"
 """The attribute of a Spark session that holds those of acidsql's."""
+_RECENT = 4
+"""Of so many Spark sessions they are held anyway."""
 
 
 class _Statement(threading.local):
@@ -166,15 +169,29 @@ class InternalSessions:
         user: Where the user's text is parsed and analysed, and where answers live.
     """
 
+    _recent: ClassVar[OrderedDict[tuple[str, int], InternalSessions]] = OrderedDict()
+    _creating: ClassVar[threading.Lock] = threading.Lock()
+
     @classmethod
     def of(cls, spark: SparkSession) -> InternalSessions:
         """Those of a Spark session, which has them once, however many sessions of acidsql are connected to it.
 
-        The session itself holds them: they go with it.
+        The session itself holds them, so that they go with it; and this class the last ones: ``foreachBatch`` has
+        another Python object for the same session with each batch.
         """
-        made: InternalSessions | None = vars(spark).get(_HELD)
-        if made is None:
-            made = vars(spark)[_HELD] = cls(spark)
+        with cls._creating:
+            key = _identity(spark)
+            for other in [known for known in cls._recent if known[0] != key[0]]:  # of a Spark that was stopped
+                del cls._recent[other]
+            recent = cls._recent.pop(key, None)
+            made: InternalSessions | None = vars(spark).get(_HELD)
+            if made is None and recent is not None and _is_same(recent.user.spark, spark):
+                made = recent
+            if made is None:
+                made = cls(spark)
+            vars(spark)[_HELD] = cls._recent[key] = made
+            if len(cls._recent) > _RECENT:
+                cls._recent.popitem(last=False)
         return made
 
     def __init__(self, spark: SparkSession) -> None:
@@ -391,6 +408,18 @@ def _beside(spark: SparkSession) -> SparkSession:
         if name.startswith(_SQL) and session.conf.isModifiable(name):
             session.conf.unset(name)
     return session
+
+
+def _identity(spark: SparkSession) -> tuple[str, int]:
+    """The application, and a number that other sessions in it hardly have."""
+    jvm: Any = spark._jvm
+    return spark.sparkContext.applicationId, int(jvm.java.lang.System.identityHashCode(spark._jsparkSession))
+
+
+def _is_same(one: SparkSession, other: SparkSession) -> bool:
+    """Whether two objects stand for the same session of the JVM."""
+    session: Any = one._jsparkSession
+    return bool(session.equals(other._jsparkSession))
 
 
 def _state(spark: SparkSession) -> int:
