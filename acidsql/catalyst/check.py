@@ -27,10 +27,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.CreateNamedStruct": (),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.trees.TreePattern": (
-        *("CURRENT_LIKE", "PYTHON_UDF"),
-        *(JOIN, *REARRANGING, *SHUFFLING),
-    ),
+    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", JOIN, "PYTHON_UDF", *REARRANGING, *SHUFFLING),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
     f"{_SQL}.catalyst.plans.logical.Range": ("numSlices",),
     f"{_SQL}.catalyst.plans.logical.Repartition": (),

@@ -27,9 +27,10 @@ _REPEATABLE = {
     *("Union", "View", "WithCTE", "CTERelationDef", "CTERelationRef"),
 }
 """Nodes that give the same rows whenever the nodes below them do."""
-SHUFFLING, JOIN = ("AGGREGATE", "DISTINCT_LIKE", "SORT", "WINDOW"), "JOIN"
-"""Spark's names of the steps for which rows may go from task to task."""
-REARRANGING = OFFSET, _REPARTITION = "OFFSET", "REPARTITION_OPERATION"
+JOIN, OFFSET = "JOIN", "OFFSET"
+SHUFFLING = ("AGGREGATE", "DISTINCT_LIKE", "SORT", "WINDOW")
+"""Spark's names of the steps, besides joins, for which rows may go from task to task."""
+REARRANGING = (OFFSET, "REPARTITION_OPERATION")
 """And of those that leave out rows at the beginning, or send rows to as many tasks as somebody likes."""
 
 _PATH_ENABLED = "spark.sql.path.enabled"

@@ -54,7 +54,7 @@ def fetch_few(
     tasks = _tasks(own, frame)
     few = Draft.of(own, frame)
     if tasks >= _MANY and own.skips_rows(few.plan):  # Spark adds the limit above an OFFSET to it, as ints
-        few = few.in_one_task()
+        few, tasks = few.in_one_task(), 1
     few = few.limited_in_tasks(rows + 1)
     if tasks * (rows + 1) * row_bytes(types) > _HANDED_OVER or (weights and tasks * _LEAST > _HANDED_OVER):
         few, tasks = few.in_one_task().limited_in_tasks(rows + 1), 1

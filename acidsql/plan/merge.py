@@ -45,6 +45,10 @@ class _Scope:
     visible: _Columns
     hidden: _Columns
 
+    def beside(self, further: _Columns) -> _Scope:
+        """The same, and columns of no side, whose names no text can know."""
+        return _Scope(self.visible, self.hidden.appendedAll(further))
+
 
 @dataclass(frozen=True)
 class MergePlan:
@@ -90,19 +94,19 @@ class MergePlan:
         """
         catalyst, pairs, both = self.catalyst, self._pairs(join), self._both(join)
         columns = both.visible.appendedAll(both.hidden)
-        further = catalyst.java.nothing
+        passed, further = columns, catalyst.java.nothing
         values: dict[str, Expression] = {}
         chosen: dict[MatchKind, Expression] = {}
         for kind in _ALONE.get(join, ()):
             branches = [b for b in self.branches if b.match is kind]
             first = catalyst.case([(self._is_alone(kind), self._first_of(branches))], self._no_clause)
-            side = self._side(kind)
-            seen = catalyst.project(side.visible, pairs, hidden=side.hidden.appendedAll(further))
-            scope, number = self._chosen(seen, columns, side, further, first)
+            side = self._side(kind).beside(further)
+            seen = catalyst.project(side.visible, pairs, hidden=side.hidden)
+            scope, number = self._chosen(seen, passed, side, first)
             made = self._values(branches, number)
-            kept = columns.appendedAll(further).appended(number)
-            pairs = self.resolve(catalyst.project(kept.appendedAll(catalyst.seq(made.values())), scope))
-            further = pairs.output().drop(columns.size())
+            pairs = self.resolve(catalyst.project(passed.appendedAll(catalyst.seq([number, *made.values()])), scope))
+            passed = pairs.output()
+            further = passed.drop(columns.size())
             resolved = Catalyst.items(further.takeRight(len(made)))
             values |= zip(made, resolved, strict=True)
             chosen[kind] = number
@@ -110,30 +114,27 @@ class MergePlan:
         first = self._first_of(rest)
         if chosen:
             first = catalyst.case([(self._is_alone(kind), number) for kind, number in chosen.items()], first)
-        scope, number = self._chosen(pairs, columns, both, further, first)
+        scope, number = self._chosen(pairs, passed, both.beside(further), first)
         if not self._answers_all(join):
             scope = catalyst.filter(catalyst.unequal(number, self._no_clause), scope)
         values |= self._values(rest, number)
         named = [values[self._value_name(b, i)] for b in self._asked(join) for i in range(len(b.values))]
         return catalyst.project([number, *self._identity(join), *self._old(join), *named], scope)
 
-    def _chosen(
-        self, pairs: Plan, columns: _Columns, scope: _Scope, further: _Columns, choice: Expression
-    ) -> tuple[Plan, Expression]:
+    def _chosen(self, pairs: Plan, passed: _Columns, scope: _Scope, choice: Expression) -> tuple[Plan, Expression]:
         """A plan in which the texts of some clauses are resolved, and the column in it with their choice.
 
         Args:
             pairs: The pairs, as the texts see them.
-            columns: The columns of both sides in it.
+            passed: All of their columns, which are handed on.
             scope: What the texts see of them.
-            further: Columns of ``pairs`` that are of no side.
             choice: The choice, of such texts.
         """
-        catalyst, hidden = self.catalyst, scope.hidden.appendedAll(further)
+        catalyst = self.catalyst
         alias = catalyst.alias(choice, f"__acid_choice{self.secret}")
         number = catalyst.attribute(alias, "int")
-        inner = catalyst.project(columns.appendedAll(further).appended(alias), pairs)
-        return catalyst.project(scope.visible, inner, hidden=hidden.appended(number)), number
+        inner = catalyst.project(passed.appended(alias), pairs)
+        return catalyst.project(scope.visible, inner, hidden=scope.hidden.appended(number)), number
 
     def _both(self, join: Join) -> _Scope:
         """What texts see that see both sides, of those that a join has."""

@@ -18,7 +18,7 @@ from acidsql.plan.files import PATH, events_of, identity, parquet_rows, plain_ro
 from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_rows
 from acidsql.plan.snapshot import TableSnapshot
-from acidsql.plan.text import literal, quote
+from acidsql.plan.text import quote, required
 from acidsql.plan.values import Zones, from_key_text, from_orc, with_char_types
 from acidsql.plan.versions import MERGE_COLUMNS, STATEMENT, newest
 from acidsql.types import Varchar, parse_type, to_spark
@@ -260,8 +260,8 @@ def _visible_inserts(snapshot: TableSnapshot) -> str:
 
     An event of another kind means that the file's footer did not tell the truth: to go on would give wrong rows.
     """
-    message = literal(f"Table {snapshot.table.full_name} has events of ACID version 1 in a file that is not marked so")
-    terms = [f"(operation = 0 OR raise_error({message}) IS NULL)"]
+    message = f"Table {snapshot.table.full_name} has events of ACID version 1 in a file that is not marked so"
+    terms = [required("operation = 0", message)]
     visible = _visible_write_ids(snapshot)
     return " AND ".join([*terms, visible] if visible else terms)
 
