@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import Column, SparkSession
 
-from acidsql.catalyst.active import active, in_its_session
+from acidsql.catalyst.active import in_its_session
 from acidsql.catalyst.java import SPARK, Java
 
 ANALYSIS = "sql.catalyst.analysis"
@@ -46,7 +46,6 @@ class PlanBuilder:
         self._structs: dict[tuple[tuple[str, str], ...], Expression] = {}
         self._patterns: dict[str, Any] = {}
         self._schemas: dict[str, str] = {}
-        self._types: dict[str, Any] = {}
 
     def _class(self, name: str) -> Any:
         """A class below ``org.apache.spark``."""
@@ -167,22 +166,14 @@ class PlanBuilder:
     def distinct(self, plan: Plan) -> Plan:
         return self._logical("Distinct")(plan)
 
-    def attribute(self, alias: Expression, type: str) -> Expression:
-        """The column that ``expression AS name`` makes, before the expression is resolved.
+    def number(self, alias: Expression) -> Expression:
+        """The column that ``expression AS name`` makes, before the expression is resolved, which is going to be an int.
 
         Args:
             alias: What :meth:`alias` made.
-            type: The type that it is going to have, as Spark names it.
         """
-        reference = self._expression("AttributeReference")
-        spark_type = self._type(type)
-        return reference(alias.name(), spark_type, True, self._no_metadata, alias.exprId(), self.java.nothing)
-
-    def _type(self, ddl: str) -> Any:
-        if ddl not in self._types:
-            with active(self.spark):
-                self._types[ddl] = self._static("sql.types.DataType", "fromDDL")(ddl)
-        return self._types[ddl]
+        type, reference = self._static("sql.types.DataTypes", "IntegerType"), self._expression("AttributeReference")
+        return reference(alias.name(), type, True, self._no_metadata, alias.exprId(), self.java.nothing)
 
     @cached_property
     def _no_metadata(self) -> Any:

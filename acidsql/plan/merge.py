@@ -132,7 +132,7 @@ class MergePlan:
         """
         catalyst = self.catalyst
         alias = catalyst.alias(choice, f"__acid_choice{self.secret}")
-        number = catalyst.attribute(alias, "int")
+        number = catalyst.number(alias)
         inner = catalyst.project(passed.appended(alias), pairs)
         return catalyst.project(scope.visible, inner, hidden=scope.hidden.appended(number)), number
 
