@@ -27,11 +27,13 @@ _REPEATABLE = {
     *("Union", "View", "WithCTE", "CTERelationDef", "CTERelationRef"),
 }
 """Nodes that give the same rows whenever the nodes below them do."""
-JOIN, OFFSET = "JOIN", "OFFSET"
+JOIN = "JOIN"
 SHUFFLING = ("AGGREGATE", "DISTINCT_LIKE", "SORT", "WINDOW")
 """Spark's names of the steps, besides joins, for which rows may go from task to task."""
-REARRANGING = (OFFSET, "REPARTITION_OPERATION")
-"""And of those that leave out rows at the beginning, or send rows to as many tasks as somebody likes."""
+REPARTITION = "REPARTITION_OPERATION"
+"""And of those that send rows to as many tasks as somebody likes."""
+_OFFSET = "OFFSET"
+"""And of those that leave out rows at the beginning; Spark 4.0 has no name for them."""
 
 _PATH_ENABLED = "spark.sql.path.enabled"
 _BATCHED_UDF = 100
@@ -287,7 +289,7 @@ class Catalyst(PlanBuilder):
 
     def rearranges(self, plan: Plan) -> bool:
         """Whether there is a step in a plan that skips rows, or sends them to as many tasks as somebody likes."""
-        return bool(plan.containsAnyPattern(self._rearranging))
+        return bool(plan.containsPattern(self._pattern(REPARTITION))) or self.skips_rows(plan)
 
     @staticmethod
     def default_parallelism(spark: SparkSession) -> int:
@@ -297,15 +299,18 @@ class Catalyst(PlanBuilder):
 
     def skips_rows(self, plan: Plan) -> bool:
         """Whether there is an OFFSET in a plan."""
-        return bool(plan.containsPattern(self._pattern(OFFSET)))
+        if self._knows_offset:
+            return bool(plan.containsPattern(self._pattern(_OFFSET)))
+        return any(node.nodeName() == "Offset" for node in self.nodes(plan))
+
+    @cached_property
+    def _knows_offset(self) -> bool:
+        known = self._static("sql.catalyst.trees.TreePattern", "values")().mkString(",")
+        return _OFFSET in known.split(",")
 
     @cached_property
     def _shuffling(self) -> Any:
         return self.seq(map(self._pattern, SHUFFLING))
-
-    @cached_property
-    def _rearranging(self) -> Any:
-        return self.seq(map(self._pattern, REARRANGING))
 
     @staticmethod
     def leaf_number(node: Plan) -> int | None:
