@@ -234,6 +234,9 @@ class AcidSession:
     def _require_open(self) -> None:
         if self._closed:
             raise AcidError("The session is closed")
+        context: Any = self.spark.sparkContext
+        if context._jsc is None:
+            raise AcidError("The session's Spark was stopped", hint="Connect again, to a new Spark session.")
 
     def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> DataFrame:
         return execute(self._env, statement, parameters)

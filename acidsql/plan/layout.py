@@ -63,7 +63,10 @@ class EventFiles:
     def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
         """Name in the files and type of each column of the table; columns that the files lack get a generated name."""
         own = self.names
-        return tuple((own[i] if i < len(own) else f"{AT}{i}", c.type) for i, c in enumerate(table.columns))
+        free = AT
+        while any(name.lower().startswith(free) for name in own):
+            free += "_"
+        return tuple((own[i] if i < len(own) else f"{free}{i}", c.type) for i, c in enumerate(table.columns))
 
 
 @dataclass

@@ -78,10 +78,9 @@ class Source:
     mark: Expression
     number: Expression | None = None
 
-    def column(self, name: str) -> Expression | None:
-        """The one column of a name, in any letter case."""
-        found = self._by_name.get(name, [])
-        return found[0] if len(found) == 1 else None
+    def columns(self, name: str) -> Sequence[Expression]:
+        """The columns of a name, in any letter case."""
+        return self._by_name.get(name, ())
 
     @cached_property
     def _by_name(self) -> dict[str, list[Expression]]:

@@ -422,6 +422,7 @@ REFUSED = [
     ("CHANGE id v int", 10036, "1:28", "Duplicate column name: v"),
     ("CHANGE id p int", 40000, "1:28", "Partition column name p conflicts"),
     ("CHANGE id row__id int", 40000, "1:28", "reserved"),
+    ("CHANGE id __acid_at_1 int", 40000, "1:28", "reserved"),
     ("CHANGE id id int FIRST", 10311, "1:25", "Reordering columns is not supported for table default.part"),
     ("CHANGE id id int AFTER v", 10311, "1:41", "Reordering"),
     ("ALTER COLUMN v FIRST", 10311, "1:31", "Reordering"),

@@ -353,6 +353,7 @@ def test_columns_of_a_query_keep_lengths_and_comments(acid: AcidSession) -> None
     [
         ("SELECT 1 AS a, 2 AS A", AnalysisError, 10036, "Duplicate column name: a"),
         ("SELECT 1 AS ROW__ID", AnalysisError, 40000, "reserved"),
+        ("SELECT 1 AS __ACID_k0", AnalysisError, 40000, "reserved"),
         ("SELECT 1 AS a, NULL AS b", AnalysisError, 10305, "near field: b"),
         ("SELECT array(NULL) AS b", AnalysisError, 10305, "near field: b"),
         ("SELECT interval '1' day AS c", UnsupportedError, None, "Column c is of type interval day"),

@@ -571,6 +571,19 @@ def test_schema_evolution_adds_the_columns_of_the_source(shop: AcidSession) -> N
     assert _rows(shop, "SELECT * FROM emp WHERE id = 1") == [(1, None, 7, 1.5, True)]
 
 
+@pytest.mark.parametrize("evolution", ["", "WITH SCHEMA EVOLUTION"])
+@pytest.mark.parametrize("action", ["MATCHED THEN UPDATE SET *", "NOT MATCHED THEN INSERT *"])
+@pytest.mark.parametrize("twice", ["id", "name"])
+def test_a_star_over_a_source_with_two_columns_of_a_name(
+    shop: AcidSession, evolution: str, action: str, twice: str
+) -> None:
+    source = f"(SELECT 1 AS k, 1 AS id, 'A' AS name, 5 AS salary, {'1' if twice == 'id' else chr(39) * 2} AS {twice})"
+    before = _rows(shop, "SELECT * FROM emp ORDER BY id")
+    with pytest.raises(AnalysisError, match=f"several columns {twice}"):
+        shop.sql(f"MERGE {evolution} INTO emp t USING {source} s ON t.id = s.k WHEN {action}")
+    assert _rows(shop, "SELECT * FROM emp ORDER BY id") == before
+
+
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 WRONG: list[tuple[str, type[AcidError], int | None, str]] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import acidsql
 from acidsql.catalyst import InternalSessions, collect_garbage
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting
+from tests.spark.processes import run
 
 
 def rows(acid: AcidSession) -> list[tuple[int, ...]]:
@@ -104,3 +106,32 @@ def until(done: Callable[[], bool]) -> None:
             return
         time.sleep(0.2)
     raise AssertionError("something still refers to them")
+
+
+_STOPPED = """
+from pyspark.sql import SparkSession
+import acidsql
+
+def spark():
+    return SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+
+first = spark()
+old = acidsql.connect(first, warehouse="warehouse")
+old.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+old.sql("INSERT INTO t VALUES (1)")
+first.stop()
+for statement in (lambda: old.sql("SELECT * FROM t"), lambda: old.table("t"), lambda: old.sql("DELETE FROM t")):
+    try:
+        statement()
+    except acidsql.AcidError as e:
+        print(e.message)
+with acidsql.connect(spark(), warehouse="warehouse") as new:
+    new.sql("INSERT INTO t VALUES (2)")
+    old.close()
+    print(sorted(row.id for row in new.sql("SELECT * FROM t").collect()))
+"""
+
+
+def test_spark_is_stopped_under_a_session(tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", _STOPPED], tmp_path)
+    assert done.stdout.splitlines() == ["The session's Spark was stopped"] * 3 + ["[1, 2]"], done.stderr[-3000:]

@@ -12,7 +12,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column
-from acidsql.plan.scan import RAW_KEY, VIRTUAL_COLUMNS
+from acidsql.plan.scan import VIRTUAL_COLUMNS
 from acidsql.plan.values import CHAR_TYPE
 from acidsql.sql.statements import ColumnDef
 from acidsql.types import (
@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 CREATES_VOID = 10305
 """Hive's ``CTAS_CREATES_VOID_TYPE``."""
+
+_OWN = "__acid_"
+"""How names of columns begin that acidsql makes inside."""
 
 
 def check_names(definitions: Sequence[ColumnDef], taken: Collection[str] = ()) -> None:
@@ -67,7 +70,7 @@ def check_name(name: str, taken: Mapping[str, str]) -> None:
     if same is not None:
         hint = None if same == name else f"Spark does not tell it from {same}."
         raise AnalysisError(f"Duplicate column name: {name}", code=10036, sqlstate="42000", hint=hint)
-    if name.upper() in VIRTUAL_COLUMNS or name.startswith(RAW_KEY):
+    if name.upper() in VIRTUAL_COLUMNS or name.startswith(_OWN):
         raise AnalysisError(f"{name} is a reserved column name")
     _refuse_back_quote(name)
 

@@ -48,14 +48,21 @@ class Scope:
     def value(self, column: Column, value: Span | Default) -> Expression:
         return self.default(column) if isinstance(value, Default) else self.binding.expression(value)
 
-    def require_in_source(self, column: Column, clause: WhenClause) -> None:
-        """Raises: AnalysisError where a star needs a column that the source does not have."""
-        if not self.evolves:
-            listed = ", ".join(a.name() for a in self.source.visible)
-            problem = AnalysisError(
-                f"The source has no column {column.name}, which * requires", hint=f"Its columns are {listed}."
-            )
-            raise with_location(clause.span, problem)
+    def of_source(self, column: Column, clause: WhenClause) -> Expression | None:
+        """The source column from which a star sets one of the table; None where there is none, and need not be.
+
+        Raises:
+            AnalysisError: When the source has several of its name, or none and has to.
+        """
+        found = self.source.columns(column.name)
+        if len(found) == 1:
+            return found[0]
+        if not found and self.evolves:
+            return None
+        count = "several columns" if found else "no column"
+        hint = f"Its columns are {', '.join(a.name() for a in self.source.visible)}."
+        problem = AnalysisError(f"The source has {count} {column.name}, which * requires", hint=hint)
+        raise with_location(clause.span, problem)
 
 
 def resolve_clauses(clauses: Sequence[WhenClause], scope: Scope) -> tuple[Branch, ...]:
@@ -117,10 +124,10 @@ def _update_by_star(number: int, clause: WhenClause, scope: Scope) -> Branch:
     fixed: list[tuple[str, Expression]] = []
     attributes = scope.relation.attributes
     for column in table.all_columns:
-        found = scope.source.column(column.name)
+        found = scope.of_source(column, clause)
         if found is None:
-            scope.require_in_source(column, clause)
-        elif column in table.partition_keys or column.name in table.bucket_columns:
+            continue
+        if column in table.partition_keys or column.name in table.bucket_columns:
             fixed.append((column.name, catalyst.equal(found, attributes[column.name], null_safe=True)))
         else:
             values[column.name] = found
@@ -146,11 +153,9 @@ def _inserted(clause: WhenClause, action: MergeInsert, scope: Scope) -> tuple[di
     places: dict[str, Span] = {}
     if action.values is None:
         for column in table.all_columns:
-            found = scope.source.column(column.name)
+            found = scope.of_source(column, clause)
             if found is not None:
                 given[column.name] = found
-            else:
-                scope.require_in_source(column, clause)
     else:
         columns = list(table.all_columns) if action.columns is None else named_columns(table, action.columns)
         if len(columns) != len(action.values):
