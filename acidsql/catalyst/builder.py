@@ -5,11 +5,13 @@ Nothing here is resolved or looked up by name: :class:`acidsql.catalyst.plans.Ca
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
 from acidsql.catalyst.active import in_its_session
 from acidsql.catalyst.java import SPARK, Java
@@ -17,6 +19,8 @@ from acidsql.catalyst.java import SPARK, Java
 ANALYSIS = "sql.catalyst.analysis"
 _EXPRESSIONS = "sql.catalyst.expressions"
 _LOGICAL = "sql.catalyst.plans.logical"
+
+_FIRST_DAY = datetime.date(1970, 1, 1)
 
 _SCHEMAS = 512
 """So many schemas are kept."""
@@ -190,6 +194,18 @@ class PlanBuilder:
     def date(self, days: int) -> Expression:
         """The day so many days after 1970-01-01."""
         return self._expression("Literal")(days, self._static("sql.types.DataTypes", "DateType"))
+
+    def value(self, value: Any) -> Column:
+        """A value of Python's as a typed literal; a column stays what it is.
+
+        Spark would make a ``java.sql.Date`` of a day: there is none for the days that the Gregorian reform left out,
+        nor for those that the JVM's zone skipped.
+        """
+        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+            return self.column(self.date((value - _FIRST_DAY).days))
+        if isinstance(value, list):
+            return F.array(*map(self.value, value))
+        return F.lit(value)
 
     def is_in(self, value: Expression, options: Sequence[Expression]) -> Expression:
         return self._expression("In")(value, self.seq(options))

@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst.active import active, in_its_session
 from acidsql.catalyst.builder import ANALYSIS, Expression, Plan, PlanBuilder
@@ -168,7 +167,7 @@ class Catalyst(PlanBuilder):
         """The plan with its named parameters replaced by values: as typed literals, never as text."""
         if not values:
             return plan
-        literals = [self.expression(value if isinstance(value, Column) else F.lit(value)) for value in values.values()]
+        literals = [self.expression(self.value(value)) for value in values.values()]
         query = self._class(f"{ANALYSIS}.NameParameterizedQuery")(plan, self.seq(list(values)), self.seq(literals))
         return self._static(f"{ANALYSIS}.BindParameters", "apply")(query)
 

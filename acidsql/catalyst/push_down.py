@@ -77,11 +77,37 @@ def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
     for expression in parts_of(condition):
         name = expression.nodeName()
         if name == "Literal":
-            text = expression.toString()
-            if expression.value() is None or any(ord(c) >= _FIRST_UNORDERED for c in text):
+            value = expression.value()
+            if value is None or not _is_ordered_text(expression.toString()):
                 return False
-        elif name == "InSet" and (
-            expression.hasNull() or any(ord(c) >= _FIRST_UNORDERED for c in expression.toString())
-        ):
-            return False
+            if _is_date(expression) and not _are_days(catalyst.java, [value]):
+                return False
+        elif name == "InSet":
+            if expression.hasNull() or not _is_ordered_text(expression.toString()):
+                return False
+            days = expression.hset().mkString(",").split(",") if _is_date(expression.child()) else ()
+            if not _are_days(catalyst.java, map(int, days)):
+                return False
     return True
+
+
+def _is_ordered_text(text: str) -> bool:
+    return all(ord(c) < _FIRST_UNORDERED for c in text)
+
+
+def _is_date(expression: Expression) -> bool:
+    return bool(expression.dataType().typeName() == "date")
+
+
+def _are_days(java: Java, days: Iterable[int]) -> bool:
+    """Whether days reach orc-core as what they are: as a ``java.sql.Date``, which has no days before year 1, nor those
+    that the Gregorian reform left out, nor those that the JVM's zone skipped (2011-12-30 in Samoa)."""
+    zone = str(java.static("java.util.TimeZone", "getDefault")().getID())
+    return all(_is_day(java, zone, day) for day in days)
+
+
+@lru_cache(maxsize=4096)
+def _is_day(java: Java, zone: str, day: int) -> bool:
+    """The default zone of the JVM is an argument because it can be changed."""
+    date = java.static("org.apache.spark.sql.catalyst.util.DateTimeUtils", "toJavaDate")(day)
+    return bool(date.toLocalDate().toEpochDay() == day)

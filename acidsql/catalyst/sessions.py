@@ -136,6 +136,7 @@ PINNED = {
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.orc.impl": "native",
     "spark.sql.orc.mergeSchema": "false",
+    "spark.sql.parquet.filterPushdown.date": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.sql.storeAssignmentPolicy": "ANSI",
@@ -147,7 +148,8 @@ too, which may come from the application's start (``spark.hadoop.…``), and wou
 keeps Spark from starting a job that looks at files which acidsql has just listed. A file ``_SUCCESS``, which nobody
 reads, would cost two processes: Hadoop calls ``chmod`` for each local file and its checksum. Predicates that Spark
 pushes into the ORC reader are useless for ACID files, would overwrite acidsql's own search argument
-(:mod:`acidsql.catalyst.push_down`), and fail if a subquery returns NULL."""
+(:mod:`acidsql.catalyst.push_down`), and fail if a subquery returns NULL; days that it pushes into that of Parquet would
+lose rows, as Java's old calendar does not have each of them."""
 
 
 _HELD = "_acidsql_sessions"

@@ -180,7 +180,9 @@ class Environment:
 
     def sql(self, text: str, parameters: Mapping[str, Any]) -> DataFrame:
         """Run a text on Spark with named parameters."""
-        return self.spark.sql(text, args=dict(parameters)) if parameters else self.spark.sql(text)
+        if not parameters:
+            return self.spark.sql(text)
+        return self.spark.sql(text, args={name: self.catalyst.value(value) for name, value in parameters.items()})
 
     def frame(self, columns: Mapping[str, pa.DataType], rows: Iterable[Sequence[Any]]) -> DataFrame:
         """A small result as a DataFrame that needs no Spark job."""

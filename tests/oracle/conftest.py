@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,3 +26,13 @@ def empty_twins(spark: SparkSession, plain: SparkSession, tmp_path_factory: pyte
         twins = Twins(acid, plain, folder)
         yield twins
         twins.close()
+
+
+@pytest.fixture
+def in_samoa(spark: SparkSession) -> Iterator[None]:
+    """The JVM's zone is one that has no 30 December 2011."""
+    java: Any = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    before = java.getDefault()
+    java.setDefault(java.getTimeZone("Pacific/Apia"))
+    yield
+    java.setDefault(before)

@@ -181,6 +181,48 @@ def test_a_search_finds_dates_before_the_gregorian_calendar(acid: AcidSession) -
 @pytest.mark.usefixtures("search")
 @pytest.mark.parametrize("search", ["searched files"], indirect=True)
 @pytest.mark.parametrize(
+    ("first", "days"), [("1582-10-15", 1), ("0001-01-01", 5), ("9999-12-31", 5), ("2011-12-30", 1)]
+)
+def test_a_search_by_days_that_orc_does_not_have(
+    acid: AcidSession, spark: SparkSession, request: pytest.FixtureRequest, first: str, days: int
+) -> None:
+    """Days before year 1, those that the Gregorian reform left out, and one that Samoa did: orc-core takes them for
+    others."""
+    if first == "2011-12-30":
+        request.getfixturevalue("in_samoa")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (d date, v int)")
+    theirs = f"SELECT date_add(DATE'{first}', CAST(id % {days} AS int)) AS d, 0 AS v FROM range(10)"
+    acid.sql(f"INSERT INTO t {theirs}")
+    spark.sql(theirs).localCheckpoint().createOrReplaceTempView("theirs")
+    odd = ("1582-10-05", "1582-10-14", "0000-12-31", "-0044-03-15", "+10000-01-02", "2011-12-30")
+    conditions = [f"d {compare} DATE'{day}'" for day in odd for compare in ("<", ">", "=")]
+    conditions += [
+        "d BETWEEN DATE'1582-10-10' AND DATE'1582-10-17'",
+        "d > '-0001-01-01'",
+        "NOT d <= DATE'1582-10-12'",
+        "d IN (DATE'1582-10-12', DATE'1582-10-16')",
+        f"d NOT IN ({', '.join(f'date_add(DATE{chr(39)}1582-10-05{chr(39)}, {i})' for i in range(15))})",
+    ]
+    for condition in conditions:
+        [(expected,)] = spark.sql(f"SELECT count(*) FROM theirs WHERE {condition}").collect()
+        assert count(acid, condition) == expected, condition
+    for condition in conditions[1::3]:
+        [(expected,)] = spark.sql(f"SELECT count(*) FROM theirs WHERE {condition}").collect()
+        assert acid.sql(f"UPDATE t SET v = v + 1 WHERE {condition}").collect()[0].num_updated_rows == expected, (
+            condition
+        )
+    source = "SELECT date_add(DATE'1582-10-12', CAST(id AS int)) AS k FROM range(700)"
+    if first == "0001-01-01":
+        source = "SELECT date_add(DATE'0000-12-01', CAST(id AS int)) AS k FROM range(700)"
+    [(expected,)] = spark.sql(f"SELECT count(*) FROM theirs JOIN ({source}) ON d = k").collect()
+    merged = acid.sql(f"MERGE INTO t USING ({source}) s ON t.d = s.k WHEN MATCHED THEN UPDATE SET v = -1")
+    assert merged.collect()[0].num_updated_rows == expected
+    spark.catalog.dropTempView("theirs")
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
+@pytest.mark.parametrize(
     ("text", "affected"),
     [
         ("UPDATE t SET pad = 'x' WHERE id = 5", 1),

@@ -30,6 +30,22 @@ def driver_and_job(acid: AcidSession, written_by: str) -> None:
     acid.sql(f"SET acidsql.write.driver.rows = {20000 if written_by == 'driver' else 0}")
 
 
+@pytest.mark.parametrize("day", ["0001-01-01", "1582-10-10", "2011-12-30", "9999-12-31"])
+@pytest.mark.usefixtures("in_samoa")
+def test_a_day_that_is_given_is_that_day(acid: AcidSession, day: str) -> None:
+    """Spark takes a Python date as one of Java's old calendar, in the JVM's zone."""
+    given = date.fromisoformat(day)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, d string)")
+    acid.sql("INSERT INTO t VALUES (1, CAST(:d AS string)), (2, CAST(element_at(:l, 1) AS string))", d=given, l=[given])
+    acid.update("t", {"d": given}, "id = 1")
+    acid.sql("CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (k date)")
+    acid.sql("INSERT INTO p PARTITION (k = :d) VALUES (1)", d=given)
+    acid.sql("INSERT INTO p VALUES (2, :d)", d=given)
+    assert rows(acid, "SELECT * FROM t") == [(1, day), (2, day)]
+    assert rows(acid, "SELECT id, CAST(k AS string) FROM p WHERE k = :d", d=given) == [(1, day), (2, day)]
+    assert rows(acid, "VALUES (CAST(:d AS string))", d=given) == [(day,)]
+
+
 # --- partition keys --------------------------------------------------------------------------------------------------
 
 

@@ -93,6 +93,17 @@ def test_parquet_files_are_read_by_column_name(acid: AcidSession, tmp_path: Path
     assert answer(acid, "SELECT * FROM t WHERE a = 2") == [(2, "two", None)]
 
 
+def test_days_in_parquet_files_that_javas_old_calendar_does_not_have(acid: AcidSession, tmp_path: Path) -> None:
+    """A predicate that Spark pushes into Parquet's reader would be about another day."""
+    for number, day in enumerate((dt.date(1582, 10, 15), dt.date(1, 1, 1)), start=1):
+        path = tmp_path / f"t/delta_000000{number}_000000{number}_0000/000000_0"
+        path.parent.mkdir(parents=True)
+        parquet.write_table(pa.table({"d": [day] * 3}), path)
+    register(acid, tmp_path / "t", [("d", "date")], parameters=INSERT_ONLY)
+    assert answer(acid, "SELECT count(*) FROM t WHERE d > DATE'1582-10-14'") == [(3,)]
+    assert answer(acid, "SELECT count(*) FROM t WHERE d > DATE'0000-12-31'") == [(6,)]
+
+
 def test_timestamps_in_parquet_files_are_refused(acid: AcidSession, tmp_path: Path) -> None:
     path = tmp_path / "t/delta_0000001_0000001_0000/000000_0"
     path.parent.mkdir(parents=True)
