@@ -8,6 +8,7 @@ it would overwrite them: :mod:`acidsql.plan.files` sees to that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -21,6 +22,7 @@ _FIRST_UNORDERED = 0x80
 """A text that is not UTF-8 stands in the statistics with U+FFFD in the place of its bytes, which are all above ASCII:
 they do not tell on which side it is of a constant with characters from here on. (From U+D800 on the orders differ, too:
 orc-core compares UTF-16 units, and statistics are ordered by bytes.)"""
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def reader_options(
@@ -77,17 +79,19 @@ def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
     for expression in parts_of(condition):
         name = expression.nodeName()
         if name == "Literal":
-            value = expression.value()
-            if value is None or not _is_ordered_text(expression.toString()):
+            value, text = expression.value(), expression.toString()
+            if value is None or not _is_ordered_text(text):
                 return False
-            if _is_date(expression) and not _are_days(catalyst.java, [value]):
+            if _is_date(expression, text) and not _are_days(catalyst.java, [value]):
                 return False
         elif name == "InSet":
-            if expression.hasNull() or not _is_ordered_text(expression.toString()):
+            text = expression.toString()
+            if expression.hasNull() or not _is_ordered_text(text):
                 return False
-            days = expression.hset().mkString(",").split(",") if _is_date(expression.child()) else ()
-            if not _are_days(catalyst.java, map(int, days)):
-                return False
+            if _is_date(expression.child(), text):
+                days = expression.hset().mkString(",").split(",")
+                if not _are_days(catalyst.java, map(int, days)):
+                    return False
     return True
 
 
@@ -95,8 +99,9 @@ def _is_ordered_text(text: str) -> bool:
     return all(ord(c) < _FIRST_UNORDERED for c in text)
 
 
-def _is_date(expression: Expression) -> bool:
-    return bool(expression.dataType().typeName() == "date")
+def _is_date(expression: Expression, text: str) -> bool:
+    """Whether an expression is a day, whose text is given: Spark is asked only where it looks like one."""
+    return _DAY.search(text) is not None and bool(expression.dataType().typeName() == "date")
 
 
 def _are_days(java: Java, days: Iterable[int]) -> bool:
