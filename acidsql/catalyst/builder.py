@@ -6,12 +6,14 @@ Nothing here is resolved or looked up by name: :class:`acidsql.catalyst.plans.Ca
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_timestamp_ntz_preferred
 
 from acidsql.catalyst.active import in_its_session
 from acidsql.catalyst.java import SPARK, Java
@@ -196,16 +198,29 @@ class PlanBuilder:
         return self._expression("Literal")(days, self._static("sql.types.DataTypes", "DateType"))
 
     def value(self, value: Any) -> Column:
-        """A value of Python's as a typed literal; a column stays what it is.
+        """A value of Python's as a typed literal; a column stays what it is, and a time without a zone is one of the
+        zone of this process, as for Spark.
 
-        Spark would make a ``java.sql.Date`` of a day: there is none for the days that the Gregorian reform left out,
-        nor for those that the JVM's zone skipped.
+        Spark would make a ``java.sql.Date`` or ``Timestamp`` of a day or a time: there is none for the days that the
+        Gregorian reform left out, nor for those that the JVM's zone skipped, and an older time becomes another one.
         """
-        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        if isinstance(value, datetime.datetime):
+            return F.lit(value) if value.tzinfo is None and is_timestamp_ntz_preferred() else self._instant(value)
+        if isinstance(value, datetime.date):
             return self.column(self.date((value - _FIRST_DAY).days))
         if isinstance(value, list):
             return F.array(*map(self.value, value))
         return F.lit(value)
+
+    def _instant(self, value: datetime.datetime) -> Column:
+        offset = value.utcoffset()
+        if offset is None:
+            seconds = int(time.mktime(value.timetuple()))
+        else:
+            since = value.replace(tzinfo=None, microsecond=0) - datetime.datetime(1970, 1, 1) - offset
+            seconds = since.days * 86_400 + since.seconds
+        instant = self.java.static("java.time.Instant", "ofEpochSecond")(seconds, value.microsecond * 1000)
+        return self.column(self.literal(instant))
 
     def is_in(self, value: Expression, options: Sequence[Expression]) -> Expression:
         return self._expression("In")(value, self.seq(options))

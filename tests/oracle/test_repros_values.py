@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,18 @@ def test_a_day_that_is_given_is_that_day(acid: AcidSession, day: str) -> None:
     assert rows(acid, "SELECT * FROM t") == [(1, day), (2, day)]
     assert rows(acid, "SELECT id, CAST(k AS string) FROM p WHERE k = :d", d=given) == [(1, day), (2, day)]
     assert rows(acid, "VALUES (CAST(:d AS string))", d=given) == [(day,)]
+
+
+@pytest.mark.parametrize("clock", ["0001-01-01 00:00:00", "1582-10-10 12:00:00", "1969-12-31 23:59:59.000005"])
+@pytest.mark.usefixtures("in_samoa")
+def test_a_moment_that_is_given_is_that_moment(acid: AcidSession, clock: str) -> None:
+    there = datetime.fromisoformat(clock)
+    for given in (there.replace(tzinfo=timezone.utc), there.replace(tzinfo=timezone(timedelta(hours=1)))):
+        shift = given.utcoffset() or timedelta()
+        [(found,)] = rows(acid, f"SELECT CAST(:t + INTERVAL {shift.seconds} SECONDS AS string)", t=given)
+        assert found == clock
+    [(days,)] = rows(acid, "SELECT datediff(:t, DATE'1500-01-01')", t=datetime(1500, 1, 1, 12))
+    assert days == 0
 
 
 # --- partition keys --------------------------------------------------------------------------------------------------
