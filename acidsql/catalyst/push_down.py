@@ -22,11 +22,12 @@ _FIRST_UNORDERED = 0x80
 """A text that is not UTF-8 stands in the statistics with U+FFFD in the place of its bytes, which are all above ASCII:
 they do not tell on which side it is of a constant with characters from here on. (From U+D800 on the orders differ, too:
 orc-core compares UTF-16 units, and statistics are ordered by bytes.)"""
+_ZONE = "java.util.TimeZone"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def reader_options(
-    catalyst: Catalyst, schema: str, names: Sequence[str], conditions: Iterable[Expression]
+    catalyst: Catalyst, schema: str, names: Sequence[str], conditions: Iterable[Expression], *, file_zone: str | None
 ) -> dict[str, str]:
     """Options of Spark's ORC reader that let it pass over what conditions rule out.
 
@@ -35,6 +36,7 @@ def reader_options(
         schema: The columns that conditions may name, as the JSON of a ``StructType``.
         names: Their names.
         conditions: Conditions that all rows of use meet.
+        file_zone: The default zone of the JVMs that read files; None for the driver's.
 
     Returns:
         The options; empty where nothing of the conditions can be pushed.
@@ -45,7 +47,7 @@ def reader_options(
         filters = []
         for condition in conditions:
             translated = strategy.translateFilter(condition, False)
-            if translated.isDefined() and _is_ordered(catalyst, condition):
+            if translated.isDefined() and _is_ordered(java, condition, file_zone):
                 filters.append(translated.get())
         if not filters:
             return {}
@@ -74,7 +76,7 @@ def _takes_three(java: Java) -> bool:
     return "createFilter$default$3" in str(java.static("scala.runtime.ScalaRunTime", "stringOf")(methods))
 
 
-def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
+def _is_ordered(java: Java, condition: Expression, file_zone: str | None) -> bool:
     """Whether the constants of a condition compare in orc-core as they do in Spark; a NULL among them is not pushed."""
     for expression in parts_of(condition):
         name = expression.nodeName()
@@ -82,7 +84,7 @@ def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
             value, text = expression.value(), expression.toString()
             if value is None or not _is_ordered_text(text):
                 return False
-            if _is_date(expression, text) and not _are_days(catalyst.java, [value]):
+            if _is_date(expression, text) and not _are_days(java, [value], file_zone):
                 return False
         elif name == "InSet":
             text = expression.toString()
@@ -90,7 +92,7 @@ def _is_ordered(catalyst: Catalyst, condition: Expression) -> bool:
                 return False
             if _is_date(expression.child(), text):
                 days = expression.hset().mkString(",").split(",")
-                if not _are_days(catalyst.java, map(int, days)):
+                if not _are_days(java, map(int, days), file_zone):
                     return False
     return True
 
@@ -104,11 +106,18 @@ def _is_date(expression: Expression, text: str) -> bool:
     return _DAY.search(text) is not None and bool(expression.dataType().typeName() == "date")
 
 
-def _are_days(java: Java, days: Iterable[int]) -> bool:
-    """Whether days reach orc-core as what they are: as a ``java.sql.Date``, which has no days before year 1, nor those
-    that the Gregorian reform left out, nor those that the JVM's zone skipped (2011-12-30 in Samoa)."""
-    zone = str(java.static("java.util.TimeZone", "getDefault")().getID())
-    return all(_is_day(java, zone, day) for day in days)
+def _are_days(java: Java, days: Iterable[int], file_zone: str | None) -> bool:
+    """Whether days reach orc-core as what they are.
+
+    They do as a ``java.sql.Date``: a moment, the driver's midnight, of which the reader's zone may make another day.
+    And there is none for days before year 1, for those that the Gregorian reform left out, nor for those that the
+    driver's zone skipped (2011-12-30 in Samoa).
+    """
+    zone = java.static(_ZONE, "getDefault")()
+    if file_zone is not None and not zone.hasSameRules(java.static(_ZONE, "getTimeZone")(file_zone)):
+        return False
+    name = str(zone.getID())
+    return all(_is_day(java, name, day) for day in days)
 
 
 @lru_cache(maxsize=4096)

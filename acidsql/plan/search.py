@@ -13,7 +13,8 @@ MIN_BYTES = 4 << 20
 """Planning a search costs milliseconds: smaller snapshots are read whole."""
 
 _SEARCHABLE = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date")
-"""Types whose ORC statistics and Spark's literals surely mean the same: no zones, no padding, no NaN, no scale."""
+"""Types whose ORC statistics and Spark's literals surely mean the same: no padding, no NaN, no scale. Not each day can
+be asked for (:mod:`acidsql.catalyst.push_down`)."""
 
 
 @dataclass(frozen=True)
@@ -46,4 +47,5 @@ def search_options(sessions: InternalSessions, table: Table, search: Search) -> 
         return {}
     names = searchable_columns(table)
     columns = [c for c in table.columns if c.name in names]
-    return reader_options(sessions.own, column_schema(sessions.own, columns), names, search.conditions)
+    schema = column_schema(sessions.own, columns)
+    return reader_options(sessions.own, schema, names, search.conditions, file_zone=sessions.file_zone)

@@ -39,11 +39,17 @@ CLOCKS = [
 ]
 
 
+DAYS = ("2024-03-01", "2024-03-02", "2024-03-03")
+
+
 def fill(acid: AcidSession) -> None:
-    """Wall clocks as a session in UTC writes them."""
+    """Wall clocks as a session in UTC writes them, and days, each in a file of its own."""
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, ts timestamp)")
     acid.sql(f"INSERT INTO t VALUES {', '.join(f'''({n + 2}, TIMESTAMP'{c}')''' for n, c in enumerate(CLOCKS))}")
     acid.sql("CREATE TRANSACTIONAL TABLE own (id int, ts timestamp)")
+    acid.sql("CREATE TRANSACTIONAL TABLE days (d date)")
+    for day in DAYS:
+        acid.sql(f"INSERT INTO days VALUES (DATE'{day}')")
 
 
 def clocks(acid: AcidSession) -> list[tuple[object, ...]]:
@@ -85,6 +91,9 @@ def check(spark: SparkSession, warehouse: Path, driver: str, executor: str, sess
     with acidsql.connect(spark, warehouse=warehouse) as acid:
         assert clocks(acid) == EXPECTED
         stored = rows(acid, "SELECT id, CAST(ts AS string) FROM own")
+        if "connect" not in answer["refused"]:
+            assert answer["day"] == 1
+            assert rows(acid, "SELECT CAST(d AS string) FROM days") == [(day,) for day in DAYS[:2]]
     inserted = [
         n for n, name in enumerate(("insert by the driver", "insert by a job"), 1) if name not in answer["refused"]
     ]

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 
 import acidsql
+from acidsql.commands.resolve import binding
 from acidsql.errors import AcidError
 from tests.oracle.small_spark import small_spark
 
@@ -36,6 +37,7 @@ def main(warehouse: str, driver: str, executor: str, session: str) -> None:
         spark__executor__extraJavaOptions=f"-Duser.timezone={executor}",
         spark__sql__session__timeZone=session,
     )
+    binding.MIN_BYTES = 0  # all files are searched
     refused: dict[str, str] = {}
     answer: dict[str, Any] = {"refused": refused}
     try:
@@ -46,6 +48,8 @@ def main(warehouse: str, driver: str, executor: str, session: str) -> None:
                     acid.sql(text)
                 except (AcidError, PySparkException) as e:
                     refused[name] = f"{type(e).__name__}: {e}"
+            [(answer["day"],)] = acid.sql("SELECT count(*) FROM days WHERE d = DATE'2024-03-02'").collect()
+            acid.sql("DELETE FROM days WHERE d >= DATE'2024-03-03'")
             for table in ("t", "own"):
                 try:
                     shown = acid.sql(f"SELECT id % 100, CAST(ts AS string) FROM {table}").collect()
