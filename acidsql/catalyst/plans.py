@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import NumberFormatException, ParseException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst.active import active, in_its_session
 from acidsql.catalyst.builder import ANALYSIS, Expression, Plan, PlanBuilder
 from acidsql.catalyst.rules import rule
+from acidsql.errors import UnsupportedError
 
 _REPEATABLE = {
     *("Filter", "Generate", "Join", "LocalRelation", "OneRowRelation", "Project", "Range", "SubqueryAlias"),
@@ -34,6 +37,8 @@ REPARTITION = "REPARTITION_OPERATION"
 _OFFSET = "OFFSET"
 """And of those that leave out rows at the beginning; Spark 4.0 has no name for them."""
 
+_MARKER = "parameter marker"
+"""In the error of Spark's parser about a parameter that it did not expect."""
 _PATH_ENABLED = "spark.sql.path.enabled"
 _BATCHED_UDF = 100
 """Spark's ``PythonEvalType.SQL_BATCHED_UDF``: rows are pickled, a timestamp as an instant."""
@@ -68,13 +73,16 @@ class Catalyst(PlanBuilder):
 
         Raises:
             pyspark.errors.ParseException: As Spark.
+            UnsupportedError: When a parameter stands where no expression may stand.
         """
-        return self.substitute_with(self._sql_parser.parsePlan(text))
+        with _clear_failures():
+            return self.substitute_with(self._sql_parser.parsePlan(text))
 
     @in_its_session
     def parse_with(self, text: str) -> Plan:
-        """A text that is a WITH clause and any query; the clause is kept: see :meth:`under`."""
-        return self._sql_parser.parsePlan(text)
+        """A text that is a WITH clause and any query; the clause is kept: see :meth:`under`. Errors: :meth:`parse`."""
+        with _clear_failures():
+            return self._sql_parser.parsePlan(text)
 
     def under(self, with_clause: Plan, plan: Plan) -> Plan:
         """A plan that sees the names of a WITH clause, which are put into their places."""
@@ -87,12 +95,9 @@ class Catalyst(PlanBuilder):
 
     @in_its_session
     def parse_expression(self, text: str) -> Expression:
-        """One expression; whatever follows it is an error.
-
-        Raises:
-            pyspark.errors.ParseException: As Spark.
-        """
-        return self._sql_parser.parseExpression(text)
+        """One expression; whatever follows it is an error. Raises: as :meth:`parse`."""
+        with _clear_failures():
+            return self._sql_parser.parseExpression(text)
 
     def resolved_expression(self, text: str) -> Expression:
         """An expression without columns, as this session resolves it: the names of its functions are those that stand
@@ -170,6 +175,16 @@ class Catalyst(PlanBuilder):
         literals = [self.expression(self.value(value)) for value in values.values()]
         query = self._class(f"{ANALYSIS}.NameParameterizedQuery")(plan, self.seq(list(values)), self.seq(literals))
         return self._static(f"{ANALYSIS}.BindParameters", "apply")(query)
+
+    def positions_by_parameter(self, plan: Plan) -> Iterator[str]:
+        """The names of the parameters that ORDER BY, SORT BY and GROUP BY of a parsed plan consist of."""
+        for node in self.nodes(plan):
+            name, found = node.nodeName(), []
+            if name == "Sort":
+                found = [order.child() for order in self.items(node.order())]
+            elif name == "Aggregate":
+                found = list(self.items(node.groupingExpressions()))
+            yield from (str(e.name()) for e in found if e.nodeName() == "NamedParameter")
 
     def one_row(self) -> Plan:
         """A relation of one row, of which no text can use anything; no job runs for it."""
@@ -320,6 +335,20 @@ class Catalyst(PlanBuilder):
     def leaves(cls, plan: Plan) -> Iterator[Plan]:
         """The nodes of a plan without children, those of subqueries left out."""
         return cls.items(plan.collectLeaves())
+
+
+@contextmanager
+def _clear_failures() -> Iterator[None]:
+    """Raises: UnsupportedError where Spark's parser fails instead of refusing the text."""
+    try:
+        yield
+    except (ParseException, NumberFormatException, Py4JJavaError) as e:
+        if isinstance(e, ParseException) and _MARKER not in str(e):
+            raise
+        raise UnsupportedError(
+            "Spark's parser cannot read this",
+            hint="A parameter (:name) stands where any expression may: in no type, interval, TABLESAMPLE or ESCAPE.",
+        ) from e
 
 
 def _name_of(parts: Sequence[str]) -> tuple[str, str | None, str | None] | None:

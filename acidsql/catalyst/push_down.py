@@ -23,6 +23,8 @@ _FIRST_UNORDERED = 0x80
 they do not tell on which side it is of a constant with characters from here on. (From U+D800 on the orders differ, too:
 orc-core compares UTF-16 units, and statistics are ordered by bytes.)"""
 _ZONE = "java.util.TimeZone"
+_REFORM_DAY = -141427
+"""1582-10-15."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -110,14 +112,14 @@ def _are_days(java: Java, days: Iterable[int], file_zone: str | None) -> bool:
     """Whether days reach orc-core as what they are.
 
     They do as a ``java.sql.Date``: a moment, the driver's midnight, of which the reader's zone may make another day.
-    And there is none for days before year 1, for those that the Gregorian reform left out, nor for those that the
-    driver's zone skipped (2011-12-30 in Samoa).
+    There is none for a day that the driver's zone skipped (2011-12-30 in Samoa). And a day before the Gregorian reform
+    has another number in Bloom filters of most files than the one that orc-core asks them for.
     """
     zone = java.static(_ZONE, "getDefault")()
     if file_zone is not None and not zone.hasSameRules(java.static(_ZONE, "getTimeZone")(file_zone)):
         return False
     name = str(zone.getID())
-    return all(_is_day(java, name, day) for day in days)
+    return all(day >= _REFORM_DAY and _is_day(java, name, day) for day in days)
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,8 @@ from acidsql.catalyst import Catalyst, Draft, Plan, bytes_in_memory, max_scan_ta
 from acidsql.plan.arrow import fetched, row_bytes
 from acidsql.plan.text import quote, row_number_of
 
+_USUAL = 1 << 30
+"""Spark's usual limit of what a job hands over (``spark.driver.maxResultSize``), for which these bounds are:"""
 _HANDED_OVER = 256 << 20
 """The bytes that the tasks of a job may hand over to the driver, all together, by the types of their columns."""
 _TEXTS = 64 << 20
@@ -24,6 +26,8 @@ _TEXTS = 64 << 20
 each is just narrow enough for its number, there can be some ten times as many."""
 _LEAST = 4 << 20
 """The least part of that for one task."""
+_TINY = 1 << 10
+"""None of them is less, whatever the limit."""
 _MANY = 1 << 20
 """Tasks, where nobody knows how many there are."""
 _MIN_SCAN_TASKS = "spark.sql.files.minPartitionNum"
@@ -50,23 +54,31 @@ def fetch_few(
         types: What their types are in Arrow.
         rows: So many rows may be fetched.
     """
+    handed_over, most_texts, least = _bounds(own)
+    rows = min(rows, handed_over // row_bytes(types))
     weights = {name: weight for name, type in zip(names, types, strict=True) if (weight := _weight(name, type))}
     tasks = _tasks(own, frame)
     few = Draft.of(own, frame)
     if tasks >= _MANY and own.skips_rows(few.plan):  # Spark adds the limit above an OFFSET to it, as ints
         few, tasks = few.in_one_task(), 1
     few = few.limited_in_tasks(rows + 1)
-    if tasks * (rows + 1) * row_bytes(types) > _HANDED_OVER or (weights and tasks * _LEAST > _HANDED_OVER):
+    if tasks * (rows + 1) * row_bytes(types) > handed_over or (weights and tasks * least > handed_over):
         few, tasks = few.in_one_task().limited_in_tasks(rows + 1), 1
     if not weights:
         found = _run(few, frame)
     else:
-        share = max(_LEAST, _TEXTS // tasks)
+        share = max(least, most_texts // tasks)
         found = _run(_without_heavy(few, names, weights, share), frame)
         if pc.any(found[_HEAVY]).as_py():
             return None
         found = found.drop_columns([_HEAVY])
     return found if found.num_rows <= rows else None
+
+
+def _bounds(own: Catalyst) -> tuple[int, ...]:
+    """:data:`_HANDED_OVER`, :data:`_TEXTS` and :data:`_LEAST`, for the limit that this Spark has."""
+    limit = min(own.max_result_bytes or _USUAL, _USUAL)
+    return tuple(max(bound * limit // _USUAL, _TINY) for bound in (_HANDED_OVER, _TEXTS, _LEAST))
 
 
 def _run(few: Draft, frame: DataFrame) -> pa.Table:

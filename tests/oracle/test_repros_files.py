@@ -180,6 +180,21 @@ def test_a_search_finds_dates_before_the_gregorian_calendar(acid: AcidSession) -
 
 @pytest.mark.usefixtures("search")
 @pytest.mark.parametrize("search", ["searched files"], indirect=True)
+def test_a_search_by_old_days_in_a_file_with_bloom_filters(acid: AcidSession, warehouse: Path) -> None:
+    """They have days of the old calendar, and orc-core asks for one of the new."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, d date)")
+    acid.sql(
+        "INSERT INTO t SELECT CAST(id AS int), date_add(DATE'1400-01-01', CAST(id % 5 AS int) * 31) FROM range(100)"
+    )
+    [path] = (warehouse / "t").glob("delta_*/bucket_*")
+    orc.write_table(orc.read_table(path), path, bloom_filter_columns=[8])  # the number of `d`, below `row`
+    assert count(acid, "d = DATE'1400-02-01'") == 20
+    assert count(acid, "d IN (DATE'1400-01-01', DATE'1400-02-01')") == 40
+    assert acid.sql("DELETE FROM t WHERE d = DATE'1400-02-01'").collect()[0].num_deleted_rows == 20
+
+
+@pytest.mark.usefixtures("search")
+@pytest.mark.parametrize("search", ["searched files"], indirect=True)
 @pytest.mark.parametrize(
     ("first", "days"), [("1582-10-15", 1), ("0001-01-01", 5), ("9999-12-31", 5), ("2011-12-30", 1)]
 )

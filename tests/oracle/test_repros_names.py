@@ -229,3 +229,31 @@ def test_qualify_is_no_condition_for_partitions(acid: AcidSession, spark: SparkS
             acid.sql(text.format("t"))
     else:
         assert rows(acid, text.format("t")) == expected == [(3, "b", 2)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM t ORDER BY :n DESC",
+        "SELECT * FROM t SORT BY b, :n",
+        "SELECT count(*) FROM t GROUP BY :n",
+        "SELECT a FROM t UNION ALL SELECT b FROM t ORDER BY :n",
+        "WITH c AS (SELECT * FROM t ORDER BY :n LIMIT 1) SELECT * FROM c",
+        "DELETE FROM t WHERE a IN (SELECT a FROM t ORDER BY :n LIMIT 1)",
+        "INSERT INTO t SELECT * FROM t ORDER BY :n LIMIT 1",
+        "MERGE INTO t USING (SELECT * FROM t ORDER BY :n LIMIT 1) s ON t.a = s.a WHEN MATCHED THEN DELETE",
+        "SELECT INTERVAL :n DAY FROM t",
+        "SELECT * FROM t TABLESAMPLE (:n PERCENT)",
+        "SELECT CAST(a AS decimal(:n, 0)) FROM t",
+        "UPDATE t SET b = CAST(a AS decimal(:n, 0))",
+    ],
+)
+def test_a_parameter_where_no_expression_stands(acid: AcidSession, text: str) -> None:
+    """Spark 4.1 puts its text there, so that it is the position of a column; 4.0 takes it for a constant."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (a int, b int)")
+    acid.sql("INSERT INTO t VALUES (1, 3), (2, 2), (3, 1)")
+    with pytest.raises(AcidError):
+        acid.sql(text, n=1)
+    nothing_is_open(acid)
+    assert rows(acid, "SELECT * FROM t WHERE a < :n + 1 ORDER BY b + :n LIMIT :n", n=1) == [(1, 3)]
+    assert rows(acid, "SELECT count(*) FROM t") == [(3,)]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import acidsql
+from acidsql.errors import AcidError
 from acidsql.plan import fetch, write
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting as conf
@@ -243,3 +246,35 @@ def test_the_driver_may_be_allowed_as_many_rows_as_there_can_be(acid: AcidSessio
         "MERGE INTO t USING (SELECT id FROM range(5, 15)) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id)"
     )
     assert rows(acid, "SELECT count(*), max(id) FROM t") == [(15, 14)]
+
+
+@pytest.fixture
+def little_for_the_driver(spark: SparkSession) -> Iterator[None]:
+    """Spark ends a job that hands over more than a megabyte."""
+    conf: Any = spark.sparkContext._jsc.sc().conf()  # type: ignore[attr-defined]
+    conf.set("spark.driver.maxResultSize", "1m")
+    yield
+    conf.remove("spark.driver.maxResultSize")
+
+
+@pytest.mark.usefixtures("little_for_the_driver")
+@pytest.mark.parametrize("text", ["'x'", "sha2(CAST(id AS string), 512)", "repeat(CAST(id AS string), 500)"])
+def test_spark_lets_the_driver_have_little(acid: AcidSession, text: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
+    source = f"SELECT id, {text} AS v FROM range(19000)"
+    acid.sql(f"INSERT INTO t {source}")
+    acid.sql("UPDATE t SET v = concat(v, 'y')")
+    acid.sql(
+        f"MERGE INTO t USING (SELECT id + 9000 AS id, v FROM ({source})) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert acid.sql("DELETE FROM t WHERE id % 2 = 0").collect()[0].num_deleted_rows == 14000
+    assert rows(acid, "SELECT count(*), count(DISTINCT id), min(id), max(id) FROM t") == [(14000, 14000, 1, 27999)]
+
+
+@pytest.mark.usefixtures("little_for_the_driver")
+def test_what_only_the_driver_writes_is_more_than_spark_lets_it_have(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v timestamp with local time zone)")
+    with pytest.raises(AcidError, match=r"spark\.driver\.maxResultSize"):
+        acid.sql("INSERT INTO t SELECT id, timestamp_seconds(id) FROM range(200000)")
+    assert rows(acid, "SHOW TRANSACTIONS") == []

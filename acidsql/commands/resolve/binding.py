@@ -163,7 +163,11 @@ class Binding:
         catalyst = session or self.catalyst
         # an expression may have subqueries with a WITH clause of their own, whose queries are no children of the plan
         plan = catalyst.substitute_with(plan)
-        plan = catalyst.with_parameters(plan, self.parameters) if not inside else plan
+        if self.parameters and not inside:
+            for name in catalyst.positions_by_parameter(plan):  # Spark 4.1 sorts by the column there, 4.0 by a constant
+                problem = f"The parameter :{name} cannot be the position of a column in ORDER BY, SORT BY or GROUP BY"
+                raise with_location(span, AnalysisError(problem))
+            plan = catalyst.with_parameters(plan, self.parameters)
 
         def replaced(node: Plan) -> Plan:
             name = node.nodeName()
