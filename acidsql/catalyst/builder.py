@@ -53,10 +53,14 @@ class PlanBuilder:
         self._patterns: dict[str, Any] = {}
         self._schemas: dict[str, str] = {}
 
-    @cached_property
+    @property
     def max_result_bytes(self) -> int:
         """What the tasks of a job may hand over to the driver before Spark ends the job; 0 where there is no limit."""
-        return int(self.spark.sparkContext._jsc.sc().conf().getSizeAsBytes("spark.driver.maxResultSize", "1g"))
+        return int(self._spark_conf.getSizeAsBytes("spark.driver.maxResultSize", "1g"))
+
+    @cached_property
+    def _spark_conf(self) -> Any:
+        return self.spark.sparkContext._jsc.sc().conf()
 
     def _class(self, name: str) -> Any:
         """A class below ``org.apache.spark``."""

@@ -303,6 +303,8 @@ class Catalyst(PlanBuilder):
 
     def rearranges(self, plan: Plan) -> bool:
         """Whether there is a step in a plan that skips rows, or sends them to as many tasks as somebody likes."""
+        if self._knows_offset:
+            return bool(plan.containsAnyPattern(self._rearranging))
         return bool(plan.containsPattern(self._pattern(REPARTITION))) or self.skips_rows(plan)
 
     @staticmethod
@@ -321,6 +323,10 @@ class Catalyst(PlanBuilder):
     def _knows_offset(self) -> bool:
         known = self._static("sql.catalyst.trees.TreePattern", "values")().mkString(",")
         return _OFFSET in known.split(",")
+
+    @cached_property
+    def _rearranging(self) -> Any:
+        return self.seq(map(self._pattern, (REPARTITION, _OFFSET)))
 
     @cached_property
     def _shuffling(self) -> Any:

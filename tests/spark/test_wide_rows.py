@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import acidsql
-from acidsql.catalyst import InternalSessions
 from acidsql.errors import AcidError
 from acidsql.plan import fetch, write
 from acidsql.session import AcidSession
@@ -253,12 +252,9 @@ def test_the_driver_may_be_allowed_as_many_rows_as_there_can_be(acid: AcidSessio
 def little_for_the_driver(spark: SparkSession) -> Iterator[None]:
     """Spark ends a job that hands over more than a megabyte."""
     conf: Any = spark.sparkContext._jsc.sc().conf()  # type: ignore[attr-defined]
-    known = vars(InternalSessions.of(spark).own)
     conf.set("spark.driver.maxResultSize", "1m")
-    known.pop("max_result_bytes", None)
     yield
     conf.remove("spark.driver.maxResultSize")
-    known.pop("max_result_bytes", None)
 
 
 @pytest.mark.usefixtures("little_for_the_driver")
