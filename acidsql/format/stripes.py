@@ -11,6 +11,7 @@ import io
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from typing import Any, BinaryIO
 
@@ -21,6 +22,7 @@ from pyarrow import orc
 
 from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.arrow_limits import writable
+from acidsql.format.old_clocks import fix_of, has_old_clocks, is_utc
 from acidsql.format.orc_statistics import merged
 from acidsql.format.orc_types import COMPRESSIONS, arrow_type, pyorc_type, shape, shape_of, type_messages
 from acidsql.format.schema import CURRENT_TRANSACTION, EVENT_COLUMNS, KEY_COLUMNS, Operation
@@ -34,11 +36,12 @@ from acidsql.format.tail import (
     expand,
     footer_of,
     read_tail,
+    types_of,
 )
 from acidsql.format.values import CONVERTERS
 from acidsql.fs import FileSystem
 from acidsql.protobuf import Message, bytes_of, number_of, read_message, write_message
-from acidsql.types import HiveType, Struct
+from acidsql.types import HiveType, Struct, contains
 
 INDEX_STRIDE = 10_000
 """Rows between two entries of an index, as Hive's writers and Spark's have it by default."""
@@ -206,21 +209,68 @@ class StripeSource:
         """A stripe decoded; only some columns where given: those at the top by number, any by its path.
 
         Raises:
-            pa.ArrowInvalid: When a timestamp is out of Arrow's range of nanoseconds (see :meth:`rows`).
+            pa.ArrowInvalid: When a timestamp is out of Arrow's range of nanoseconds, or so old that Arrow would move it
+                (:mod:`acidsql.format.old_clocks`): see :meth:`rows`.
         """
         if self._arrow is None:
             self._arrow = orc.ORCFile(pa.PythonFile(self._file, mode="r"))
         wanted = None if columns is None else list(columns)
-        return self._arrow.read_stripe(number, columns=wanted)
+        read = self._arrow.read_stripe(number, columns=wanted)
+        if self._has_clocks and any(map(has_old_clocks, read.columns)) and not is_utc(self._zone(number)):
+            raise pa.ArrowInvalid("a timestamp that only Java reads as it was written")
+        return read
 
     def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
-        """A stripe's rows as the stored numbers (see :mod:`acidsql.format.values`): slow, but exact for every type."""
+        """A stripe's rows as the stored numbers (see :mod:`acidsql.format.values`): slow, but exact for every type.
+
+        Raises:
+            UnsupportedError: For a timestamp of which only Java knows how it was written.
+        """
         if self._rows is None:
             self._rows = pyorc.Reader(self._file, converters=CONVERTERS)
-        return iter(self._rows.read_stripe(number))
+        read: Iterator[tuple[Any, ...]] = iter(self._rows.read_stripe(number))
+        zone = self._zone(number) if self._has_clocks else ""
+        fix = None if is_utc(zone) else fix_of(self._root, zone)
+        if fix is None:
+            return read
+        in_gmt = pyorc.Reader(io.BytesIO(self._in_gmt(number)), converters=CONVERTERS)
+        return (fix(row, other) for row, other in zip(read, in_gmt.read_stripe(0), strict=True))
+
+    @cached_property
+    def _root(self) -> HiveType:
+        with as_errors_of(self.name):
+            return types_of(tuple(map(bytes_of, self._tail.footer.get(4, []))))
+
+    @cached_property
+    def _has_clocks(self) -> bool:
+        return contains(self._root, "timestamp")
+
+    def _zone(self, number: int) -> str:
+        """The zone of a stripe's writer (``writerTimezone``)."""
+        zones = self.stripe_footer(number).get(3, [])
+        return bytes_of(zones[0]).decode() if zones else ""
+
+    def _in_gmt(self, number: int) -> bytes:
+        """A file with one stripe, whose writer it puts into GMT."""
+        stripe, compression = self.stripes[number], self.footer.compression
+        said = [
+            (field, value) for field, values in self.stripe_footer(number).items() for value in values if field != 3
+        ]
+        end = packed(write_message([*said, (3, b"GMT")]), compression, self.block_size or CHUNK_BYTES)
+        content = b"".join(self.content(number, 0, stripe.length - stripe.lengths[2]))
+        lengths = (*stripe.lengths[:2], len(end))
+        info = write_message(zip((1, 2, 3, 4, 5), (len(MAGIC), *lengths, stripe.rows), strict=True))
+        footer = self._tail.footer | {2: [len(MAGIC) + sum(lengths)], 3: [info], 6: [stripe.rows]}
+        tail = packed(_message(footer), compression, self.block_size or CHUNK_BYTES)
+        postscript = _message(self._tail.postscript | {1: [len(tail)], 5: [0]})
+        return MAGIC + content + end + tail + postscript + bytes([len(postscript)])
 
     def close(self) -> None:
         self._file.close()
+
+
+def _message(fields: Message) -> bytes:
+    return write_message((field, value) for field, values in fields.items() for value in values)
 
 
 def _first(file: BinaryIO, length: int) -> bytes:

@@ -226,7 +226,7 @@ def _last(file: BinaryIO, size: int, count: int) -> bytes:
 def _footer(footer: dict[int, list[int | bytes]], size: int, compression: str) -> OrcFooter:
     stripes = tuple(_stripe(read_message(bytes_of(one))) for one in footer.get(3, []))
     _check_stripes(stripes, size)
-    root = _types_of(tuple(map(bytes_of, footer.get(4, []))))
+    root = types_of(tuple(map(bytes_of, footer.get(4, []))))
     if not isinstance(root, Struct):
         raise ValueError("its rows are not structs")
     names = tuple(name for name, _ in root.fields)
@@ -266,7 +266,7 @@ def _check_stripes(stripes: Sequence[Stripe], size: int) -> None:
         end = one.offset + one.length
 
 
-def _types_of(messages: tuple[bytes, ...]) -> HiveType:
+def types_of(messages: tuple[bytes, ...]) -> HiveType:
     """The type of the rows; that of the many files of one table is made once."""
     return (_known_type if sum(map(len, messages)) <= _KNOWN_BYTES else _new_type)(messages)
 
