@@ -60,10 +60,10 @@ def test_a_compaction_moves_no_clock(acid: AcidSession, zone: str, type: str) ->
     acid.sql("DELETE FROM t WHERE id % 3 = 0")
     before = rows(acid, f"SELECT id, {shown} FROM t")
     assert {str(row[1]) for row in before} >= set(CLOCKS)
-    for _ in range(2):
-        acid.sql("ALTER TABLE t COMPACT 'major' AND WAIT")
+    for kind in ("minor", "rebalance", "major"):
+        acid.sql(f"ALTER TABLE t COMPACT '{kind}' AND WAIT")
         assert rows(acid, f"SELECT id, {shown} FROM t") == before
-        acid.sql("INSERT INTO t VALUES (1000, NULL)")
+        acid.sql("INSERT INTO t SELECT 1000, v FROM t WHERE id = 1")
         acid.sql("DELETE FROM t WHERE id = 1000")
 
 
