@@ -22,7 +22,7 @@ ANALYSIS = "sql.catalyst.analysis"
 _EXPRESSIONS = "sql.catalyst.expressions"
 _LOGICAL = "sql.catalyst.plans.logical"
 
-_FIRST_DAY = datetime.date(1970, 1, 1)
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 _SCHEMAS = 512
 """So many schemas are kept."""
@@ -216,7 +216,7 @@ class PlanBuilder:
         if isinstance(value, datetime.datetime):
             return F.lit(value) if value.tzinfo is None and is_timestamp_ntz_preferred() else self._instant(value)
         if isinstance(value, datetime.date):
-            return self.column(self.date((value - _FIRST_DAY).days))
+            return self.column(self.date((value - _EPOCH.date()).days))
         if isinstance(value, list):
             return F.array(*map(self.value, value))
         return F.lit(value)
@@ -226,8 +226,7 @@ class PlanBuilder:
         if offset is None:
             seconds = int(time.mktime(value.timetuple()))
         else:
-            since = value.replace(tzinfo=None, microsecond=0) - datetime.datetime(1970, 1, 1) - offset
-            seconds = since.days * 86_400 + since.seconds
+            seconds = (value.replace(tzinfo=None, microsecond=0) - _EPOCH - offset) // datetime.timedelta(seconds=1)
         instant = self.java.static("java.time.Instant", "ofEpochSecond")(seconds, value.microsecond * 1000)
         return self.column(self.literal(instant))
 

@@ -178,7 +178,7 @@ class Catalyst(PlanBuilder):
 
     def positions_by_parameter(self, plan: Plan) -> Iterator[str]:
         """The names of the parameters that ORDER BY, SORT BY and GROUP BY of a parsed plan consist of."""
-        for node in self.nodes(plan):
+        for node in self.nodes(plan) if self.may_shuffle(plan) else ():
             name, found = node.nodeName(), []
             if name == "Sort":
                 found = [order.child() for order in self.items(node.order())]

@@ -16,6 +16,7 @@ from typing import Any
 from acidsql.catalyst.builder import Expression
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import Catalyst, parts_of
+from acidsql.format.calendar import REFORM_DAY
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _FIRST_UNORDERED = 0x80
@@ -23,8 +24,6 @@ _FIRST_UNORDERED = 0x80
 they do not tell on which side it is of a constant with characters from here on. (From U+D800 on the orders differ, too:
 orc-core compares UTF-16 units, and statistics are ordered by bytes.)"""
 _ZONE = "java.util.TimeZone"
-_REFORM_DAY = -141427
-"""1582-10-15."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -119,7 +118,7 @@ def _are_days(java: Java, days: Iterable[int], file_zone: str | None) -> bool:
     if file_zone is not None and not zone.hasSameRules(java.static(_ZONE, "getTimeZone")(file_zone)):
         return False
     name = str(zone.getID())
-    return all(day >= _REFORM_DAY and _is_day(java, name, day) for day in days)
+    return all(day >= REFORM_DAY and _is_day(java, name, day) for day in days)
 
 
 @lru_cache(maxsize=4096)

@@ -22,9 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidsql.errors import UnsupportedError
+from acidsql.format.calendar import SECONDS_PER_DAY
 from acidsql.types import Array, HiveType, Map, Primitive, Struct
 
-ALIKE = -2 * 86_400
+ALIKE = -2 * SECONDS_PER_DAY
 """1969-12-30 as a wall clock in seconds since 1970: from here on both know the same offsets."""
 
 _UTC = ("", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z")
@@ -145,4 +146,4 @@ def _zones_told_apart() -> frozenset[str]:
 def _seconds(moment: datetime.datetime) -> int:
     offset = moment.utcoffset()
     assert offset is not None
-    return offset.days * 86_400 + offset.seconds
+    return offset // datetime.timedelta(seconds=1)

@@ -17,6 +17,7 @@ from pyspark.sql.types import DataType
 
 from acidsql.catalyst import Java, can_store
 from acidsql.errors import AnalysisError
+from acidsql.format.old_clocks import is_utc
 from acidsql.metastore.model import Column
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing
@@ -67,7 +68,7 @@ class Zones:
 
     @property
     def jvm_is_utc(self) -> bool:
-        return self.jvm in ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z")
+        return is_utc(self.jvm)
 
 
 _ZONE = "java.util.TimeZone"
