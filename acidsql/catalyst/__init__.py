@@ -6,7 +6,7 @@ is looked up once, when a session is connected: a Spark that lacks some of it is
 
 from acidsql.catalyst.active import active
 from acidsql.catalyst.assignment import can_store
-from acidsql.catalyst.builder import Expression, Plan
+from acidsql.catalyst.builder import MAX_RESULT_SIZE, Expression, Plan
 from acidsql.catalyst.check import check
 from acidsql.catalyst.current import CurrentValues
 from acidsql.catalyst.draft import Draft, union
@@ -20,6 +20,7 @@ from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
 from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory, with_copied_lists
 
 __all__ = [
+    "MAX_RESULT_SIZE",
     "ZONE",
     "Catalyst",
     "CurrentValues",

@@ -19,6 +19,7 @@ from acidsql.catalyst.active import in_its_session
 from acidsql.catalyst.java import SPARK, Java
 
 ANALYSIS = "sql.catalyst.analysis"
+MAX_RESULT_SIZE = "spark.driver.maxResultSize"
 _EXPRESSIONS = "sql.catalyst.expressions"
 _LOGICAL = "sql.catalyst.plans.logical"
 
@@ -56,7 +57,7 @@ class PlanBuilder:
     @property
     def max_result_bytes(self) -> int:
         """What the tasks of a job may hand over to the driver before Spark ends the job; 0 where there is no limit."""
-        return int(self._spark_conf.getSizeAsBytes("spark.driver.maxResultSize", "1g"))
+        return int(self._spark_conf.getSizeAsBytes(MAX_RESULT_SIZE, "1g"))
 
     @cached_property
     def _spark_conf(self) -> Any:

@@ -14,11 +14,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, UnknownException
 from pyspark.errors.exceptions.captured import convert_exception
 
+from acidsql.catalyst import MAX_RESULT_SIZE
 from acidsql.errors import AcidError, ConstraintViolation
 from acidsql.plan.text import literal
 
 _OPEN, _CLOSE = "acidsql<", ">acidsql"
-_TOO_MUCH = "spark.driver.maxResultSize"
 _FOUND = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
 
 
@@ -57,10 +57,10 @@ def own_failures() -> Iterator[None]:
         message = failure_of(e)
         if message is not None:
             raise ConstraintViolation(message) from None
-        if _TOO_MUCH in str(e):
+        if MAX_RESULT_SIZE in str(e):
             raise AcidError(
-                f"The driver has to hold more rows of this statement than {_TOO_MUCH} allows",
-                hint=f"Start Spark with a larger {_TOO_MUCH}.",
+                f"The driver has to hold more rows of this statement than {MAX_RESULT_SIZE} allows",
+                hint=f"Start Spark with a larger {MAX_RESULT_SIZE}.",
             ) from e
         if isinstance(e, Py4JJavaError):
             _raise_cause(e)
