@@ -13,6 +13,7 @@ _NEEDED = {
     "org.apache.spark.SparkStatusTracker": ("getJobIdsForTag",),
     "org.apache.spark.scheduler.LiveListenerBus": ("waitUntilEmpty",),
     f"{_SQL}.catalyst.analysis.CTESubstitution": ("apply",),
+    f"{_SQL}.catalyst.analysis.DeduplicateRelations": ("apply",),
     f"{_SQL}.catalyst.analysis.BindParameters": ("apply",),
     f"{_SQL}.catalyst.analysis.NameParameterizedQuery": (),
     f"{_SQL}.catalyst.analysis.UnresolvedRelation": ("multipartIdentifier", "isStreaming"),

@@ -94,6 +94,11 @@ class Catalyst(PlanBuilder):
         return self._static(f"{ANALYSIS}.CTESubstitution", "apply")(plan)
 
     @in_its_session
+    def without_duplicates(self, plan: Plan) -> Plan:
+        """The plan with other columns for each relation that is in it a second time, by Spark's own rule."""
+        return self._static(f"{ANALYSIS}.DeduplicateRelations", "apply")(plan)
+
+    @in_its_session
     def parse_expression(self, text: str) -> Expression:
         """One expression; whatever follows it is an error. Raises: as :meth:`parse`."""
         with _clear_failures():

@@ -22,6 +22,9 @@ from acidsql.format.data_files import DirectoryGone
 _SOURCES = f"{SPARK}.sql.execution.datasources"
 _FORMATS = {"orc": f"{_SOURCES}.orc.OrcFileFormat", "parquet": f"{_SOURCES}.parquet.ParquetFileFormat"}
 
+_STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""A file that cannot be read is an error, whatever the settings of the session are that runs the plan."""
+
 
 def file_scan(
     catalyst: Catalyst,
@@ -49,7 +52,7 @@ def file_scan(
     own: Any = spark._jsparkSession if session is None else session
     with catalyst.active():
         type = java.static(f"{SPARK}.sql.types.StructType", "fromDDL")(schema)
-        read = java.static(f"{SPARK}.api.python.PythonUtils", "toScalaMap")(dict(options))
+        read = java.static(f"{SPARK}.api.python.PythonUtils", "toScalaMap")({**_STRICT, **options})
         roots = _roots(java, paths) if paths else java.nothing
         cache = java.static(f"{_SOURCES}.NoopCache$", "MODULE$")
         nowhere = java.static(f"{_SOURCES}.PartitionSpec", "emptySpec")()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from pyspark.sql import SparkSession
@@ -17,6 +19,7 @@ from acidsql import fs
 from acidsql.compactor.plan import NewDirectory
 from acidsql.format.rewrite import Rewrite, Rewritten, rewrite_deletes, rewrite_rows
 from acidsql.format.spread import Share, write_share
+from acidsql.format.writer_clocks import UnknownClock, ZoneRules, learn, rules_of
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +41,13 @@ class Task:
     work: Rewrite
     holds_deletes: bool
 
+    @property
+    def target(self) -> str:
+        return self.work.target
+
+    def at(self, target: str) -> Task:
+        return replace(self, work=replace(self.work, target=target))
+
     def run(self) -> Rewritten:
         """Write the file."""
         filesystem, _ = fs.resolve(self.work.target)
@@ -50,6 +60,13 @@ class ShareTask:
 
     share: Share
 
+    @property
+    def target(self) -> str:
+        return self.share.target
+
+    def at(self, target: str) -> ShareTask:
+        return replace(self, share=replace(self.share, target=target))
+
     def run(self) -> Rewritten:
         """Write the file."""
         filesystem, _ = fs.resolve(self.share.target)
@@ -58,6 +75,15 @@ class ShareTask:
 
 class FileTask(Protocol):
     """A task that writes one file."""
+
+    @property
+    def target(self) -> str:
+        """The file."""
+        ...
+
+    def at(self, target: str) -> FileTask:
+        """The same for another file."""
+        ...
 
     def run(self) -> Rewritten:
         """Write the file."""
@@ -81,7 +107,7 @@ def run_tasks(tasks: Sequence[FileTask], spark: SparkSession | None, job_name: s
     """
     if spark is not None and len(tasks) > 1:
         with _described(spark, job_name), _this_python(spark):
-            return spark.sparkContext.parallelize(tasks, len(tasks)).map(_run).collect()
+            return _run_in_spark(tasks, spark)
     if len(tasks) < 2:
         return [task.run() for task in tasks]
     done = []
@@ -94,6 +120,43 @@ def run_tasks(tasks: Sequence[FileTask], spark: SparkSession | None, job_name: s
 
 def _run(task: FileTask) -> Rewritten:
     return task.run()
+
+
+def _run_in_spark(tasks: Sequence[FileTask], spark: SparkSession) -> list[Rewritten]:
+    """A task that meets the clock of a zone says so: workers have no JVM to ask, and are told with another job."""
+    clocks: dict[str, ZoneRules] = {}
+    done: dict[int, Rewritten] = {}
+    while len(done) < len(tasks):
+        due = [number for number in range(len(tasks)) if number not in done]
+        attempts = spark.sparkContext.parallelize([tasks[number] for number in due], len(due))
+        results = attempts.map(partial(_attempt, clocks=clocks)).collect()
+        done |= {number: result for number, result in zip(due, results, strict=True) if isinstance(result, Rewritten)}
+        clocks |= {result: rules_of(result) for result in results if isinstance(result, str)}
+    return [done[number] for number in range(len(tasks))]
+
+
+def _attempt(task: FileTask, clocks: Mapping[str, ZoneRules]) -> Rewritten | str:
+    """Run a task in a worker of Spark's, as one of perhaps several attempts: what a dead one has begun, and what
+    another one does at the same time, has another name, outside of the directory that is published.
+
+    Returns:
+        What was done; or a zone whose clock has to be known first.
+    """
+    learn(clocks)
+    filesystem, target = fs.resolve(task.target)
+    staging = target.rpartition("/")[0].rpartition("/")[0]
+    own = fs.join(staging, "attempts", uuid.uuid4().hex)
+    try:
+        done = task.at(own).run()
+    except UnknownClock as e:
+        filesystem.delete(own)
+        return e.zone
+    if filesystem.exists(own):
+        if filesystem.exists(target):  # another attempt was faster
+            filesystem.delete(own)
+        else:
+            filesystem.rename(own, target)
+    return done
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from pyarrow import orc
 
 from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.arrow_limits import writable
-from acidsql.format.old_clocks import fix_of, has_old_clocks, is_utc
 from acidsql.format.orc_statistics import merged
 from acidsql.format.orc_types import COMPRESSIONS, arrow_type, pyorc_type, shape, shape_of, type_messages
 from acidsql.format.schema import CURRENT_TRANSACTION, EVENT_COLUMNS, KEY_COLUMNS, Operation
@@ -39,6 +38,7 @@ from acidsql.format.tail import (
     types_of,
 )
 from acidsql.format.values import CONVERTERS
+from acidsql.format.writer_clocks import clock_of, fix_of, has_clocks, is_utc, with_clocks
 from acidsql.fs import FileSystem
 from acidsql.protobuf import Message, bytes_of, number_of, read_message, write_message
 from acidsql.types import HiveType, Struct, contains
@@ -209,32 +209,36 @@ class StripeSource:
         """A stripe decoded; only some columns where given: those at the top by number, any by its path.
 
         Raises:
-            pa.ArrowInvalid: When a timestamp is out of Arrow's range of nanoseconds, or so old that Arrow would move it
-                (:mod:`acidsql.format.old_clocks`): see :meth:`rows`.
+            pa.ArrowInvalid: When a timestamp is out of Arrow's range of nanoseconds: see :meth:`rows`.
+            UnsupportedError: When what its writer's clocks say is not known (:mod:`acidsql.format.writer_clocks`).
         """
-        if self._arrow is None:
-            self._arrow = orc.ORCFile(pa.PythonFile(self._file, mode="r"))
-        wanted = None if columns is None else list(columns)
-        read = self._arrow.read_stripe(number, columns=wanted)
-        if self._has_clocks and any(map(has_old_clocks, read.columns)) and not is_utc(self._zone(number)):
-            raise pa.ArrowInvalid("a timestamp that only Java reads as it was written")
-        return read
+        zone = self._zone(number) if self._has_clocks else ""
+        if is_utc(zone):
+            if self._arrow is None:
+                self._arrow = orc.ORCFile(pa.PythonFile(self._file, mode="r"))
+            return self._arrow.read_stripe(number, columns=None if columns is None else list(columns))
+        in_gmt = orc.ORCFile(pa.BufferReader(self._in_gmt(number)))
+        read = in_gmt.read_stripe(0, columns=None if columns is None else list(columns))
+        if not any(map(has_clocks, read.columns)):
+            return read
+        clock = clock_of(zone)
+        return pa.record_batch([with_clocks(column, clock) for column in read.columns], names=read.schema.names)
 
     def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
         """A stripe's rows as the stored numbers (see :mod:`acidsql.format.values`): slow, but exact for every type.
 
         Raises:
-            UnsupportedError: For a timestamp of which only Java knows how it was written.
+            UnsupportedError: As :meth:`batch`.
         """
-        if self._rows is None:
-            self._rows = pyorc.Reader(self._file, converters=CONVERTERS)
-        read: Iterator[tuple[Any, ...]] = iter(self._rows.read_stripe(number))
         zone = self._zone(number) if self._has_clocks else ""
-        fix = None if is_utc(zone) else fix_of(self._root, zone)
-        if fix is None:
-            return read
+        if is_utc(zone):
+            if self._rows is None:
+                self._rows = pyorc.Reader(self._file, converters=CONVERTERS)
+            return iter(self._rows.read_stripe(number))
         in_gmt = pyorc.Reader(io.BytesIO(self._in_gmt(number)), converters=CONVERTERS)
-        return (fix(row, other) for row, other in zip(read, in_gmt.read_stripe(0), strict=True))
+        fix = fix_of(self._root, clock_of(zone))
+        assert fix is not None
+        return map(fix, in_gmt.read_stripe(0))
 
     @cached_property
     def _root(self) -> HiveType:

@@ -6,7 +6,7 @@ in the JVM that Spark runs in, which the session hands in by :func:`attach`.
 """
 
 from acidsql.fs.hadoop import HadoopFileSystem
-from acidsql.fs.jvm import attach, attach_when_needed, detach
+from acidsql.fs.jvm import attach, attach_when_needed, detach, needed_jvm
 from acidsql.fs.listed import ListedOnce
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileStatus, FileSystem
@@ -25,6 +25,7 @@ __all__ = [
     "detach",
     "is_local",
     "join",
+    "needed_jvm",
     "overlap",
     "qualify",
     "renames_in_one_step",

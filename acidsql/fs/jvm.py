@@ -15,7 +15,7 @@ class Hadoop:
     """Hadoop's file systems in one JVM, each opened once, as Hadoop itself keeps one for a scheme and authority."""
 
     def __init__(self, jvm: Any, configuration: Callable[[], Any]) -> None:
-        self._jvm = jvm
+        self.jvm = jvm
         self._configuration = configuration
         self._opened: dict[str, HadoopFileSystem] = {}
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Hadoop:
         scheme = root.partition(":")[0]
         try:
             with java_errors("open the file system", root):
-                self._classes = self._classes or HadoopClasses(self._jvm)
+                self._classes = self._classes or HadoopClasses(self.jvm)
                 return HadoopFileSystem(self._classes, root, self._configuration())
         except StorageError as e:
             if not _is_missing(e.message) or self._classes is None:
@@ -126,3 +126,9 @@ def needed() -> Hadoop | None:
 def attached() -> Hadoop | None:
     """The Hadoop that was handed in last; None before."""
     return _attached
+
+
+def needed_jvm() -> Any:
+    """py4j's view of the JVM that was handed in, or is started now; None if none can be started."""
+    hadoop = needed()
+    return None if hadoop is None else hadoop.jvm

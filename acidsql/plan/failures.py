@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException, UnknownException
-from pyspark.errors.exceptions.captured import convert_exception
+from pyspark.errors import AnalysisException, PySparkException, UnknownException
+from pyspark.errors.exceptions.captured import SparkRuntimeException, convert_exception
 
 from acidsql.catalyst import MAX_RESULT_SIZE
 from acidsql.errors import AcidError, ConstraintViolation
 from acidsql.plan.text import literal
 
 _OPEN, _CLOSE = "acidsql<", ">acidsql"
-_FOUND = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
+_FOUND = re.compile(rf"(?<!concat\(){_OPEN}(.*?){_CLOSE}", re.DOTALL)
 
 
 def failing(message: str) -> str:
@@ -38,6 +38,8 @@ def failing_with(message: str) -> str:
 
 def failure_of(error: Exception) -> str | None:
     """The message of :func:`failing` in a Spark error; None for any other error."""
+    if isinstance(error, AnalysisException):
+        return None  # it prints plans, with such expressions in them
     found = _FOUND.search(str(error))
     return None if found is None else found[1]
 
@@ -74,4 +76,7 @@ def _raise_cause(error: Py4JJavaError) -> None:
         known = convert_exception(cause)
         if not isinstance(known, UnknownException):
             raise known from error
+        plain = SparkRuntimeException(origin=cause)
+        if plain.getCondition() is not None:  # PySpark has no class for a SparkException
+            raise plain from error
         cause = cause.getCause()

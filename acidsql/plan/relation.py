@@ -188,7 +188,8 @@ def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None
     """The plan with leaves replaced by scans; a scan's columns become the leaf's, by position.
 
     It is not analysed again, since it is resolved already. Spark would refuse some valid plans because it considers
-    scans non-deterministic (a subquery in ON, or in an aggregate function).
+    scans non-deterministic (a subquery in ON, or in an aggregate function; LATERAL). So that this also holds for what
+    is built on it, no table is twice in it: the analyser would put another plan in the place of the second one.
 
     Args:
         catalyst: The session that the plan was analysed in.
@@ -196,13 +197,19 @@ def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None
         scan: The scan for a leaf's number; None for a leaf that is none of ours.
     """
 
+    scans = 0
+
     def replaced(node: Plan) -> Plan:
+        nonlocal scans
         number = Catalyst.leaf_number(node)
         made = None if number is None else scan(number)
         if made is None:
             return node
+        scans += 1
         return catalyst.project(catalyst.renamed(Catalyst.output(made), Catalyst.output(node)), made)
 
     scanned = catalyst.transform(plan, replaced)
+    if scans > 1:
+        scanned = catalyst.without_duplicates(scanned)
     scanned.setAnalyzed()
     return scanned

@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType
 
 from acidsql.catalyst import Java, can_store
 from acidsql.errors import AnalysisError
-from acidsql.format.old_clocks import is_utc
+from acidsql.format.writer_clocks import is_utc
 from acidsql.metastore.model import Column
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.failures import failing

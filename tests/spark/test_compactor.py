@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import orc
 
 from acidsql.compactor import WorkerContext, compaction
-from acidsql.compactor.run import run_tasks
+from acidsql.compactor.run import Task, _attempt, run_tasks
 from acidsql.errors import CompactionError, StorageError
+from acidsql.format.inputs import InputFile
+from acidsql.format.rewrite import Rewrite, Rewritten
 from acidsql.fs import LocalFileSystem
 from acidsql.metastore.model import CompactionState as State
 from acidsql.session import AcidSession
+from acidsql.types import Struct, parse_type
+from acidsql.valid_ids import ValidWriteIdList
 from tests.spark.answers import Rows, nothing_is_open, rows
 from tests.spark.hive_rules import check_table
 from tests.spark.hive_tables import GOLDEN, register_golden
@@ -417,6 +422,28 @@ def test_large_compactions_run_as_spark_tasks_of_this_python(
     assert all_of(acid, "big") == [row for row in before if row[0] not in range(20)]
     assert names(warehouse / "big") == ["base_0000003"]
     assert check_table(warehouse / "big") == 80
+
+
+def test_an_attempt_of_a_task_that_died_is_not_in_the_way(acid: AcidSession, warehouse: Path, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    acid.sql("INSERT INTO t SELECT id, 'x' FROM range(100)")
+    [file] = (warehouse / "t").glob("delta_*/bucket_*")
+    target = tmp_path / "base_0000001" / "bucket_00000"
+    target.parent.mkdir()
+    row_type = parse_type("struct<id:int,v:string>")
+    assert isinstance(row_type, Struct)
+    seen = ValidWriteIdList("default.t", 1, (), ())
+    task = Task(Rewrite(str(target), row_type, "zlib", seen, (InputFile(str(file), 0),)), holds_deletes=False)
+    own = tmp_path / "attempts"
+    own.mkdir()
+    (own / "of one that was killed").write_bytes(b"ORC")
+    for _ in range(2):  # a second one at the same time
+        done = _attempt(task, {})
+        assert isinstance(done, Rewritten)
+        assert done.rows == 100
+        assert orc.ORCFile(target).nrows == 100
+    assert [f.name for f in target.parent.iterdir()] == ["bucket_00000"]
+    assert [f.name for f in own.iterdir()] == ["of one that was killed"]
 
 
 @pytest.mark.parametrize("is_cluster", [False, True], ids=["this machine", "a cluster"])
