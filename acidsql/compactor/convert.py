@@ -24,6 +24,8 @@ _OPTIONS = {
     "orc.proleptic.gregorian": "false",
     "orc.schema.evolution.case.sensitive": "false",
 }
+_PREFIXES = ("orc.", "hive.exec.orc.", "hive.orc.", "hive.io.file.")
+"""Of Hadoop's settings of ORC, under its own names and those of Hive."""
 _LEVELS = "orc.force.positional.evolution.level"
 """For how many levels of structs fields are found by position: below the columns they are found by name."""
 
@@ -58,7 +60,11 @@ def convert(
             f"{path} has columns of other types than the table: only a compactor with Spark can convert it",
             hint="Run the compactor in a session: acid.compactor.run_once().",
         )
-    configuration = jvm.org.apache.hadoop.conf.Configuration(spark.sparkContext._jsc.hadoopConfiguration())
+    session: Any = spark._jsparkSession
+    configuration = session.sessionState().newHadoopConf()
+    for prefix in _PREFIXES:  # what somebody has set for files is not meant for these
+        for name in configuration.getPropsWithPrefix(prefix):
+            configuration.unset(prefix + name)
     for name, value in _OPTIONS.items():
         configuration.set(name, value)
     configuration.set(_LEVELS, "2" if footer.is_acid else "1")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from acidsql.session import AcidSession
 from tests.spark.hive_files import inserts, write_events, write_orc
@@ -65,6 +66,24 @@ def test_values_of_another_type_are_converted_or_null(
     write_orc(tmp_path / "t/000000_0", f"struct<k:int,v:{was}>", [(10 + k, v) for k, v in rows])
     register(acid, tmp_path / "t", [("k", "int"), ("v", now)])
     assert values(acid) == [*read, None] * 2
+
+
+def test_a_conversion_follows_no_setting_for_other_files(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path
+) -> None:
+    write_events(tmp_path / "t/delta_1_1_0/bucket_00000", "k:int,v:int", inserts(1, [(1, 7), (2, None), (3, 9)]))
+    register(acid, tmp_path / "t", [("k", "int"), ("v", "string")])
+    acid.sql("DELETE FROM t WHERE k = 3")
+    wrong = {"orc.row.index.stride": "100", "orc.compress": "bogus", "hive.exec.orc.write.format": "bogus"}
+    hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    for name, value in wrong.items():
+        hadoop.set(name, value)
+    try:
+        acid.sql("ALTER TABLE t COMPACT 'major' AND WAIT")
+    finally:
+        for name in wrong:
+            hadoop.unset(name)
+    assert values(acid) == ["7", None]
 
 
 def test_fields_of_structs_are_found_by_name_and_converted(acid: AcidSession, tmp_path: Path) -> None:

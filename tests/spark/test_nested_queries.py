@@ -1,4 +1,4 @@
-"""LATERAL subqueries in statements that change rows: Spark takes scans for non-deterministic, and would refuse."""
+"""Subqueries of statements that change rows, where Spark refuses what is not deterministic, as it takes scans to be."""
 
 from __future__ import annotations
 
@@ -44,6 +44,39 @@ def test_lateral_subqueries(acid: AcidSession, spark: SparkSession, driver_rows:
     acid.sql("UPDATE t SET a = 1 WHERE id > 3")
     acid.sql(f"UPDATE t SET a = ({inner}) WHERE id > 3")
     assert rows(acid, "SELECT DISTINCT a FROM t WHERE id > 3") == [(1,)]
+
+
+PLACES = {
+    "on": "id IN (SELECT x.id FROM t x JOIN u ON x.id = u.k AND x.a IN (SELECT k FROM u))",
+    "on exists": "id IN (SELECT x.id FROM t x JOIN u ON x.id = u.k AND EXISTS (SELECT 1 FROM u q WHERE q.k = x.a))",
+    "aggregate": "a < (SELECT max((SELECT max(k) FROM u)) FROM t)",
+    "group by": "a IN (SELECT count(*) FROM t GROUP BY (SELECT max(k) FROM u), a)",
+    "order by": "id IN (SELECT id FROM t ORDER BY (SELECT max(k) FROM u), id LIMIT 3)",
+    "window": "id IN (SELECT id FROM (SELECT id, max(a) OVER (ORDER BY (SELECT max(k) FROM u)) m FROM t))",
+    "filter": "a < (SELECT count(*) FILTER (WHERE k IN (SELECT a FROM t)) FROM u)",
+    "lateral view": "id IN (SELECT e FROM t LATERAL VIEW explode(array(a, (SELECT max(k) FROM u))) q AS e)",
+}
+
+
+@pytest.mark.parametrize("driver_rows", [0, 1_000_000])
+@pytest.mark.parametrize("place", PLACES)
+def test_subqueries_at_all_places(acid: AcidSession, place: str, driver_rows: int) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, a int, c string)")
+    acid.sql("CREATE TRANSACTIONAL TABLE u (k int)")
+    acid.sql("INSERT INTO t SELECT id, CAST(id AS int) % 5, 'x' FROM range(20)")
+    acid.sql("INSERT INTO u SELECT CAST(id AS int) FROM range(9)")
+    acid.sql("DELETE FROM t WHERE id = 3")
+    acid.sql("DELETE FROM u WHERE k = 3")
+    acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+    condition = PLACES[place]
+    found = rows(acid, f"SELECT id FROM t WHERE {condition}")
+    assert found
+    assert acid.sql(f"UPDATE t SET c = c WHERE {condition}").collect()[0].num_updated_rows == len(found)
+    merge = f"MERGE INTO t USING (SELECT id k FROM t WHERE {condition}) s ON t.id = s.k WHEN MATCHED"
+    assert acid.sql(f"{merge} THEN UPDATE SET c = 'y'").collect()[0].num_updated_rows == len(found)
+    assert rows(acid, "SELECT id FROM t WHERE c = 'y'") == found
+    assert acid.sql(f"DELETE FROM t WHERE {condition}").collect()[0].num_deleted_rows == len(found)
+    assert rows(acid, "SELECT id FROM t WHERE c = 'y'") == []
 
 
 def test_an_error_that_shows_the_plan_is_none_of_values(acid: AcidSession) -> None:
