@@ -144,8 +144,8 @@ def _attempt(task: FileTask, clocks: Mapping[str, ZoneRules]) -> Rewritten | str
     """
     learn(clocks)
     filesystem, target = fs.resolve(task.target)
-    staging = target.rpartition("/")[0].rpartition("/")[0]
-    own = fs.join(staging, "attempts", uuid.uuid4().hex)
+    directory = target.rpartition("/")[0]
+    own = fs.join(directory.rpartition("/")[0], "attempts", uuid.uuid4().hex)
     try:
         done = task.at(own).run()
     except UnknownClock as e:
@@ -155,6 +155,7 @@ def _attempt(task: FileTask, clocks: Mapping[str, ZoneRules]) -> Rewritten | str
         if filesystem.exists(target):  # another attempt was faster
             filesystem.delete(own)
         else:
+            filesystem.mkdirs(directory, durable=False)
             filesystem.rename(own, target)
     return done
 

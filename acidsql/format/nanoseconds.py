@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyorc
-from pyarrow import orc
 
 from acidsql.errors import CorruptFile
 from acidsql.format.schema import ROW
+from acidsql.format.stripes import StripeSource
 from acidsql.format.tail import OrcFooter
-from acidsql.format.values import CONVERTERS
 from acidsql.fs import FileSystem
 from acidsql.types import Array, HiveType, Map, Primitive, Struct, contains
 
@@ -47,21 +47,22 @@ def finer_rows(fs: FileSystem, path: str, footer: OrcFooter, columns: Sequence[i
     names = [footer.row_type.fields[i][0] for i in wanted]
     above = next((n for n in footer.field_names if n.lower() == ROW), ROW) if footer.is_acid else None
     try:
-        if not _may_be_finer(fs, path, names, above):
+        source = StripeSource(pa.BufferReader(fs.read_bytes(path)), path)
+        if not _may_be_finer(source, names, above):
             return np.empty(0, dtype=np.int64)
-        return _exactly(fs, path, footer, wanted, above)
+        return _exactly(source, footer, wanted, above)
     except (pa.ArrowException, pyorc.errors.ORCError, OSError, RuntimeError, ValueError) as e:
         raise CorruptFile(f"{path} is not a complete ORC file: {e}") from e
 
 
-def _may_be_finer(fs: FileSystem, path: str, names: Sequence[str], above: str | None) -> bool:
+def _may_be_finer(source: StripeSource, names: Sequence[str], above: str | None) -> bool:
     """Looks by Arrow, which is fast, but counts nanoseconds in 64 bits: times far away may look finer than they are."""
-    file = orc.ORCFile(pa.BufferReader(fs.read_bytes(path)))
+    columns = [f"{above}.{n}" if above else n for n in names]
     try:
-        table = file.read(columns=[f"{above}.{n}" if above else n for n in names])
+        batches = (source.batch(number, columns) for number in range(len(source.stripes)))
+        return any(_leaves_are_finer(column) for batch in batches for column in batch.columns)
     except pa.ArrowInvalid:  # a time beyond what it can count; or the file is broken, which the second look finds
         return True
-    return any(_leaves_are_finer(column.combine_chunks()) for column in table.columns)
 
 
 def _leaves_are_finer(values: Any) -> bool:
@@ -79,17 +80,17 @@ def _leaves_are_finer(values: Any) -> bool:
     return bool((numbers % _PER_MICROSECOND != 0).any())
 
 
-def _exactly(fs: FileSystem, path: str, footer: OrcFooter, columns: Sequence[int], above: str | None) -> Numbers:
+def _exactly(source: StripeSource, footer: OrcFooter, columns: Sequence[int], above: str | None) -> Numbers:
     """Row by row, by pyorc, which gives seconds and nanoseconds apart."""
     fields = footer.row_type.fields
     tests = [(i, fields[i][1]) for i in columns]
     place = footer.field_names.index(above) if above else 0
     found = []
-    with fs.open_read(path) as file:
-        for number, stored in enumerate(pyorc.Reader(file, converters=CONVERTERS)):
-            row = stored[place] if above else stored
-            if row is not None and any(_is_finer(row[i], t) for i, t in tests):
-                found.append(number)
+    stored = chain.from_iterable(source.rows(number) for number in range(len(source.stripes)))
+    for number, event in enumerate(stored):
+        row = event[place] if above else event
+        if row is not None and any(_is_finer(row[i], t) for i, t in tests):
+            found.append(number)
     return np.array(found, dtype=np.int64)
 
 

@@ -446,6 +446,20 @@ def test_an_attempt_of_a_task_that_died_is_not_in_the_way(acid: AcidSession, war
     assert [f.name for f in own.iterdir()] == ["of one that was killed"]
 
 
+@pytest.mark.parametrize("kind", ["minor", "major", "rebalance"])
+def test_tasks_of_spark_merge_many_deltas_in_passes(acid: AcidSession, kind: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) CLUSTERED BY (id) INTO 2 BUCKETS" if kind != "rebalance" else
+             "CREATE TRANSACTIONAL TABLE t (id int)")  # fmt: skip
+    for i in range(5):
+        acid.sql(f"INSERT INTO t SELECT CAST(id AS int) FROM range({i * 10}, {i * 10 + 10})")
+        acid.sql(f"DELETE FROM t WHERE id IN ({i * 10}, {i * 10 + 1})")
+    before = rows(acid, "SELECT * FROM t")
+    acid.sql("SET acidsql.compactor.spark.size = 0")
+    acid.sql("SET hive.compactor.max.num.delta = 2")
+    acid.sql(f"ALTER TABLE t COMPACT '{kind}' AND WAIT")
+    assert rows(acid, "SELECT * FROM t") == before
+
+
 @pytest.mark.parametrize("is_cluster", [False, True], ids=["this machine", "a cluster"])
 def test_large_compactions_run_as_spark_tasks_on_a_cluster_and_in_threads_where_spark_is_local(
     busy: AcidSession, monkeypatch: pytest.MonkeyPatch, is_cluster: bool

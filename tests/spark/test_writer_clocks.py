@@ -84,6 +84,21 @@ def test_a_compaction_moves_no_clock(acid: AcidSession, zone: str, type: str) ->
         acid.sql("DELETE FROM t WHERE id = 1000")
 
 
+@pytest.mark.parametrize("zone", ["IST", "GMT+05:30", "Europe/Berlin"], indirect=True)
+@pytest.mark.parametrize("driver_rows", [0, 100_000])
+def test_rows_with_clocks_are_updated(acid: AcidSession, zone: str, driver_rows: int) -> None:
+    """The files are searched for nanoseconds before."""
+    acid.sql("SET acidsql.write.driver.rows = 0")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v timestamp, w int)")
+    values = f"element_at(array({', '.join(map(repr, CLOCKS))}), CAST(id AS int) + 1)"
+    acid.sql(f"INSERT INTO t SELECT CAST(id AS int), CAST({values} AS timestamp), 1 FROM range({len(CLOCKS)})")
+    acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+    acid.sql("UPDATE t SET w = 2 WHERE id % 2 = 0")
+    acid.sql("MERGE INTO t USING (SELECT id k FROM range(30)) s ON t.id = s.k WHEN MATCHED THEN UPDATE SET w = w + 1")
+    expected = [(i, clock, 2 + (i + 1) % 2) for i, clock in enumerate(CLOCKS)]
+    assert sorted(rows(acid, "SELECT id, CAST(v AS string), w FROM t")) == expected
+
+
 @pytest.mark.parametrize("zone", ["Europe/Amsterdam"], indirect=True)
 def test_tasks_of_spark_are_told_the_clock(acid: AcidSession, zone: str) -> None:
     """Workers have no JVM that they could ask."""
