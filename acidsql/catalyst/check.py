@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
-from acidsql.catalyst.plans import JOIN, REPARTITION, SHUFFLING
+from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -28,7 +28,8 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.CreateNamedStruct": (),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", JOIN, "PYTHON_UDF", REPARTITION, *SHUFFLING),
+    f"{_SQL}.catalyst.optimizer.InlineCTE": ("apply",),
+    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", CTE, JOIN, "PYTHON_UDF", REPARTITION, *SHUFFLING),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
     f"{_SQL}.catalyst.plans.logical.Range": ("numSlices",),
     f"{_SQL}.catalyst.plans.logical.Repartition": (),

@@ -34,6 +34,7 @@ SHUFFLING = ("AGGREGATE", "DISTINCT_LIKE", "SORT", "WINDOW")
 """Spark's names of the steps, besides joins, for which rows may go from task to task."""
 REPARTITION = "REPARTITION_OPERATION"
 """And of those that send rows to as many tasks as somebody likes."""
+CTE = "CTE"
 _OFFSET = "OFFSET"
 """And of those that leave out rows at the beginning; Spark 4.0 has no name for them."""
 
@@ -92,6 +93,14 @@ class Catalyst(PlanBuilder):
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
         return self._static(f"{ANALYSIS}.CTESubstitution", "apply")(plan)
+
+    @in_its_session
+    def inlined(self, plan: Plan) -> Plan:
+        """An analysed plan with those of its WITH clauses in their places that Spark's optimiser would put there: which
+        are used once, or are deterministic."""
+        if not plan.containsPattern(self._pattern(CTE)):
+            return plan
+        return self._class("sql.catalyst.optimizer.InlineCTE")(False, False).apply(plan)
 
     @in_its_session
     def without_duplicates(self, plan: Plan) -> Plan:

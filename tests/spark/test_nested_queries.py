@@ -54,6 +54,11 @@ PLACES = {
     "order by": "id IN (SELECT id FROM t ORDER BY (SELECT max(k) FROM u), id LIMIT 3)",
     "window": "id IN (SELECT id FROM (SELECT id, max(a) OVER (ORDER BY (SELECT max(k) FROM u)) m FROM t))",
     "filter": "a < (SELECT count(*) FILTER (WHERE k IN (SELECT a FROM t)) FROM u)",
+    "with in lateral": "id IN (SELECT x.id FROM t x, LATERAL"
+    " (WITH q AS (SELECT k FROM u) SELECT max(k) FROM q WHERE k < x.a) l)",
+    "lateral in with": "id IN (WITH c AS (SELECT x.id, l.z FROM t x, LATERAL (SELECT max(k) z FROM u WHERE k = x.a) l)"
+    " SELECT one.id FROM c one JOIN c two ON one.id = two.id WHERE two.z > 0)",
+    "with in on": "id IN (SELECT x.id FROM t x JOIN u ON x.id = u.k AND x.a IN (WITH q AS (SELECT k FROM u) TABLE q))",
     "lateral view": "id IN (SELECT e FROM t LATERAL VIEW explode(array(a, (SELECT max(k) FROM u))) q AS e)",
 }
 
@@ -77,6 +82,30 @@ def test_subqueries_at_all_places(acid: AcidSession, place: str, driver_rows: in
     assert rows(acid, "SELECT id FROM t WHERE c = 'y'") == found
     assert acid.sql(f"DELETE FROM t WHERE {condition}").collect()[0].num_deleted_rows == len(found)
     assert rows(acid, "SELECT id FROM t WHERE c = 'y'") == []
+
+
+@pytest.mark.parametrize("driver_rows", [0, 1_000_000])
+def test_a_with_clause_that_is_used_twice(acid: AcidSession, driver_rows: int) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, a int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE d (id bigint, z int)")
+    acid.sql("INSERT INTO t SELECT id, CAST(id AS int) % 5 FROM range(20)")
+    acid.sql("DELETE FROM t WHERE id = 3")
+    acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+    clause = "WITH c AS (SELECT x.id, l.z FROM t x, LATERAL (SELECT max(y.a) z FROM t y WHERE y.id = x.a) l)"
+    query = f"{clause} SELECT one.id, two.z FROM c one JOIN c two ON one.id = two.id WHERE two.z IS NOT NULL"
+    expected = rows(acid, query)
+    assert len(expected) == 16
+    acid.sql(f"INSERT INTO d {query}")
+    assert rows(acid, "SELECT * FROM d") == expected
+    acid.sql(f"INSERT OVERWRITE d {query}")
+    assert rows(acid, "SELECT * FROM d") == expected
+    acid.sql(f"CREATE TABLE e TBLPROPERTIES ('transactional'='true') AS {query}")
+    assert rows(acid, "SELECT * FROM e") == expected
+    random = (
+        "WITH c AS (SELECT id, rand() r FROM t) SELECT one.id, 1 FROM c one JOIN c two USING (id) WHERE one.r <> two.r"
+    )
+    acid.sql(f"INSERT OVERWRITE d {random}")
+    assert rows(acid, "SELECT * FROM d") == []  # it is evaluated once
 
 
 def test_an_error_that_shows_the_plan_is_none_of_values(acid: AcidSession) -> None:

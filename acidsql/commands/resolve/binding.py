@@ -304,7 +304,7 @@ class Binding:
         made = [
             child
             if child.nodeName() == "UnresolvedIdentifier"
-            else self.scanned(self.analysed(self.bound(child, span)))
+            else self.scanned(self.analysed(self.bound(child, span)), is_answer=True)
             for child in children
         ]
         return plan.withNewChildren(self.catalyst.seq(made))
@@ -404,15 +404,24 @@ class Binding:
 
     # --- 3: scans ----------------------------------------------------------------------------------------------------
 
-    def scanned(self, analysed: Plan) -> Plan:
-        """The plan over scans of the snapshot."""
+    def scanned(self, analysed: Plan, *, is_answer: bool = False) -> Plan:
+        """The plan over scans of the snapshot.
+
+        Args:
+            analysed: The plan over relations that stand for them.
+            is_answer: Whether Spark runs it as it is. What is built on a plan is analysed, and for that Spark looks
+                into WITH clauses as into nothing else; so those that it would put into their places itself, were the
+                tables its own, are put there now (see :func:`with_scans`).
+        """
         by_number = {r.number: r for r in self.relations}
 
         def scan(number: int) -> Plan | None:
             made = by_number.get(number)
             return None if made is None else self._scan(made, self.read(analysed, made))
 
-        return with_scans(self.catalyst, analysed, scan) if by_number else analysed
+        if not by_number:
+            return analysed
+        return with_scans(self.catalyst, analysed if is_answer else self.catalyst.inlined(analysed), scan)
 
     def read(self, analysed: Plan, made: Relation) -> Read:
         """The snapshot of a relation, pruned by the conditions in a plan."""
@@ -467,7 +476,7 @@ class Binding:
 
     def answer(self, plan: Plan) -> DataFrame:
         """A bound plan as a DataFrame of the user's session."""
-        return self.catalyst.frame(self.scanned(self.analysed(plan)))
+        return self.catalyst.frame(self.scanned(self.analysed(plan), is_answer=True))
 
 
 def _is_time_window(expression: Expression) -> bool:
