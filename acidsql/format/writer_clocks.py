@@ -39,7 +39,7 @@ _LONG_AGO = -5_000_000_000
 """Seconds: in 1811."""
 _START_OF_2038 = 2_145_916_800
 _SOME_DAYS = 10 * 86_400
-"""No offset lasts for less by a rule."""
+"""No offset lasts for less by a rule; and ``java.util.TimeZone`` goes by a rule from some day of 2037 on."""
 _NANOS, _MILLION = 1_000_000_000, 1_000_000
 _UTC_ZONE = datetime.timezone.utc
 _TRANSITION = re.compile(r"Transition\[(?:Gap|Overlap) at (\d{4}-\d\d-\d\dT[\d:]+)(\S+) to")
@@ -161,8 +161,8 @@ def learn(rules: Mapping[str, ZoneRules]) -> None:
 
 def _asked(zone: Any) -> ZoneRules:
     changes = [at for at in _changes(zone) if _START_OF_1900 < at < _START_OF_2038]
-    later = range(_START_OF_2038, _start_of(_YEARS_ALIKE.stop), _SOME_DAYS)
-    points = [_START_OF_1900, *changes, *later, _start_of(_YEARS_ALIKE.stop)]
+    later = range(_start_of(2037), _start_of(_YEARS_ALIKE.stop), _SOME_DAYS)
+    points = sorted({_START_OF_1900, *changes, *later, _start_of(_YEARS_ALIKE.stop)})
     found: dict[int, int] = {}
     for start, end in pairwise(points):
         found |= _between(zone, start, end)

@@ -142,7 +142,22 @@ def test_the_clock_is_that_of_java(spark: SparkSession, name: str) -> None:
     zone = jvm.java.util.TimeZone.getTimeZone(name)
     start = jvm.java.time.LocalDate.of(2015, 1, 1).atStartOfDay(zone.toZoneId()).toEpochSecond()
     draw = random.Random(name)
-    years = [*range(1900, 2040, 3), 2050, 2087, 2088, 2099, 2399, 2400, 2437, 2500, 3000, 9998]
+    years = [
+        *range(1900, 2036, 3),
+        *[2036] * 30,
+        *[2037] * 60,
+        *[2038] * 30,
+        2050,
+        2087,
+        2088,
+        2099,
+        2399,
+        2400,
+        2437,
+        2500,
+        3000,
+        9998,
+    ]
     moments = [
         *(-62_000_000_000, -12_219_300_000, -2_300_000_000, -2_208_988_801, -2_208_988_800, -86_400, -1, 0, 86_400),
         *(dt.datetime(year, 1, 1, tzinfo=dt.timezone.utc).timestamp() + draw.randrange(366 * 86_400) for year in years),
