@@ -38,7 +38,7 @@ from acidsql.format.tail import (
     types_of,
 )
 from acidsql.format.values import CONVERTERS
-from acidsql.format.writer_clocks import clock_of, fix_of, has_clocks, is_utc, with_clocks
+from acidsql.format.writer_clocks import clock_of, fix_of, is_utc, with_clocks
 from acidsql.fs import FileSystem
 from acidsql.protobuf import Message, bytes_of, number_of, read_message, write_message
 from acidsql.types import HiveType, Struct, contains
@@ -163,6 +163,8 @@ class StripeSource:
         ]
         self._arrow: orc.ORCFile | None = None
         self._rows: pyorc.Reader | None = None
+        self._gmt: tuple[int, orc.ORCFile] | None = None
+        """The stripe of which single columns were read last, as if its writer were in GMT."""
 
     @property
     def block_size(self) -> int:
@@ -212,17 +214,38 @@ class StripeSource:
             pa.ArrowInvalid: When a timestamp is out of Arrow's range of nanoseconds: see :meth:`rows`.
             UnsupportedError: When what its writer's clocks say is not known (:mod:`acidsql.format.writer_clocks`).
         """
-        zone = self._zone(number) if self._has_clocks else ""
+        wanted: list[int | str] | None = None if columns is None else list(columns)
+        zone = self._zone(number) if self._read_clocks(wanted) else ""
         if is_utc(zone):
             if self._arrow is None:
                 self._arrow = orc.ORCFile(pa.PythonFile(self._file, mode="r"))
-            return self._arrow.read_stripe(number, columns=None if columns is None else list(columns))
-        in_gmt = orc.ORCFile(pa.BufferReader(self._in_gmt(number)))
-        read = in_gmt.read_stripe(0, columns=None if columns is None else list(columns))
-        if not any(map(has_clocks, read.columns)):
-            return read
+            return self._arrow.read_stripe(number, columns=wanted)
+        if self._gmt is None or self._gmt[0] != number:
+            self._gmt = number, orc.ORCFile(pa.BufferReader(self._in_gmt(number)))
+        read = self._gmt[1].read_stripe(0, columns=wanted)
+        if wanted is None:  # else other columns of it may be next
+            self._gmt = None
         clock = clock_of(zone)
         return pa.record_batch([with_clocks(column, clock) for column in read.columns], names=read.schema.names)
+
+    def _read_clocks(self, columns: Sequence[int | str] | None) -> bool:
+        """Whether there are timestamps in some columns; in doubt there are."""
+        if columns is None or not self._has_clocks:
+            return self._has_clocks
+        return any(contains(self._type_of(column), "timestamp") for column in columns)
+
+    def _type_of(self, column: int | str) -> HiveType:
+        """The type of a column, by its number at the top or by its path; that of the whole row for an unknown path."""
+        assert isinstance(self._root, Struct)
+        if isinstance(column, int):
+            return self._root.fields[column][1]
+        found: HiveType = self._root
+        for name in column.split("."):
+            fields = dict(found.fields) if isinstance(found, Struct) else {}
+            if name not in fields:
+                return self._root
+            found = fields[name]
+        return found
 
     def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
         """A stripe's rows as the stored numbers (see :mod:`acidsql.format.values`): slow, but exact for every type.
