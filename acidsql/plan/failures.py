@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, PySparkException, UnknownException
+from pyspark.errors import PySparkException, UnknownException
 from pyspark.errors.exceptions.captured import SparkRuntimeException, convert_exception
 
 from acidsql.catalyst import MAX_RESULT_SIZE
@@ -19,7 +19,8 @@ from acidsql.errors import AcidError, ConstraintViolation
 from acidsql.plan.text import literal
 
 _OPEN, _CLOSE = "acidsql<", ">acidsql"
-_FOUND = re.compile(rf"(?<!concat\(){_OPEN}(.*?){_CLOSE}", re.DOTALL)
+_FOUND = re.compile(rf"\[USER_RAISED_EXCEPTION\] {_OPEN}(.*?){_CLOSE}", re.DOTALL)
+"""Behind the condition of ``raise_error``: other errors print plans that have such expressions, and users' texts."""
 
 
 def failing(message: str) -> str:
@@ -38,8 +39,6 @@ def failing_with(message: str) -> str:
 
 def failure_of(error: Exception) -> str | None:
     """The message of :func:`failing` in a Spark error; None for any other error."""
-    if isinstance(error, AnalysisException):
-        return None  # it prints plans, with such expressions in them
     found = _FOUND.search(str(error))
     return None if found is None else found[1]
 
