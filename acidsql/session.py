@@ -6,12 +6,14 @@ import getpass
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from acidsql import fs
 from acidsql.builders import Expressions, MergeBuilder, Value, insert_text, require_used
@@ -29,6 +31,10 @@ from acidsql.plan.views import Views
 from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
 from acidsql.sql.statements import Statement
+from acidsql.streaming.bad_records import BadRecords
+from acidsql.streaming.connection import StreamingConnection, StreamOptions
+from acidsql.streaming.records import RecordReader, Rows
+from acidsql.streaming.sink import Sink
 
 STORE_NAME = "acidsql.db"
 """File of the embedded store inside the warehouse."""
@@ -47,6 +53,7 @@ class AcidSession:
         self._owns_spark = owns_spark
         self._closed = False
         self._close_lock = threading.Lock()
+        self._streams: weakref.WeakSet[StreamingConnection] = weakref.WeakSet()
 
     @property
     def spark(self) -> SparkSession:
@@ -113,6 +120,100 @@ class AcidSession:
         self._require_open()
         with self._env.catalyst.active():
             return table_frame(self._env, parse_table_name(_string(name, "the table's name")), version)
+
+    def streaming(
+        self,
+        table: str,
+        *,
+        partition: Mapping[str, Any] | None = None,
+        dynamic: bool = True,
+        records: RecordReader | None = None,
+        bad_records: str = "error",
+        batch: int = 1,
+        buffer_bytes: int = 64 << 20,
+        buffer_rows: int = 1_000_000,
+    ) -> StreamingConnection:
+        """A connection that writes rows into a table as they arrive, without Spark jobs.
+
+        Args:
+            table: ``table`` or ``database.table``.
+            partition: Values of partition keys that all rows have; records have those of the others.
+            dynamic: Whether records may have values of partition keys; otherwise ``partition`` gives all of them.
+            records: What a record is: :class:`~acidsql.streaming.Rows` (dicts and tuples), or a
+                :class:`~acidsql.streaming.Delimited`, :class:`~acidsql.streaming.Json` or
+                :class:`~acidsql.streaming.Regex`.
+            bad_records: What happens to those that cannot be stored: ``error``, ``skip``, or a directory for them.
+            batch: How many transactions are opened by one call of the metastore.
+            buffer_bytes: Bytes that a transaction holds in memory before it writes a part of it; ``buffer_rows`` the
+                same in rows.
+
+        Raises:
+            InvalidValue: When an argument is not valid.
+        """
+        self._require_open()
+        options = StreamOptions(
+            partition=partition or {},
+            dynamic=dynamic,
+            reader=records or Rows(),
+            bad_records=BadRecords(bad_records),
+            batch=batch,
+            buffer_bytes=buffer_bytes,
+            buffer_rows=buffer_rows,
+        )
+        stream = StreamingConnection(self._env, parse_table_name(_string(table, "the table's name")), options)
+        self._streams.add(stream)
+        return stream
+
+    def sink(
+        self,
+        table: str,
+        *,
+        mode: str = "append",
+        keys: Sequence[str] = (),
+        name: str | None = None,
+    ) -> Sink:
+        """What writes the batches of a streaming query into a table, each exactly once: ``foreachBatch(acid.sink(…))``.
+
+        Args:
+            table: ``table`` or ``database.table``. Columns are matched by their names.
+            mode: ``append``; ``merge``: rows with the same keys are replaced; ``overwrite``: each batch is the whole
+                table (Spark's output mode ``complete``).
+            keys: For ``merge``: columns that name a row.
+            name: Under which the batches are counted (:class:`~acidsql.streaming.Sink`); that of the table when left
+                out. Queries that write to one table need names of their own.
+
+        Raises:
+            InvalidValue: When an argument is not valid.
+        """
+        self._require_open()
+        return Sink(self._env, self.sql, _string(table, "the table's name"), mode=mode, keys=keys, name=name)
+
+    def write_stream(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        checkpoint: str,
+        mode: str = "append",
+        keys: Sequence[str] = (),
+        name: str | None = None,
+        trigger: Mapping[str, Any] | None = None,
+    ) -> StreamingQuery:
+        """Start a streaming query that writes a streaming DataFrame into a table, each row exactly once.
+
+        Args:
+            frame: The rows.
+            table, mode, keys, name: As for :meth:`sink`.
+            checkpoint: Where Spark keeps how far the query is; a query that is started again goes on from there.
+            trigger: As of Spark's ``trigger()``: ``{"availableNow": True}`` or ``{"processingTime": "5 seconds"}``.
+
+        Returns:
+            The query, started. Raises the errors of :meth:`sink`.
+        """
+        sink = self.sink(table, mode=mode, keys=keys, name=name)
+        output = "complete" if mode == "overwrite" else "update" if mode == "merge" else "append"
+        writer = frame.writeStream.outputMode(output).option("checkpointLocation", checkpoint).foreachBatch(sink)
+        return (writer if trigger is None else writer.trigger(**trigger)).start()
 
     # --- DML without SQL text ----------------------------------------------------------------------------------------
 
@@ -209,7 +310,7 @@ class AcidSession:
                 raise
 
     def close(self) -> None:
-        """Stop the compactor, end the readers' transactions, release the store.
+        """Close streaming connections, stop the compactor, end the readers' transactions, release the store.
 
         Spark is stopped if :func:`acidsql.connect` started it.
         """
@@ -217,6 +318,8 @@ class AcidSession:
             if self._closed:
                 return
             self._closed = True
+        for stream in list(self._streams):
+            stream.close()
         self._env.compactor.stop()
         self._env.heartbeats.close()
         self._env.metastore.close()

@@ -229,6 +229,19 @@ def to_orc_driver(expression: str, type: HiveType) -> str:
     return f"CAST({expression} AS {to_spark(_naive(type), plain_strings=True)})"
 
 
+def from_orc_driver(expression: str, type: HiveType) -> str:
+    """What :func:`to_orc_driver` made of a value, as it was before; a ``char`` is padded."""
+
+    def leaf(value: str, type: HiveType) -> str:
+        if type == Primitive(LOCAL_TIMESTAMP):
+            return f"timestamp_micros({value})"
+        if isinstance(type, Char):
+            return f"rpad({value}, {type.length}, ' ')"
+        return f"CAST({value} AS timestamp)" if type == Primitive("timestamp") else value
+
+    return with_leaves(expression, type, leaf)
+
+
 def _for_driver(value: str, type: HiveType) -> str:
     if type == Primitive(LOCAL_TIMESTAMP):
         return f"unix_micros({value})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -40,6 +41,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_joined: ContextVar[WriteTransaction | None] = ContextVar("_joined", default=None)
+"""The transaction that statements of this thread belong to (:func:`together`)."""
+
 
 @dataclass
 class WriteTransaction:
@@ -71,6 +75,7 @@ class WriteTransaction:
         env = self.env
         request = LockRequest(tuple(components), self.id, env.user, env.host, env.agent)
         wait_for_lock(env.metastore, env.settings, request)
+        self._txns = None  # an earlier statement's
         conflict = env.metastore.get_latest_txn_in_conflict(self.id)
         if conflict is not None and conflict > self.id:
             raise StartOver(f"The snapshot was outdated by transaction {conflict}")
@@ -275,34 +280,54 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     """
     txn: WriteTransaction | None = None
     is_unclear = False
-    version = env.metastore.latest_version()
     try:
         with Deferred():
-            [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, agent_info=env.agent)
-            txn = WriteTransaction(env, txn_id, version)
-        with env.heartbeats.keep_alive(txn_id), own_failures(), env.metastore.on_behalf_of(txn_id):
+            [txn] = begin(env)
+        with env.heartbeats.keep_alive(txn.id), own_failures(), env.metastore.on_behalf_of(txn.id):
             yield txn
             is_unclear = True
-            env.metastore.commit_txn(txn_id)
+            env.metastore.commit_txn(txn.id)
     except BaseException as error:
         if txn is None:
             raise
-        ended = None
-        try:
-            if not is_unclear:
-                ended = _end_of(env, txn_id, error)
-            for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
-                staging.discard_staged()
-        finally:  # also where this is interrupted
-            if _aborted(env, txn_id, error, is_unclear=is_unclear):
-                txn.is_aborted = True
-                discarded = [staging.discard() for staging in txn.stagings]
-                if all(discarded):
-                    _forget(txn)
+        ended = roll_back(txn, error, is_unclear=is_unclear)
         if ended is not None:
             raise ended from error
         raise
     txn.committed()
+
+
+def begin(env: Environment, count: int = 1) -> list[WriteTransaction]:
+    """Open transactions, ``hive.txn.max.open.batch`` at most; whoever does keeps them alive, and ends them."""
+    version = env.metastore.latest_version()
+    ids = env.metastore.open_txns(count, user=env.user, host=env.host, agent_info=env.agent)
+    return [WriteTransaction(env, txn_id, version) for txn_id in ids]
+
+
+def roll_back(txn: WriteTransaction, error: BaseException, *, is_unclear: bool = False) -> TransactionError | None:
+    """Abort a transaction and remove what it wrote; published files only once the metastore has confirmed the abort.
+
+    Args:
+        txn: The transaction.
+        error: Why.
+        is_unclear: Whether it may be committed already.
+
+    Returns:
+        How it was ended by others before, where it was: then the error may be a consequence.
+    """
+    ended = None
+    try:
+        if not is_unclear:
+            ended = _end_of(txn.env, txn.id, error)
+        for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
+            staging.discard_staged()
+    finally:  # also where this is interrupted
+        if _aborted(txn.env, txn.id, error, is_unclear=is_unclear):
+            txn.is_aborted = True
+            discarded = [staging.discard() for staging in txn.stagings]
+            if all(discarded):
+                _forget(txn)
+    return ended
 
 
 def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
@@ -317,6 +342,9 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     Raises:
         TransactionError: When it restarted too often. Others as :func:`open_transaction`.
     """
+    joined = _joined.get()
+    if joined is not None:
+        return run(joined)
     reason: StartOver | None = None
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
         if isinstance(reason, DefinitionChanged):
@@ -332,6 +360,27 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
         f"The statement's snapshot was outdated at every attempt when its locks were granted: {reason.message}",
         hint=f"Increase {SNAPSHOT_RETRIES.name}, or reduce the number of concurrent writers.",
     )
+
+
+def together(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
+    """Run statements that change rows of different tables in one transaction: all of them commit, or none.
+
+    Args:
+        env: The session.
+        run: Runs the statements, in this thread; called again where one of them has to start over.
+
+    Raises:
+        As :func:`in_transaction`, and as the statements.
+    """
+
+    def joined(txn: WriteTransaction) -> T:
+        token = _joined.set(txn)
+        try:
+            return run(txn)
+        finally:
+            _joined.reset(token)
+
+    return in_transaction(env, joined)
 
 
 @contextmanager

@@ -1,0 +1,171 @@
+"""Batches of Spark's streaming queries, written into a table exactly once.
+
+Spark calls ``foreachBatch`` at least once for each batch: after a crash with the last one again, which may have been
+committed. So the number of each batch is recorded in the transaction that writes its rows: in the table
+:data:`BATCHES` of the same database, which is an ACID table as any other and works alike on every metastore. Each sink
+has a partition of it, and locks that: of two queries that think they are the same one, the second one waits, and then
+sees what the first one has written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from pyspark.sql import DataFrame
+
+from acidsql import fs
+from acidsql.builders import insert_text
+from acidsql.commands.environment import Environment
+from acidsql.commands.transaction.write_transaction import WriteTransaction, together
+from acidsql.errors import InvalidValue, TransactionError
+from acidsql.metastore.model import LockComponent, LockType, Operation
+from acidsql.partition_names import partition_name
+from acidsql.plan.target import Target
+from acidsql.plan.text import quote
+from acidsql.plan.views import Views
+from acidsql.sql.parser import parse_table_name
+from acidsql.streaming.records import Rows
+from acidsql.streaming.target import StreamTarget
+
+logger = logging.getLogger(__name__)
+
+BATCHES = "acidsql_batches"
+"""The table with the batches of each sink: the query it came from, its number, and when (UTC). The newest row
+counts; older ones are removed when a sink begins."""
+
+APPEND, MERGE, OVERWRITE = "append", "merge", "overwrite"
+_QUERY_ID = "sql.streaming.queryId"
+"""Spark's local property with the id of a streaming query, which its checkpoint keeps."""
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch: the id of its query, and its number."""
+
+    query: str
+    number: int
+
+
+class Sink:
+    """Writes batches into a table; made by ``acid.sink``. Spark calls it with each batch and its number.
+
+    A batch is passed over if it is the last one that was written under the sink's name, and comes from the same query
+    (that is, from the same checkpoint). It may also be called by hand, with numbers that rise.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        sql: Callable[..., DataFrame],
+        table: str,
+        *,
+        mode: str = APPEND,
+        keys: Sequence[str] = (),
+        name: str | None = None,
+    ) -> None:
+        """``sql`` runs a statement; for the others see :meth:`acidsql.session.AcidSession.sink`."""
+        if mode not in (APPEND, MERGE, OVERWRITE):
+            raise InvalidValue(f"{mode!r} is no mode of a sink: append, merge or overwrite")
+        if bool(keys) != (mode == MERGE) or isinstance(keys, str):
+            raise InvalidValue("The mode merge takes the columns that name a row as keys, and no other mode does")
+        parsed = parse_table_name(table)
+        self._env, self._sql = env, sql
+        self._mode, self._keys = mode, list(keys)
+        self._database = env.database_of(parsed)  # whatever the current one will be
+        self._table = table if parsed.database is not None else f"{quote(self._database)}.{quote(parsed.table)}"
+        self._name = f"{self._database}.{parsed.table.lower()}" if name is None else name
+        if not isinstance(self._name, str) or not self._name.strip():
+            raise InvalidValue(f"{name!r} is no name of a sink")
+        self._batches = f"{quote(self._database)}.{BATCHES}"
+        self._is_ready = False
+        self._last: tuple[_Batch, frozenset[str]] | None = None
+        """The last batch, and the directories of the partition after it."""
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Write a batch, unless it has been written.
+
+        Raises:
+            TransactionError: When it is none that follows the last one: another query has written under the sink's
+                name, or its checkpoint is older than the table.
+        """
+        if not self._is_ready:
+            self._prepare()
+            self._is_ready = True
+        batch = _Batch(frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID) or "", int(batch_id))
+        found = together(self._env, lambda txn: self._write(txn, frame, batch))
+        self._last = batch, found
+
+    def _prepare(self) -> None:
+        """Make the table of batches, and the sink's partition, which is what it locks; forget all batches but one."""
+        self._sql(
+            f"CREATE TABLE IF NOT EXISTS {self._batches} (query string, batch bigint, committed timestamp)"
+            " PARTITIONED BY (sink string) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+        )
+        self._sql(f"ALTER TABLE {self._batches} ADD IF NOT EXISTS PARTITION (sink = :sink)", sink=self._name)
+        newest = f"(SELECT max(ROW__ID.writeId) FROM {self._batches} WHERE sink = :sink)"
+        self._sql(f"DELETE FROM {self._batches} WHERE sink = :sink AND ROW__ID.writeId < {newest}", sink=self._name)
+
+    def _write(self, txn: WriteTransaction, frame: DataFrame, batch: _Batch) -> frozenset[str]:
+        """Write a batch; the names of the directories that the sink's partition has when it is committed."""
+        table = self._env.metastore.get_table(self._database, BATCHES)
+        partition = partition_name([table.partition_keys[0].name], [self._name])
+        kind = LockType.EXCL_WRITE
+        txn.lock([LockComponent(kind, table.database, table.name, partition, Operation.UPDATE)])
+        [place] = self._env.metastore.list_partitions(table.database, table.name, [partition])
+        filesystem, path = fs.resolve(place.location)
+        found = frozenset(entry.name for entry in filesystem.list(path))
+        if self._is_written(batch, found):
+            logger.info("batch %s of %s was written before", batch.number, self._name)
+            return found
+        target, staging = StreamTarget(self._env, table, {"sink": self._name}), txn.stage(table)
+        [rows], _ = target.read([(batch.query, batch.number, datetime.now(timezone.utc).replace(tzinfo=None))], Rows())
+        target.write(rows, txn, staging, 0)
+        txn.publish(table, staging)
+        self._apply(frame)
+        return found | {str(Target(table, txn.allocate_write_id(table), "").inserts)}
+
+    def _is_written(self, batch: _Batch, found: frozenset[str]) -> bool:
+        """Whether a batch was written; the partition is locked.
+
+        Args:
+            batch: The batch.
+            found: The names of the partition's directories: where they are those that this sink has left, nobody has
+                written since.
+        """
+        if self._last is not None and self._last[1] == found:
+            last: _Batch | None = self._last[0]
+        else:
+            newest = (
+                f"SELECT query, batch FROM {self._batches} WHERE sink = :sink ORDER BY ROW__ID.writeId DESC LIMIT 1"
+            )
+            last = next((_Batch(row.query, row.batch) for row in self._sql(newest, sink=self._name).collect()), None)
+        if last == batch:
+            return True
+        if last is None or (last.query == batch.query and last.number < batch.number):
+            return False
+        if last.query != batch.query:
+            problem = f"another query (its checkpoint has the id {last.query or 'of none'}) has written under it"
+            hint = "Give the sink a name of its own; or delete its rows to let this query go on under the name."
+        else:
+            problem = f"batch {last.number} of the query is written already: the checkpoint is older than the table"
+            hint = "Start from the checkpoint that belongs to the table."
+        raise TransactionError(f"Batch {batch.number} cannot be written by the sink {self._name}: {problem}", hint=hint)
+
+    def _apply(self, frame: DataFrame) -> None:
+        with Views(self._env.spark) as views:
+            view = views.add(frame)
+            if self._mode == MERGE:
+                self._sql(self._merge_text(view))
+                return
+            text, parameters = insert_text(
+                self._table, view, overwrite=self._mode == OVERWRITE, partition={}, by_name=True
+            )
+            self._sql(text, **parameters)
+
+    def _merge_text(self, view: str) -> str:
+        on = " AND ".join(f"t.{quote(key)} = s.{quote(key)}" for key in self._keys)
+        clauses = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        return f"MERGE INTO {self._table} AS t USING {quote(view)} AS s ON {on} {clauses}"

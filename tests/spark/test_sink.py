@@ -1,0 +1,158 @@
+"""Batches of streaming queries: each is written exactly once, whatever is run again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from acidsql.errors import AcidError, InvalidValue, TransactionError
+from acidsql.session import AcidSession
+from acidsql.streaming.sink import BATCHES
+from tests.spark.answers import nothing_is_open, rows
+
+pytestmark = pytest.mark.spark
+
+NOW = {"availableNow": True}
+
+
+class Source:
+    """A directory of JSON files, one a batch."""
+
+    def __init__(self, spark: SparkSession, place: Path) -> None:
+        self._spark, self._place, self._number = spark, place / "source", 0
+        self._place.mkdir()
+
+    def add(self, *values: tuple[int, str]) -> None:
+        self._number += 1
+        lines = "".join(f'{{"V": "{v}", "id": {i}}}\n' for i, v in values)
+        file = self._place / f"{self._number:03d}.json"
+        file.write_text(lines)
+        os.utime(file, (self._number, self._number))  # by which Spark orders them
+
+    @property
+    def frame(self) -> DataFrame:
+        stream = self._spark.readStream.schema("V string, id int").option("maxFilesPerTrigger", 1)
+        return stream.json(str(self._place))
+
+
+@pytest.fixture
+def source(spark: SparkSession, tmp_path: Path) -> Iterator[Source]:
+    yield Source(spark, tmp_path)
+    for query in spark.streams.active:
+        query.stop()
+
+
+def run(acid: AcidSession, source: Source, checkpoint: Path, **options: Any) -> None:
+    acid.write_stream(source.frame, "t", checkpoint=str(checkpoint), trigger=NOW, **options).awaitTermination()
+
+
+def test_batches_are_appended(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string, w int DEFAULT 7)")
+    source.add((1, "a"), (2, "b"))
+    source.add((3, "c"))
+    run(acid, source, tmp_path / "c")
+    assert rows(acid, "SELECT * FROM t") == [(1, "a", 7), (2, "b", 7), (3, "c", 7)]
+    source.add((4, "d"))
+    run(acid, source, tmp_path / "c")
+    run(acid, source, tmp_path / "c")
+    assert rows(acid, "SELECT id FROM t") == [(1,), (2,), (3,), (4,)]
+    assert rows(acid, f"SELECT sink, max(batch) FROM {BATCHES} GROUP BY sink") == [("default.t", 2)]
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the commit", "after the commit"])
+def test_a_batch_that_failed_is_run_again(
+    acid: AcidSession, source: Source, spark: SparkSession, tmp_path: Path, after: bool
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    sink = acid.sink("t")
+    failures = iter([RuntimeError("killed")])
+
+    def failing(frame: DataFrame, batch_id: int) -> None:
+        if batch_id == 1 and not after and (error := next(failures, None)):
+            raise error
+        sink(frame, batch_id)
+        if batch_id == 1 and after and (error := next(failures, None)):
+            raise error
+
+    for i in range(3):
+        source.add((i, "x"))
+    checkpoint = str(tmp_path / "c")
+    writer = source.frame.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    with pytest.raises(StreamingQueryException, match="killed"):
+        writer.foreachBatch(failing).start().awaitTermination()
+    assert len(rows(acid, "SELECT id FROM t")) == (2 if after else 1)
+    writer.foreachBatch(failing).start().awaitTermination()
+    assert rows(acid, "SELECT id FROM t") == [(0,), (1,), (2,)]
+
+
+def test_rows_are_merged(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    source.add((1, "a"), (2, "b"))
+    source.add((2, "c"), (3, "d"))
+    run(acid, source, tmp_path / "c", mode="merge", keys=["ID"])
+    assert rows(acid, "SELECT * FROM t") == [(1, "a"), (2, "c"), (3, "d")]
+
+
+def test_the_table_is_replaced(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (v string, n bigint)")
+    source.add((1, "a"), (2, "b"))
+    source.add((3, "a"))
+    counted = source.frame.groupBy("v").count().withColumnRenamed("count", "n")
+    query = acid.write_stream(counted, "t", checkpoint=str(tmp_path / "c"), mode="overwrite", trigger=NOW)
+    query.awaitTermination()
+    assert rows(acid, "SELECT * FROM t") == [("a", 2), ("b", 1)]
+
+
+def test_two_sinks_of_one_table(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    source.add((1, "a"))
+    run(acid, source, tmp_path / "one", name="one")
+    run(acid, source, tmp_path / "two", name="it's 2/é")
+    assert rows(acid, "SELECT id FROM t") == [(1,), (1,)]
+    with pytest.raises(StreamingQueryException, match="another query"):
+        run(acid, source, tmp_path / "three", name="one")
+    assert rows(acid, "SELECT id FROM t") == [(1,), (1,)]
+    assert sorted(rows(acid, f"SELECT sink, max(batch) FROM {BATCHES} GROUP BY sink")) == [("it's 2/é", 0), ("one", 0)]
+    nothing_is_open(acid)
+
+
+def test_batches_by_hand(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    sink = acid.sink("t", name="hand")
+    frame = spark.range(1).selectExpr("CAST(id AS int) AS id")
+    sink(frame, 5)
+    sink(frame, 5)
+    acid.sink("default.t", name="hand")(frame, 5)
+    sink(frame, 7)
+    with pytest.raises(TransactionError, match="batch 7 of the query is written already"):
+        sink(frame, 6)
+    assert rows(acid, "SELECT count(*) FROM t") == [(2,)]
+    nothing_is_open(acid)
+
+
+def test_a_batch_that_cannot_be_stored(acid: AcidSession, spark: SparkSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int NOT NULL)")
+    sink = acid.sink("t")
+    for frame in (spark.sql("SELECT CAST(NULL AS int) AS id"), spark.sql("SELECT 1 AS nope")):
+        with pytest.raises(AcidError):
+            sink(frame, 0)
+    assert rows(acid, f"SELECT * FROM {BATCHES}") == []
+    sink(spark.sql("SELECT 1 AS id"), 0)
+    assert rows(acid, "SELECT * FROM t") == [(1,)]
+    nothing_is_open(acid)
+    assert list(warehouse.rglob("_tmp_*")) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"mode": "x"}, {"mode": "merge"}, {"keys": ["id"]}, {"mode": "merge", "keys": "id"}, {"name": " "}]
+)
+def test_arguments_that_are_none(acid: AcidSession, arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue):
+        acid.sink("t", **arguments)

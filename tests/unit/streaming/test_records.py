@@ -1,0 +1,111 @@
+"""Records as values by column: dicts, tuples, lines of text, JSON."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from acidsql.errors import InvalidValue
+from acidsql.streaming.records import Delimited, Field, Json, RecordReader, Regex, Rows
+from acidsql.streaming.values import BadValue
+from acidsql.types import parse_type
+
+FIELDS = [
+    Field(name, parse_type(type))
+    for name, type in {"id": "int", "v": "string", "d": "decimal(5,2)", "day": "date", "at": "timestamp"}.items()
+]
+ALL = {
+    "id": 1,
+    "v": "x",
+    "d": Decimal("1.5"),
+    "day": dt.date(2024, 2, 29),
+    "at": dt.datetime(2024, 2, 29, 12, 0, 0, 500000),
+}
+
+
+@pytest.mark.parametrize(
+    ("reader", "record", "values"),
+    [
+        (Rows(), {"ID": 1, "v": "x"}, {"id": 1, "v": "x"}),
+        (Rows(), tuple(ALL.values()), ALL),
+        (Delimited(), "1,x,1.5,2024-02-29,2024-02-29 12:00:00.5\r\n", ALL),
+        (Delimited(), rb"1,,\N,\N,\N", {**dict.fromkeys(ALL), "id": 1, "v": ""}),
+        (Delimited(";", '"', columns=["v", "ID"]), '"a;""b""";7', {"v": 'a;"b"', "id": 7}),
+        (Delimited("\x01", null="", columns=["id", "v"]), "7\x01", {"id": 7, "v": None}),
+        (Regex(r"(\d+) (.*)", ["id", "v"]), "7 a b", {"id": 7, "v": "a b"}),
+        (Regex(r"(?P<v>\w+)=(?P<id>\d+)?"), "a=", {"v": "a", "id": None}),
+        (Json(), '{"ID": 1, "d": 1.10, "at": "2024-02-29T12:00:00Z"}', None),
+        (Json(), '{"v": null, "d": "1.5", "day": "2024-02-29"}', {"v": None, "d": ALL["d"], "day": ALL["day"]}),
+        (Json(ignore_unknown=True), '{"v": "x", "w": [1]}', {"v": "x"}),
+    ],
+)
+def test_records(reader: RecordReader, record: Any, values: dict[str, Any] | None) -> None:
+    utc = dt.datetime(2024, 2, 29, 12, tzinfo=dt.timezone.utc)
+    assert reader.read(record, FIELDS) == (values or {"id": 1, "d": Decimal("1.10"), "at": utc})
+
+
+@pytest.mark.parametrize(
+    ("reader", "record"),
+    [
+        (Rows(), {"nope": 1}),
+        (Rows(), {"id": 1, "ID": 2}),
+        (Rows(), (1, 2)),
+        (Rows(), "1,x"),
+        (Rows(), 5),
+        (Delimited(), "1,x"),
+        (Delimited(), "1,x,1.5,2024-02-29,2024-02-29 12:00:00,6"),
+        (Delimited(), "a,x,1.5,2024-02-29,2024-02-29 12:00:00"),
+        (Delimited(), "1,x,1.5,2024-02-30,2024-02-29 12:00:00"),
+        (Delimited(columns=["day"]), "20240229"),
+        (Delimited(columns=["day"]), "2024-W09-4"),
+        (Delimited(columns=["at"]), "noon"),
+        (Delimited(columns=["at"]), "2024-02-29 12:00:00.1234567"),
+        (Delimited(columns=["at"]), "2024-02-29"),
+        (Delimited(), b"\xff,x,1.5,2024-02-29,2024-02-29 12:00:00"),
+        (Delimited(columns=["id"]), "1_000"),
+        (Delimited(columns=["id"]), "1.0"),
+        (Delimited(columns=["id"]), ""),
+        (Delimited(columns=["d"]), "x"),
+        (Delimited(quote='"', columns=["v", "id"]), '"a,7'),
+        (Regex(r"(\d+)", ["id"]), "7 "),
+        (Json(), "{"),
+        (Json(), "[1]"),
+        (Json(), '{"id": 1, "id": 2}'),
+        (Json(), '{"nope": 1}'),
+        (Json(), '{"day": "x"}'),
+        (Json(), 5),
+    ],
+)
+def test_what_is_no_record(reader: RecordReader, record: Any) -> None:
+    with pytest.raises(BadValue):
+        reader.read(record, FIELDS)
+
+
+def test_a_reader_of_columns_that_are_not_there() -> None:
+    with pytest.raises(InvalidValue, match="no column nope") as found:
+        Delimited(columns=["nope"]).read("1", FIELDS)
+    assert not isinstance(found.value, BadValue)
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        ("boolean", '{"c": true}', True),
+        ("double", '{"c": 1.5}', 1.5),
+        ("double", '{"c": NaN}', math.nan),
+        ("bigint", '{"c": 9223372036854775807}', 2**63 - 1),
+        ("binary", '{"c": "AP8="}', b"\x00\xff"),
+        ("array<date>", '{"c": ["2024-02-29", null]}', [dt.date(2024, 2, 29), None]),
+        ("map<int,decimal(3,1)>", '{"c": {"1": 2.5}}', {1: Decimal("2.5")}),
+        ("struct<A:date,b:string>", '{"c": {"a": "2024-02-29", "b": "2024-02-29"}}', None),
+    ],
+)
+def test_members_of_json(type: str, text: str, value: Any) -> None:
+    found = Json().read(text, [Field("c", parse_type(type))])["c"]
+    if value is None:
+        value = {"a": dt.date(2024, 2, 29), "b": "2024-02-29"}
+    assert found == value or (found != found and value != value)
