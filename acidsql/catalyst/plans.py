@@ -34,9 +34,10 @@ SHUFFLING = ("AGGREGATE", "DISTINCT_LIKE", "SORT", "WINDOW")
 """Spark's names of the steps, besides joins, for which rows may go from task to task."""
 REPARTITION = "REPARTITION_OPERATION"
 """And of those that send rows to as many tasks as somebody likes."""
-CTE = "CTE"
 _OFFSET = "OFFSET"
 """And of those that leave out rows at the beginning; Spark 4.0 has no name for them."""
+CTE = "CTE"
+"""And of WITH clauses."""
 
 _MARKER = "parameter marker"
 """In the error of Spark's parser about a parameter that it did not expect."""
