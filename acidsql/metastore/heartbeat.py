@@ -83,13 +83,21 @@ class Heartbeats:
     @contextmanager
     def keep_alive(self, txn_id: int) -> Iterator[None]:
         """Send heartbeats for a transaction while the block runs; on from there, if it was pinned in it."""
-        self._add(txn_id, None)
+        self.hold(txn_id)
         try:
             yield
         finally:
-            with self._lock:
-                if txn_id in self._alive and self._alive[txn_id] is None:
-                    del self._alive[txn_id]
+            self.let_go(txn_id)
+
+    def hold(self, txn_id: int) -> None:
+        """Send heartbeats for a transaction until it is let go, or :meth:`release` says that nobody holds it."""
+        self._add(txn_id, None)
+
+    def let_go(self, txn_id: int) -> None:
+        """Send none any more, unless it was pinned meanwhile."""
+        with self._lock:
+            if txn_id in self._alive and self._alive[txn_id] is None:
+                del self._alive[txn_id]
 
     def pin(self, txn_id: int, lease: float, is_read: Callable[[], bool] | None = None) -> None:
         """Send heartbeats for a reader's transaction until it is released, for ``lease`` seconds at most.
@@ -103,7 +111,8 @@ class Heartbeats:
         self._add(txn_id, _Pin(time.monotonic() + lease, is_read))
 
     def release(self, txn_id: int) -> None:
-        """Tell that Python holds a reader's frame no longer. Takes no lock: it is called by the garbage collector."""
+        """Tell that Python holds a reader's frame, or a writer, no longer. Takes no lock: it is called by the garbage
+        collector."""
         self._released.put(txn_id)
 
     def hold_lock(self, lock_id: int) -> None:
@@ -160,7 +169,8 @@ class Heartbeats:
         with self._ending:
             for txn_id in gone:
                 with self._lock:
-                    is_mine = self._alive.pop(txn_id, None) is not None
+                    is_mine = txn_id in self._alive
+                    self._alive.pop(txn_id, None)
                     self._loose.pop(txn_id, None)
                 if is_mine:
                     self.end(txn_id)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -25,6 +26,7 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction, beg
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, TransactionError
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.interrupts import Deferred
+from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.arrow import fetched
@@ -94,8 +96,6 @@ class _Open:
     """The transaction that is open."""
 
     txn: WriteTransaction
-    alive: ExitStack
-    """Its heartbeats."""
     target: StreamTarget
     staging: Staging
     parts: list[pa.Table] = field(default_factory=list)
@@ -150,12 +150,15 @@ class StreamingConnection:
         self._given = {name.lower(): value for name, value in options.partition.items()}
         self._lock = threading.RLock()
         self._is_closed = False
-        self._ready: list[tuple[WriteTransaction, ExitStack]] = []
-        """Transactions of the batch that are still to come, and their heartbeats."""
+        self._ready: list[WriteTransaction] = []
+        """Transactions of the batch that are still to come."""
         self._open: _Open | None = None
         self._target: StreamTarget | None = None
         """That of the last transaction, for as long as the table stays as it is."""
         self._done = Statistics()
+        self._held: set[int] = set()
+        """Transactions that are open. They end soon, without rows, if the connection becomes garbage."""
+        weakref.finalize(self, _let_go, env.heartbeats, self._held)
 
     @property
     def statistics(self) -> Statistics:
@@ -177,11 +180,11 @@ class StreamingConnection:
             if self._open is not None:
                 raise TransactionError("A transaction is open already")
             for attempt in range(self._env.settings.value(SNAPSHOT_RETRIES) + 1):
-                txn, alive = self._next()
+                txn = self._next()
                 try:
-                    with self._step(txn, alive):
+                    with self._step(txn):
                         target = self._locked(txn)
-                        self._open = _Open(txn, alive, target, txn.stage(target.table))
+                        self._open = _Open(txn, target, txn.stage(target.table))
                     return
                 except StartOver:
                     self._end_ready(AcidError("the batch was outdated"))
@@ -221,7 +224,7 @@ class StreamingConnection:
                 now.bad += bad
             now.parts += made
             if now.is_full(self._options):
-                with self._step(now.txn, now.alive):
+                with self._step(now.txn):
                     now.flush()
             return sum(part.num_rows for part in made)
 
@@ -233,7 +236,7 @@ class StreamingConnection:
         """
         with self._lock:
             now, started = self._required(), time.monotonic()
-            with self._step(now.txn, now.alive) as step:
+            with self._step(now.txn) as step:
                 now.flush()
                 if now.done.rows:
                     table = now.target.table
@@ -242,7 +245,7 @@ class StreamingConnection:
                 step.is_unclear = True
                 self._env.metastore.commit_txn(now.txn.id)
             self._open = None
-            now.alive.close()
+            self._ended(now.txn)
             self._count(replace(now.done, committed=1, commit_seconds=time.monotonic() - started))
             now.txn.committed()
 
@@ -250,7 +253,7 @@ class StreamingConnection:
         """Abort the transaction: its rows are gone. Raises: TransactionError when none is open."""
         with self._lock:
             now = self._required()
-            self._roll_back(now.txn, now.alive, AcidError("aborted by the writer"))
+            self._roll_back(now.txn, AcidError("aborted by the writer"))
 
     def close(self) -> None:
         """Abort the transaction that is open, if one is. A connection may be closed twice."""
@@ -258,7 +261,7 @@ class StreamingConnection:
             self._is_closed = True
             error = AcidError("the connection was closed")
             if self._open is not None:
-                self._roll_back(self._open.txn, self._open.alive, error)
+                self._roll_back(self._open.txn, error)
             self._end_ready(error)
 
     def __enter__(self) -> StreamingConnection:
@@ -281,22 +284,27 @@ class StreamingConnection:
             raise TransactionError("No transaction is open")
         return self._open
 
-    def _next(self) -> tuple[WriteTransaction, ExitStack]:
+    def _next(self) -> WriteTransaction:
         """The next transaction, kept alive; of a batch all are opened at once."""
         if not self._ready:
             with Deferred():
                 for txn in begin(self._env, self._options.batch):
-                    alive = ExitStack()
-                    alive.enter_context(self._env.heartbeats.keep_alive(txn.id))
-                    self._ready.append((txn, alive))
+                    self._held.add(txn.id)
+                    self._env.heartbeats.hold(txn.id)
+                    self._ready.append(txn)
         return self._ready.pop(0)
 
     def _end_ready(self, error: AcidError) -> None:
         """End the transactions of the batch that are still to come."""
         while self._ready:
-            txn, alive = self._ready.pop()
-            alive.close()
+            txn = self._ready.pop()
+            self._ended(txn)
             roll_back(txn, error)
+
+    def _ended(self, txn: WriteTransaction) -> None:
+        """Send no more heartbeats for a transaction."""
+        self._env.heartbeats.let_go(txn.id)
+        self._held.discard(txn.id)
 
     def _locked(self, txn: WriteTransaction) -> StreamTarget:
         """The table, once the transaction has its lock: it stays as it is as long as it has."""
@@ -329,23 +337,23 @@ class StreamingConnection:
         return {name: target.key_text(keys[name], value) for name, value in self._given.items()}
 
     @contextmanager
-    def _step(self, txn: WriteTransaction, alive: ExitStack) -> Iterator[_Step]:
+    def _step(self, txn: WriteTransaction) -> Iterator[_Step]:
         """A step of the transaction: an error in it ends the transaction."""
         step = _Step()
         try:
             with own_failures(), self._env.metastore.on_behalf_of(txn.id):
                 yield step
         except BaseException as e:
-            ended = self._roll_back(txn, alive, e, is_unclear=step.is_unclear)
+            ended = self._roll_back(txn, e, is_unclear=step.is_unclear)
             if ended is not None:
                 raise ended from e
             raise
 
     def _roll_back(
-        self, txn: WriteTransaction, alive: ExitStack, error: BaseException, *, is_unclear: bool = False
+        self, txn: WriteTransaction, error: BaseException, *, is_unclear: bool = False
     ) -> TransactionError | None:
         self._open = None
-        alive.close()
+        self._ended(txn)
         self._count(Statistics(aborted=1))
         ended = roll_back(txn, error, is_unclear=is_unclear)
         if txn.is_aborted:
@@ -355,6 +363,12 @@ class StreamingConnection:
     def _count(self, more: Statistics) -> None:
         names = [f.name for f in fields(Statistics)]
         self._done = Statistics(**{n: getattr(self._done, n) + getattr(more, n) for n in names})
+
+
+def _let_go(heartbeats: Heartbeats, held: set[int]) -> None:
+    """Called by the garbage collector, which may interrupt anything: it takes no lock."""
+    for txn_id in held:
+        heartbeats.release(txn_id)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import json
 import threading
 from decimal import Decimal
@@ -446,6 +447,22 @@ def test_a_session_that_is_closed_closes_its_connections(spark: SparkSession, tm
     with acidsql.connect(spark, warehouse=tmp_path / "w") as acid:
         assert rows(acid, "SELECT * FROM t") == []
         nothing_is_left(acid, tmp_path / "w")
+
+
+def test_a_connection_that_is_garbage_ends_its_transactions(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    stream = acid.streaming("t", batch=3, buffer_rows=1)
+    stream.begin()
+    stream.write([(1,)])
+    assert len(rows(acid, "SHOW TRANSACTIONS")) == 3
+    del stream
+    gc.collect()
+    acid._env.heartbeats.end_released()
+    assert rows(acid, "SHOW TRANSACTIONS") == []
+    assert rows(acid, "SHOW LOCKS") == []
+    assert rows(acid, "SELECT * FROM t") == []
+    acid.sql("INSERT OVERWRITE t VALUES (2)")
+    assert rows(acid, "SELECT * FROM t") == [(2,)]
 
 
 def test_a_table_that_is_not_there(acid: AcidSession) -> None:
