@@ -257,6 +257,28 @@ class Catalyst(PlanBuilder):
             node.nodeName() in _REPEATABLE or self.leaf_number(node) in numbers for node in self.nodes(plan)
         )
 
+    def changing_definitions(self, plan: Plan, numbers: Collection[int]) -> dict[int, str]:
+        """The WITH clauses that a resolved plan reads, and that may give other rows each time (:meth:`is_repeatable`,
+        with its arguments): their names, by a number that each copy of a clause has for itself."""
+        if not plan.containsPattern(self._pattern(CTE)):
+            return {}
+        definitions: dict[int, Plan] = {}
+        read: set[int] = set()
+        for node in self.nodes(plan):
+            if node.nodeName() == "WithCTE":
+                definitions |= {one.id(): one.child() for one in self.items(node.cteDefs())}
+                read |= self._definitions_read(node.plan())
+        reads = {number: self._definitions_read(child) for number, child in definitions.items()}
+        changing = {number for number, child in definitions.items() if not self.is_repeatable(child, numbers)}
+        for _ in definitions:
+            read |= {other for number in read for other in reads.get(number, ())}
+            changing |= {number for number, others in reads.items() if others & changing}
+        named = {number: definitions[number] for number in read & changing}
+        return {n: str(child.alias()).lower() for n, child in named.items() if child.nodeName() == "SubqueryAlias"}
+
+    def _definitions_read(self, plan: Plan) -> set[int]:
+        return {int(node.cteId()) for node in self.nodes(plan) if node.nodeName() == "CTERelationRef"}
+
     # --- looking into plans ------------------------------------------------------------------------------------------
 
     def transform(self, plan: Plan, function: Callable[[Plan], Plan]) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from acidsql.errors import UnsupportedError
 from acidsql.session import AcidSession
 from tests.spark.answers import rows
 
@@ -115,3 +116,38 @@ def test_an_error_that_shows_the_plan_is_none_of_values(acid: AcidSession) -> No
     random = "SELECT x.id FROM t x, LATERAL (SELECT rand() r WHERE x.id > 0) l"
     with pytest.raises(Exception, match="NON_DETERMINISTIC_LATERAL_SUBQUERIES"):
         acid.sql(f"UPDATE t SET c = 'y' WHERE id IN ({random})")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MERGE INTO d USING c s ON d.id = s.id WHEN MATCHED THEN UPDATE SET z = (SELECT max(id) FROM c)",
+        "MERGE INTO d USING u s ON d.id = s.id WHEN MATCHED THEN UPDATE SET z = (SELECT max(id) FROM c)"
+        " WHEN NOT MATCHED THEN INSERT VALUES (s.id, (SELECT max(id) FROM c))",
+        "FROM c INSERT INTO d SELECT id, (SELECT max(id) FROM c) INSERT INTO e SELECT id, 1",
+        "FROM u INSERT INTO d SELECT id, (SELECT max(id) FROM c) INSERT INTO e SELECT id, (SELECT max(id) FROM f)"
+        " INSERT INTO e SELECT 7, (SELECT min(id) FROM c)",
+    ],
+)
+@pytest.mark.parametrize("rows_of", ["SELECT id FROM u WHERE rand() < 0.5", "SELECT id FROM u LIMIT 1"])
+def test_a_with_clause_that_changes_is_not_evaluated_twice(acid: AcidSession, statement: str, rows_of: str) -> None:
+    for name in ("d", "e"):
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {name} (id int, z int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE u (id int)")
+    acid.sql("INSERT INTO u VALUES (1), (2)")
+    acid.sql("INSERT INTO d VALUES (1, 0)")
+    with pytest.raises(UnsupportedError, match="WITH c may give other rows each time"):
+        acid.sql(f"WITH c AS ({rows_of}), f AS (SELECT * FROM c WHERE id > 0) {statement}")
+    assert rows(acid, "SELECT * FROM d") == [(1, 0)]
+    same = "SELECT id FROM u WHERE id > 0"
+    acid.sql(f"WITH c AS ({same}), f AS (SELECT * FROM c WHERE id > 0) {statement}")
+    assert rows(acid, "SELECT * FROM d") != [(1, 0)]
+
+
+def test_a_table_of_sparks_from_a_with_clause(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, a int)")
+    acid.sql("INSERT INTO t SELECT id, CAST(id AS int) % 5 FROM range(20)")
+    clause = "WITH c AS (SELECT x.id, l.z FROM t x, LATERAL (SELECT max(y.a) z FROM t y WHERE y.id = x.a) l)"
+    acid.sql(f"CREATE TABLE made USING parquet AS {clause} SELECT one.id, two.z FROM c one JOIN c two USING (id)")
+    assert spark.table("made").count() == 20
+    spark.sql("DROP TABLE made")

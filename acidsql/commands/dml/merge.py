@@ -16,7 +16,7 @@ from acidsql.commands.dml.merge_run import MergeDraft, MergeRows, MergeRun
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Binding, read_locks
+from acidsql.commands.resolve.binding import Binding, read_locks, refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_lock_type, change_locks, insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
@@ -76,6 +76,8 @@ class MergeCommand:
         query = binding.with_clause(self.statement.with_clause, plan.query(self.join))
         analysed = binding.analysed(binding.bound(query, self.statement.span))
         self._refuse_windows(analysed)
+        if self.statement.with_clause is not None:
+            refuse_evaluated_twice(self.statement.span, (binding, source), (binding, analysed))
         partitions = binding.remaining(analysed, plan.relation)
         locks = [*self._locks(partitions, bool(new_columns)), *read_locks(binding.tables)]
         return MergeDraft(

@@ -16,6 +16,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.query import with_query
+from acidsql.commands.resolve.binding import refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AnalysisError, UnsupportedError
@@ -99,6 +100,10 @@ class MultiInsertCommand:
             # again, over the leaf: the errors of the user's own text, and their places, have come before
             plans = [leg.resolved(context, source) for leg in legs]
             source.analysed = context.now.fixed(source.analysed)
+        if self.statement.with_clause is not None:
+            parts = [(plan.binding, plan.analysed) for plan in plans]
+            parts += [] if source is None else [(source.binding, source.analysed)]
+            refuse_evaluated_twice(self.statement.span, *parts)
         return [replace(p, analysed=context.now.fixed(p.analysed)) for p in plans]
 
     def _shared(self, context: StatementContext) -> SharedSource | None:

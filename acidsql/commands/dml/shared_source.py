@@ -28,7 +28,7 @@ class SharedSource:
     def __init__(self, context: StatementContext, parameters: Mapping[str, Any], clause: Span, statement: str) -> None:
         """``clause`` is WITH and FROM, ``statement`` the text in which columns may be named."""
         self._env = context.env
-        self._binding = binding = Binding(context, parameters, statement)
+        self.binding = binding = Binding(context, parameters, statement)
         self.name = f"__acid_source_{binding.secret}"
         """What the INSERTs read from; :attr:`clause` is the text of that."""
         self.clause = _span(f"FROM {self.name}")
@@ -50,12 +50,12 @@ class SharedSource:
     @property
     def tables(self) -> list[Table]:
         """The ACID tables that are read."""
-        return self._binding.tables
+        return self.binding.tables
 
     def read(self) -> None:
         """Evaluate the rows."""
         own = self._env.sessions.own
-        kept = own.frame(self._binding.scanned(self.analysed)).localCheckpoint(eager=False)
+        kept = own.frame(self.binding.scanned(self.analysed)).localCheckpoint(eager=False)
         self._rows = own.analyzed(kept)
         kept.count()
 

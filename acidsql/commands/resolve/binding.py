@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -142,6 +143,10 @@ class Binding:
             return plan
         text = with_versions(clause, self.parameters)
         return self.catalyst.under(self.catalyst.parse_with(f"{padded(text)}\nSELECT 1"), plan)
+
+    def changing_definitions(self, plan: Plan) -> dict[int, str]:
+        """Of a resolved plan, as :meth:`Catalyst.changing_definitions`."""
+        return self.catalyst.changing_definitions(plan, {r.number for r in self.relations})
 
     def bound(
         self,
@@ -304,7 +309,7 @@ class Binding:
         made = [
             child
             if child.nodeName() == "UnresolvedIdentifier"
-            else self.scanned(self.analysed(self.bound(child, span)), is_answer=True)
+            else self.scanned(self.analysed(self.bound(child, span)))
             for child in children
         ]
         return plan.withNewChildren(self.catalyst.seq(made))
@@ -477,6 +482,22 @@ class Binding:
     def answer(self, plan: Plan) -> DataFrame:
         """A bound plan as a DataFrame of the user's session."""
         return self.catalyst.frame(self.scanned(self.analysed(plan), is_answer=True))
+
+
+def refuse_evaluated_twice(span: Span, *parts: tuple[Binding, Plan]) -> None:
+    """Make sure that no WITH clause before a statement that may give other rows each time stands in several of its
+    parts, which are resolved, and so evaluated, by themselves.
+
+    Raises:
+        UnsupportedError: When one does.
+    """
+    found: dict[int, str] = {}
+    for binding, plan in parts:
+        found |= binding.changing_definitions(plan)
+    twice = sorted(name for name, count in Counter(found.values()).items() if count > 1)
+    if twice:
+        problem = f"WITH {twice[0]} may give other rows each time, and several parts of the statement read it"
+        raise with_location(span, UnsupportedError(problem, hint="Write its rows into a table first."))
 
 
 def _is_time_window(expression: Expression) -> bool:
