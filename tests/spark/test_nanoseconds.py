@@ -72,3 +72,19 @@ def test_truncate_is_the_users_word(hives: AcidSession, warehouse: Path) -> None
     hives.sql("SET acidsql.timestamp.nanoseconds = truncate")
     assert hives.sql("UPDATE t SET n = -1 WHERE id = 1").collect()[0][0] == 1
     assert _stored(warehouse)[1] == "2023-11-14 22:13:20.123456"
+
+
+def test_a_name_with_a_dot_is_no_field_of_a_struct(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, `a.b` timestamp, n int, a struct<b:int>, m map<string,int>)")
+    acid.sql("INSERT INTO t VALUES (9, NULL, 1, named_struct('b', 1), map('x', 1))")
+    delta = warehouse / "t" / "delta_0000001_0000001_0000"
+    row = "struct<id:int,`a.b`:timestamp,n:int,a:struct<b:int>,m:map<string,int>>"
+    names = ("int", "bigint", "int", "bigint", "bigint", row)
+    schema = f"struct<{','.join(f'{n}:{t}' for n, t in zip(EVENT_COLUMNS, names, strict=True))}>"
+    with open(delta / "bucket_00000", "wb") as file, pyorc.Writer(file, schema, converters=CONVERTERS) as writer:
+        for i, nanos in enumerate((123_456_789, 123_456_000)):
+            values = (i + 1, (1_700_000_000, nanos), 1, (5,), {"x": i})
+            writer.write((0, 1, encode(0), i, 1, values))
+    with pytest.raises(ConstraintViolation, match="nanoseconds"):
+        acid.sql("UPDATE t SET n = 0 WHERE id = 1")
+    assert acid.sql("UPDATE t SET n = 0 WHERE id = 2").collect()[0].num_updated_rows == 1
