@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,6 +58,8 @@ _SMALL_BYTES = 1 << 16
 """Rows of fewer bytes make no larger chunks. The writer takes memory for a whole chunk of each stream at once, which
 takes longer than to encode a few rows; it knows no smaller chunks."""
 _COPY_BYTES = 1 << 20
+_KEPT_BYTES = 64 << 20
+"""Of stripes of a file that are kept in memory, because their columns are read one by one."""
 JUST_ENCODED = "what was just encoded"
 """The name of a file in memory, for errors."""
 _DICTIONARY_THRESHOLD = 0.8
@@ -163,8 +166,8 @@ class StripeSource:
         ]
         self._arrow: orc.ORCFile | None = None
         self._rows: pyorc.Reader | None = None
-        self._gmt: tuple[int, orc.ORCFile] | None = None
-        """The stripe of which single columns were read last, as if its writer were in GMT."""
+        self._gmt: OrderedDict[int, orc.ORCFile] = OrderedDict()
+        """Stripes of which single columns were read, as if their writer were in GMT: the last ones."""
 
     @property
     def block_size(self) -> int:
@@ -220,11 +223,12 @@ class StripeSource:
             if self._arrow is None:
                 self._arrow = orc.ORCFile(pa.PythonFile(self._file, mode="r"))
             return self._arrow.read_stripe(number, columns=wanted)
-        if self._gmt is None or self._gmt[0] != number:
-            self._gmt = number, orc.ORCFile(pa.BufferReader(self._in_gmt(number)))
-        read = self._gmt[1].read_stripe(0, columns=wanted)
-        if wanted is None:  # else other columns of it may be next
-            self._gmt = None
+        in_gmt = self._gmt.pop(number, None) or orc.ORCFile(pa.BufferReader(self._in_gmt(number)))
+        read = in_gmt.read_stripe(0, columns=wanted)
+        if wanted is not None:  # other columns may be next, of this stripe or of those before it
+            self._gmt[number] = in_gmt
+            while len(self._gmt) > 1 and sum(self.stripes[n].length for n in self._gmt) > _KEPT_BYTES:
+                self._gmt.popitem(last=False)
         clock = clock_of(zone)
         return pa.record_batch([with_clocks(column, clock) for column in read.columns], names=read.schema.names)
 

@@ -151,3 +151,22 @@ def test_a_table_of_sparks_from_a_with_clause(acid: AcidSession, spark: SparkSes
     acid.sql(f"CREATE TABLE made USING parquet AS {clause} SELECT one.id, two.z FROM c one JOIN c two USING (id)")
     assert spark.table("made").count() == 20
     spark.sql("DROP TABLE made")
+
+
+def test_a_with_clause_before_an_insert_into_a_table_of_sparks(acid: AcidSession, spark: SparkSession) -> None:
+    """Only the WITH clause names the ACID table; Spark has another table of that name."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint)")
+    acid.sql("INSERT INTO t SELECT id FROM range(60)")
+    spark.sql("CREATE TABLE made (id bigint) USING parquet")
+    spark.range(1000, 1001).write.saveAsTable("spark_catalog.default.t")
+    try:
+        insert = "WITH c AS (SELECT id FROM t), d AS (SELECT * FROM c) INSERT INTO made SELECT id FROM d"
+        plan = acid.sql(f"EXPLAIN {insert}").collect()[0][0]
+        assert "orc" in plan.lower()
+        acid.sql(insert)
+        assert tuple(spark.sql("SELECT count(*), sum(id) FROM made").collect()[0]) == (60, 1770)
+        acid.sql("WITH c AS (SELECT id FROM t) INSERT OVERWRITE made SELECT id FROM c WHERE id < 2")
+        assert tuple(spark.sql("SELECT count(*), sum(id) FROM made").collect()[0]) == (2, 1)
+    finally:
+        spark.sql("DROP TABLE made")
+        spark.sql("DROP TABLE t")

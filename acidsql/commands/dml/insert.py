@@ -403,5 +403,6 @@ def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -
     """Run INSERT; the row of counts. INSERT into a Spark table is run by Spark, over snapshots."""
     table = target_of(env, statement)
     if table is None:
-        return with_query(env, statement.span, statement.query, parameters)
+        query = whole_query(statement.with_clause, statement.query)
+        return with_query(env, statement.span, query, parameters)
     return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)

@@ -52,6 +52,7 @@ from acidsql.sql.statements import (
     Update,
     Vacuum,
 )
+from acidsql.sql.with_clause import whole_query
 
 SHOWN_PARTITIONS = 20
 """At most this many partitions are listed; the totals include all of them."""
@@ -166,8 +167,10 @@ def _query(env: Environment, inner: Query, parameters: Mapping[str, Any], mode: 
 def _by_spark(env: Environment, inner: Statement, parameters: Mapping[str, Any], head: str) -> DataFrame:
     """A statement about a Spark table is explained by Spark, over snapshots of the ACID tables in it."""
     span = inner.span if isinstance(inner, MultiInsert) else None
-    if isinstance(inner, Insert | CreateTable):
+    if isinstance(inner, CreateTable):
         span = inner.query
+    elif isinstance(inner, Insert):
+        span = whole_query(inner.with_clause, inner.query)
     if span is None or not query.reads_acid_tables(env, span, parameters):
         return env.sql(f"{head}{inner.span.text}", parameters)
 
