@@ -96,6 +96,7 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.Analyze: analyze.analyze,
     s.Use: use_and_set.use,
     s.Set: use_and_set.set_value,
+    s.Reset: use_and_set.reset,
     s.ShowDatabases: show.show_databases,
     s.ShowTables: show.show_tables,
     s.ShowViews: show.show_views,

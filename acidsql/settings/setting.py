@@ -170,8 +170,9 @@ class Settings(Mapping[str, str]):
         self._texts: dict[str, str] = {}
         self._pools: dict[str, int] = {}
         self._values: dict[str, Any] = {name: s.parse(s.default) for name, s in REGISTRY.items()}
-        for name, text in (values or {}).items():
-            self.set(name, str(text))
+        self._given = {name: str(text) for name, text in (values or {}).items()}
+        for name, text in self._given.items():
+            self.set(name, text)
 
     def set(self, name: str, text: str) -> None:
         """Change a setting.
@@ -193,6 +194,21 @@ class Settings(Mapping[str, str]):
             raise InvalidValue(f"Unknown setting {name!r}", hint=f"Did you mean {near[0]}?" if near else None)
         self._values[setting.name] = _typed(setting.name, setting.parse, text)
         self._texts[setting.name] = text
+
+    def reset(self, name: str | None = None) -> None:
+        """Give a setting the value that it had at the beginning; all of them without a name."""
+        given = {canonical(n): text for n, text in self._given.items()}
+        own = None if name is None else canonical(name)
+        for known in [*self._texts] if own is None else [own] if own in self._texts else []:
+            pool = _POOL_THREADS.fullmatch(known)
+            if known in given:
+                self.set(known, given[known])
+                continue
+            del self._texts[known]
+            if pool:
+                self._pools.pop(pool[1], None)
+            elif known in REGISTRY:
+                self._values[known] = REGISTRY[known].parse(REGISTRY[known].default)
 
     @property
     def worker_pools(self) -> Mapping[str, int]:

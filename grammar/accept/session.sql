@@ -13,6 +13,12 @@ SET hive.txn.timeout;
 --> Set covers: set, setting
 SET `a.b` = any text, 'with ; in a string' and = signs;
 
+--> Reset covers: reset
+RESET;
+
+--> Reset covers: reset, setting
+RESET acidsql.lock.timeout;
+
 --> Explain covers: explain
 EXPLAIN EXTENDED SELECT * FROM emp;
 

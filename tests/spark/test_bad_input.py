@@ -197,3 +197,33 @@ def test_a_statement_that_is_no_string_is_refused(shop: AcidSession, given: obje
         shop.sql(given)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="is not the table's name"):
         shop.table(given)  # type: ignore[arg-type]
+
+
+def test_reset_goes_back_to_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
+    given = {"hive.txn.timeout": "77s", "acidsql.timestamp.nanoseconds": "error"}
+    with acidsql.connect(spark, warehouse=tmp_path / "w", settings=given) as acid:
+
+        def value(name: str) -> str:
+            return str(acid.sql(f"SET {name}").collect()[0][1])
+
+        names = ("hive.txn.timeout", "acidsql.timestamp.nanoseconds", "hive.lock.numretries", "spark.sql.ansi.enabled")
+        before = [value(name) for name in names]
+        for reset in ("RESET", *[f"RESET {name}" for name in names]):
+            acid.sql("SET metastore.txn.timeout = 99s")
+            acid.sql("SET acidsql.timestamp.nanoseconds = truncate")
+            acid.sql("SET hive.lock.numretries = 3")
+            acid.sql("SET hive.compactor.worker.p.threads = 3")
+            acid.sql("SET spark.sql.ansi.enabled = false")
+            acid.sql(reset)
+            now = [value(name) for name in names]
+            expected = [
+                b if reset in ("RESET", f"RESET {n}") else w for n, b, w in zip(names, before, WORSE, strict=True)
+            ]
+            assert now == expected, reset
+            assert acid.settings.worker_pools == ({} if reset == "RESET" else {"p": 3})
+        acid.sql("RESET")
+        with pytest.raises(InvalidValue, match="Unknown setting"):
+            acid.sql("RESET acidsql.nope")
+
+
+WORSE = ["99s", "truncate", "3", "false"]

@@ -170,3 +170,39 @@ def test_a_with_clause_before_an_insert_into_a_table_of_sparks(acid: AcidSession
     finally:
         spark.sql("DROP TABLE made")
         spark.sql("DROP TABLE t")
+
+
+def test_a_view_or_a_frame_with_a_with_clause_is_used_twice(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, a int, b int)")
+    acid.sql("INSERT INTO t SELECT id, CAST(id AS int) % 5, 7 FROM range(20)")
+    acid.sql("DELETE FROM t WHERE id = 3")
+    query = "WITH c AS (SELECT id, a, b FROM t) SELECT x.id, x.a, y.b FROM c x JOIN c y ON x.id = y.id"
+    acid.sql(f"CREATE OR REPLACE TEMPORARY VIEW held AS {query}")
+    frame = acid.sql(query)
+    twice = "SELECT l.a, r.b FROM held l JOIN held r ON l.id = r.id"
+    try:
+        assert len(rows(acid, twice)) == 19
+        acid.sql("CREATE TRANSACTIONAL TABLE d (a int, b int)")
+        acid.sql(f"INSERT INTO d {twice}")
+        assert len(rows(acid, "SELECT * FROM d")) == 19
+    finally:
+        spark.catalog.dropTempView("held")
+    one, other = frame.alias("one"), frame.alias("other")
+    assert one.join(other, "id").selectExpr("one.a", "other.b").count() == 19
+    assert frame.select("a").union(frame.select("b")).count() == 38
+
+
+def test_with_clauses_below_with_clauses(acid: AcidSession) -> None:
+    """Spark's optimiser exchanges columns where such clauses are not in their places."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, a int, b int)")
+    acid.sql("INSERT INTO t SELECT id, CAST(id AS int) % 5, CAST(id AS int) FROM range(40)")
+    acid.sql("DELETE FROM t WHERE id = 3")
+    clause = "WITH c AS (SELECT id, a, b FROM t WHERE a > 0) SELECT x.id, y.a, x.b FROM c x JOIN c y ON x.id = y.id"
+    acid.sql(f"CREATE VIEW v AS {clause}")
+    expected = sorted((id, id % 5) for id in range(40) if id % 5 and id != 3)
+    for body in ("SELECT * FROM v", clause):
+        query = f"WITH q AS ({body}) SELECT x.id, y.a FROM q x JOIN q y ON x.id = y.id JOIN ({body}) m ON m.id = x.id"
+        assert sorted(rows(acid, query)) == expected
+        acid.sql(f"CREATE TABLE made TBLPROPERTIES ('transactional'='true') AS {query}")
+        assert sorted(rows(acid, "SELECT * FROM made")) == expected
+        acid.sql("DROP TABLE made")

@@ -409,14 +409,11 @@ class Binding:
 
     # --- 3: scans ----------------------------------------------------------------------------------------------------
 
-    def scanned(self, analysed: Plan, *, is_answer: bool = False) -> Plan:
+    def scanned(self, analysed: Plan) -> Plan:
         """The plan over scans of the snapshot.
 
-        Args:
-            analysed: The plan over relations that stand for them.
-            is_answer: Whether Spark runs it as it is. What is built on a plan is analysed, and for that Spark looks
-                into WITH clauses as into nothing else; so those that it would put into their places itself, were the
-                tables its own, are put there now (see :func:`with_scans`).
+        WITH clauses that Spark would put into their places itself, were the tables its own, are put there now: scans
+        are no tables to it, and what is built on a plan is checked, into WITH clauses as into nothing else.
         """
         by_number = {r.number: r for r in self.relations}
 
@@ -426,7 +423,7 @@ class Binding:
 
         if not by_number:
             return analysed
-        return with_scans(self.catalyst, analysed if is_answer else self.catalyst.inlined(analysed), scan)
+        return with_scans(self.catalyst, self.catalyst.inlined(analysed), scan)
 
     def read(self, analysed: Plan, made: Relation) -> Read:
         """The snapshot of a relation, pruned by the conditions in a plan."""
@@ -481,7 +478,7 @@ class Binding:
 
     def answer(self, plan: Plan) -> DataFrame:
         """A bound plan as a DataFrame of the user's session."""
-        return self.catalyst.frame(self.scanned(self.analysed(plan), is_answer=True))
+        return self.catalyst.frame(self.scanned(self.analysed(plan)))
 
 
 def refuse_evaluated_twice(span: Span, *parts: tuple[Binding, Plan]) -> None:

@@ -1,4 +1,4 @@
-"""USE and SET: session state."""
+"""USE, SET and RESET: session state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.errors import DatabaseNotFound, InvalidValue
 from acidsql.settings import REGISTRY, canonical, is_known
-from acidsql.sql.statements import Set, Use
+from acidsql.sql.statements import Reset, Set, Use
 
 _OWN = (
     *("acidsql.", "acid.", "hive.txn.", "hive.lock", "hive.compactor.", "hive.max.open.", "hive.timedout.txn."),
@@ -38,11 +38,29 @@ def set_value(env: Environment, statement: Set, parameters: Mapping[str, Any]) -
         own = [[n, env.settings[n]] for n in sorted(env.settings)]
         theirs = [[r[0], r[1]] for r in env.spark.sql("SET").collect()]
         return env.strings(["key", "value"], own + theirs)
-    if not is_known(name):
-        if name.startswith(_OWN):
-            near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.5)
-            raise InvalidValue(f"Unknown setting {statement.name!r}", hint=f"Did you mean {near[0]}?" if near else None)
+    if not _is_own(name):
         return env.sql(statement.span.text, parameters)
     if statement.value is not None:
         env.settings.set(name, statement.value)
     return env.strings(["key", "value"], [[name, env.settings[name]]])
+
+
+def reset(env: Environment, statement: Reset, parameters: Mapping[str, Any]) -> DataFrame:
+    """RESET: acidsql's settings as they were at the beginning, and Spark's; one of them by its name."""
+    name = canonical(statement.name) if statement.name else None
+    if name is not None and _is_own(name):
+        env.settings.reset(name)
+        return env.nothing()
+    if name is None:
+        env.settings.reset()
+    return env.sql(statement.span.text, parameters)
+
+
+def _is_own(name: str) -> bool:
+    """Whether a canonical name is that of a setting of acidsql's. Raises: InvalidValue when it can only be one."""
+    if is_known(name):
+        return True
+    if name.startswith(_OWN):
+        near = difflib.get_close_matches(name, REGISTRY, n=1, cutoff=0.5)
+        raise InvalidValue(f"Unknown setting {name!r}", hint=f"Did you mean {near[0]}?" if near else None)
+    return False

@@ -94,6 +94,7 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "REPAIR": ddl.repair,
     "USE": session.use,
     "SET": session.set_value,
+    "RESET": session.reset,
     "EXPLAIN": session.explain(_statement),
     "SHOW": show.show,
     "DESC": show.describe,

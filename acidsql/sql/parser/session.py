@@ -7,7 +7,7 @@ from collections.abc import Callable
 from acidsql.sql.parser.cursor import Cursor
 from acidsql.sql.parser.ddl import DATABASE_WORDS, database_name
 from acidsql.sql.parser.passthrough import passthrough
-from acidsql.sql.statements import Explain, Set, Statement, Use
+from acidsql.sql.statements import Explain, Reset, Set, Statement, Use
 from acidsql.sql.tokens import Kind
 
 
@@ -45,6 +45,15 @@ def set_value(cursor: Cursor) -> Statement:
     cursor.at = len(cursor.tokens) - 1
     end = max(start, cursor.tokens[cursor.at - 1].end)
     return Set(cursor.statement_span(), name, cursor.source[start:end].strip())
+
+
+def reset(cursor: Cursor) -> Statement:
+    """``RESET``, ``RESET name``."""
+    cursor.expect("RESET")
+    first = cursor.at
+    while not cursor.at_end():
+        cursor.advance()
+    return Reset(cursor.statement_span(), _key(cursor, first) if cursor.at > first else None)
 
 
 def _key(cursor: Cursor, first: int) -> str:

@@ -45,6 +45,13 @@ class Set(Statement):
 
 
 @dataclass(frozen=True)
+class Reset(Statement):
+    """``RESET``, ``RESET name``."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True)
 class ShowDatabases(Statement):
     like: str | None = None
 
