@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
@@ -44,7 +45,10 @@ def active(spark: SparkSession) -> Iterator[None]:
     before = outer
     if outer is None:
         current = java.static(_SESSION, "getActiveSession")()
-        before = current.get() if current.isDefined() else None
+        try:  # nearly always there is one: to ask whether there is costs as much as to get it
+            before = current.get()
+        except Py4JJavaError:
+            before = None
     activate(session)
     _thread.session = session
     try:

@@ -51,7 +51,6 @@ class PlanBuilder:
         self.held: dict[str, Any] = {}
         self._session: Any = spark._jsparkSession
         self._structs: dict[tuple[tuple[str, str], ...], Expression] = {}
-        self._patterns: dict[str, Any] = {}
         self._schemas: dict[str, str] = {}
 
     @property
@@ -73,9 +72,7 @@ class PlanBuilder:
 
     def _pattern(self, name: str) -> Any:
         """A pattern that plans are asked for, as Spark calls it."""
-        if name not in self._patterns:
-            self._patterns[name] = self._static("sql.catalyst.trees.TreePattern", name)()
-        return self._patterns[name]
+        return self.java.constant(f"{SPARK}.sql.catalyst.trees.TreePattern", name)
 
     def _logical(self, name: str) -> Any:
         return self._class(f"{_LOGICAL}.{name}")

@@ -27,7 +27,7 @@ class CurrentValues:
         self._database = database
         self._java = catalyst.java
         self._instant: Any = self._java.static("java.time.Instant", "now")()
-        self._pattern: Any = self._java.static(_PATTERNS, "CURRENT_LIKE")()
+        self._pattern: Any = self._java.constant(_PATTERNS, "CURRENT_LIKE")
 
     def fixed(self, plan: Plan) -> Plan:
         """An analysed plan with what is current as literals."""

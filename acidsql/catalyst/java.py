@@ -25,6 +25,7 @@ class Java:
         self._jvm = jvm
         self._classes: dict[str, Any] = {}
         self._members: dict[tuple[str, str], Any] = {}
+        self._constants: dict[tuple[str, str], Any] = {}
         _keep_found(jvm)
 
     @staticmethod
@@ -51,6 +52,13 @@ class Java:
         found = self._members.get((owner, member))
         if found is None:
             found = self._members[owner, member] = getattr(self.type(owner), member)
+        return found
+
+    def constant(self, owner: str, name: str) -> Any:
+        """What a static method without arguments answers, where that never changes; asked once."""
+        found = self._constants.get((owner, name))
+        if found is None:
+            found = self._constants[owner, name] = self.static(owner, name)()
         return found
 
     @cached_property

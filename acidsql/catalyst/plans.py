@@ -95,13 +95,13 @@ class Catalyst(PlanBuilder):
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
         return self._static(f"{ANALYSIS}.CTESubstitution", "apply")(plan)
 
-    @in_its_session
     def inlined(self, plan: Plan) -> Plan:
         """An analysed plan with those of its WITH clauses in their places that Spark's optimiser would put there: which
         are used once, or are deterministic."""
         if not plan.containsPattern(self._pattern(CTE)):
             return plan
-        return self._class("sql.catalyst.optimizer.InlineCTE")(False, False).apply(plan)
+        with self.active():
+            return self._class("sql.catalyst.optimizer.InlineCTE")(False, False).apply(plan)
 
     @in_its_session
     def without_duplicates(self, plan: Plan) -> Plan:

@@ -7,6 +7,7 @@ the names of directories. acidsql has listed the files, and knows where they bel
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -52,7 +53,7 @@ def file_scan(
     own: Any = spark._jsparkSession if session is None else session
     with catalyst.active():
         type = java.static(f"{SPARK}.sql.types.StructType", "fromDDL")(schema)
-        read = java.static(f"{SPARK}.api.python.PythonUtils", "toScalaMap")({**_STRICT, **options})
+        read = _options(java, tuple(options.items()))
         roots = _roots(java, paths) if paths else java.nothing
         cache = java.static(f"{_SOURCES}.NoopCache$", "MODULE$")
         nowhere = java.static(f"{_SOURCES}.PartitionSpec", "emptySpec")()
@@ -66,6 +67,13 @@ def file_scan(
         relation = java.type(f"{_SOURCES}.HadoopFsRelation")(index, keys, type, java.none, reader, read, own)
         user: Any = spark._jsparkSession
         return DataFrame(user.baseRelationToDataFrame(relation), spark)
+
+
+@lru_cache(maxsize=64)
+def _options(java: Java, options: tuple[tuple[str, str], ...]) -> Any:
+    """Options as Spark's, and those that hold for every scan."""
+    made = java.static(f"{SPARK}.api.python.PythonUtils", "toScalaMap")(dict(options or _STRICT.items()))
+    return made.concat(_options(java, ())) if options else made
 
 
 def files_of(scan: DataFrame) -> list[str]:
