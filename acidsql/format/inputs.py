@@ -15,12 +15,10 @@ from acidsql.format.arrow_limits import counts_alike
 from acidsql.format.delete_set import Mask, RowKeys
 from acidsql.format.orc_types import are_same_columns, arrow_type
 from acidsql.format.schema import EVENT_COLUMNS, Operation
-from acidsql.format.stripes import StripeSource
+from acidsql.format.stripes import DIVIDER, StripeSource
 from acidsql.fs import FileSystem
 from acidsql.types import Struct
 
-_DIVIDER = "."
-"""Between the names of a path to a column."""
 SMALL_BYTES = 1 << 20
 """Files up to this size are held in memory."""
 
@@ -145,7 +143,7 @@ class StripeInput:
         if place >= len(footer.row_type.fields):
             return pa.nulls(self.source.stripes[number].rows, arrow_type(wanted))
         name = footer.row_type.fields[place][0]
-        if _DIVIDER in name:  # it would be taken for a field in a struct
+        if DIVIDER in name:  # it would be taken for a field in a struct
             return None
         if self.file.original is None:
             [rows] = self.source.batch(number, [f"{footer.field_names[self._places[-1]]}.{name}"]).columns

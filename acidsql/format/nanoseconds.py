@@ -13,7 +13,7 @@ import pyorc
 
 from acidsql.errors import CorruptFile
 from acidsql.format.schema import ROW
-from acidsql.format.stripes import StripeSource
+from acidsql.format.stripes import DIVIDER, StripeSource
 from acidsql.format.tail import OrcFooter
 from acidsql.fs import FileSystem
 from acidsql.types import Array, HiveType, Map, Primitive, Struct, contains
@@ -22,8 +22,6 @@ Numbers = npt.NDArray[np.int64]
 
 _TIMESTAMPS = ("timestamp", "timestamp with local time zone")
 _PER_MICROSECOND = 1000
-_DIVIDER = "."
-"""Stands between the names in a path of Arrow's."""
 
 
 def timestamp_columns(columns: Sequence[HiveType]) -> tuple[int, ...]:
@@ -59,9 +57,9 @@ def finer_rows(fs: FileSystem, path: str, footer: OrcFooter, columns: Sequence[i
 
 def _may_be_finer(source: StripeSource, names: Sequence[str], above: str | None) -> bool:
     """Looks by Arrow, which is fast, but counts nanoseconds in 64 bits: times far away may look finer than they are."""
-    if any(_DIVIDER in name for name in names):
-        return True  # it would be taken for a field in a struct
-    columns = [f"{above}{_DIVIDER}{n}" if above else n for n in names]
+    if any(DIVIDER in name for name in names):
+        return True
+    columns = [f"{above}{DIVIDER}{n}" if above else n for n in names]
     try:
         batches = (source.batch(number, columns) for number in range(len(source.stripes)))
         return any(_leaves_are_finer(column) for batch in batches for column in batch.columns)

@@ -60,6 +60,8 @@ takes longer than to encode a few rows; it knows no smaller chunks."""
 _COPY_BYTES = 1 << 20
 _KEPT_BYTES = 64 << 20
 """Of stripes of a file that are kept in memory, because their columns are read one by one."""
+DIVIDER = "."
+"""Stands between the names in a path of Arrow's; a name that has one would be taken for such a path."""
 JUST_ENCODED = "what was just encoded"
 """The name of a file in memory, for errors."""
 _DICTIONARY_THRESHOLD = 0.8
@@ -244,7 +246,7 @@ class StripeSource:
         if isinstance(column, int):
             return self._root.fields[column][1]
         found: HiveType = self._root
-        for name in column.split("."):
+        for name in column.split(DIVIDER):
             fields = dict(found.fields) if isinstance(found, Struct) else {}
             if name not in fields:
                 return self._root

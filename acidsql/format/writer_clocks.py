@@ -115,11 +115,15 @@ class ZoneRules:
 
 def _in_a_year_alike(moments: Longs) -> Longs:
     """Moments of later years in one of :data:`_YEARS_ALIKE`."""
-    years = moments.astype("datetime64[s]").astype("datetime64[Y]")
-    starts, ends = years.astype("datetime64[D]"), (years + 1).astype("datetime64[D]")
-    kinds = (starts.astype(np.int64) + 4) % 7 + 7 * ((ends - starts).astype(np.int64) == 366)
-    made: Longs = moments - starts.astype("datetime64[s]").astype(np.int64) + _STARTS_ALIKE[kinds]
+    starts, kinds = _starts_and_kinds(moments.astype("datetime64[s]").astype("datetime64[Y]"))
+    made: Longs = moments - starts + _STARTS_ALIKE[kinds]
     return made
+
+
+def _starts_and_kinds(years: npt.NDArray[np.datetime64]) -> tuple[Longs, Longs]:
+    """When years begin, in seconds, and of which kind they are: by their first day, and their length."""
+    days, ends = (one.astype("datetime64[D]").astype(np.int64) for one in (years, years + 1))
+    return days * 86_400, (days + 4) % 7 + 7 * (ends - days == 366)
 
 
 def _start_of(year: int) -> int:
@@ -129,9 +133,8 @@ def _start_of(year: int) -> int:
 _YEARS_ALIKE = range(2038, 2066)
 """Years of each length and of each first day."""
 _STARTS_ALIKE: Longs = np.zeros(14, np.int64)
-for _year in _YEARS_ALIKE:
-    _days = _start_of(_year) // 86_400
-    _STARTS_ALIKE[(_days + 4) % 7 + 7 * (_start_of(_year + 1) // 86_400 - _days == 366)] = _start_of(_year)
+_starts, _kinds = _starts_and_kinds(np.array([f"{year}" for year in _YEARS_ALIKE], "datetime64[Y]"))
+_STARTS_ALIKE[_kinds] = _starts
 
 _known: dict[str, ZoneRules] = {}
 

@@ -197,18 +197,12 @@ class Settings(Mapping[str, str]):
 
     def reset(self, name: str | None = None) -> None:
         """Give a setting the value that it had at the beginning; all of them without a name."""
-        given = {canonical(n): text for n, text in self._given.items()}
-        own = None if name is None else canonical(name)
-        for known in [*self._texts] if own is None else [own] if own in self._texts else []:
-            pool = _POOL_THREADS.fullmatch(known)
-            if known in given:
-                self.set(known, given[known])
-                continue
-            del self._texts[known]
-            if pool:
-                self._pools.pop(pool[1], None)
-            elif known in REGISTRY:
-                self._values[known] = REGISTRY[known].parse(REGISTRY[known].default)
+        texts = Settings(self._given)._texts
+        if name is not None:
+            own = canonical(name)
+            texts = {n: t for n, t in self._texts.items() if n != own} | {n: t for n, t in texts.items() if n == own}
+        fresh = Settings(texts)
+        self._texts, self._pools, self._values = fresh._texts, fresh._pools, fresh._values
 
     @property
     def worker_pools(self) -> Mapping[str, int]:

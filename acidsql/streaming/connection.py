@@ -90,6 +90,10 @@ class Statistics:
     deltas: int = 0
     commit_seconds: float = 0.0
 
+    def __add__(self, other: Statistics) -> Statistics:
+        names = [f.name for f in fields(self)]
+        return Statistics(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
 
 @dataclass
 class _Open:
@@ -100,6 +104,8 @@ class _Open:
     staging: Staging
     parts: list[pa.Table] = field(default_factory=list)
     """Rows that are in no file yet."""
+    held_bytes: int = 0
+    held_rows: int = 0
     bad: list[BadRecord] = field(default_factory=list)
     """Bad records, where they are kept."""
     done: Statistics = field(default_factory=Statistics)
@@ -107,9 +113,14 @@ class _Open:
 
     def is_full(self, options: StreamOptions) -> bool:
         """Whether it holds more rows than it may."""
-        held_bytes = sum(part.nbytes for part in self.parts)
-        held_rows = sum(part.num_rows for part in self.parts)
-        return bool(held_bytes >= options.buffer_bytes or held_rows >= options.buffer_rows)
+        return self.held_bytes >= options.buffer_bytes or self.held_rows >= options.buffer_rows
+
+    def hold(self, parts: Iterable[pa.Table]) -> None:
+        """Take further rows."""
+        for part in parts:
+            self.parts.append(part)
+            self.held_bytes += part.nbytes
+            self.held_rows += part.num_rows
 
     def flush(self) -> None:
         """Write what is held as one more statement of the transaction."""
@@ -119,11 +130,8 @@ class _Open:
         if self.done.deltas > MAX_STATEMENT_ID:
             raise TransactionError("The transaction has too many parts: commit more often, or let it hold more rows")
         self.target.write(rows, self.txn, self.staging, self.done.deltas)
-        done = self.done
-        self.done = replace(
-            done, rows=done.rows + rows.num_rows, bytes=done.bytes + rows.nbytes, deltas=done.deltas + 1
-        )
-        self.parts = []
+        self.done += Statistics(rows=rows.num_rows, bytes=rows.nbytes, deltas=1)
+        self.parts, self.held_bytes, self.held_rows = [], 0, 0
 
 
 class StreamingConnection:
@@ -219,10 +227,10 @@ class StreamingConnection:
                 made, bad = now.target.read(listed, self._options.reader)
             policy = self._options.bad_records
             policy.check(bad)
-            now.done = replace(now.done, bad=now.done.bad + len(bad))
+            now.done += Statistics(bad=len(bad))
             if policy.are_kept:
                 now.bad += bad
-            now.parts += made
+            now.hold(made)
             if now.is_full(self._options):
                 with self._step(now.txn):
                     now.flush()
@@ -246,7 +254,7 @@ class StreamingConnection:
                 self._env.metastore.commit_txn(now.txn.id)
             self._open = None
             self._ended(now.txn)
-            self._count(replace(now.done, committed=1, commit_seconds=time.monotonic() - started))
+            self._done += now.done + Statistics(committed=1, commit_seconds=time.monotonic() - started)
             now.txn.committed()
 
     def abort(self) -> None:
@@ -309,13 +317,15 @@ class StreamingConnection:
     def _locked(self, txn: WriteTransaction) -> StreamTarget:
         """The table, once the transaction has its lock: it stays as it is as long as it has."""
         table = self._env.get_table(self._name)
-        name = None
-        if table.partition_keys and not self._is_dynamic(table):
-            static = self._static(table)
-            keys = [k.name for k in table.partition_keys]
+        name, is_dynamic = None, self._is_dynamic(table)
+        if table.partition_keys and not is_dynamic:
+            keys, static = [k.name for k in table.partition_keys], self._target_of(table).static
             name = partition_name(keys, [static[k] for k in keys])
-        txn.lock([insert_lock(self._env, table, name, overwrite=False, dynamic=self._is_dynamic(table))])
-        table = self._env.get_table(self._name)
+        txn.lock([insert_lock(self._env, table, name, overwrite=False, dynamic=is_dynamic)])
+        return self._target_of(self._env.get_table(self._name))
+
+    def _target_of(self, table: Table) -> StreamTarget:
+        """That of the last transaction, if the table is as it was."""
         if self._target is None or self._target.table != table:
             self._target = StreamTarget(self._env, table, self._static(table))
         return self._target
@@ -354,15 +364,11 @@ class StreamingConnection:
     ) -> TransactionError | None:
         self._open = None
         self._ended(txn)
-        self._count(Statistics(aborted=1))
+        self._done += Statistics(aborted=1)
         ended = roll_back(txn, error, is_unclear=is_unclear)
         if txn.is_aborted:
             self._options.bad_records.discard(txn.id)
         return ended
-
-    def _count(self, more: Statistics) -> None:
-        names = [f.name for f in fields(Statistics)]
-        self._done = Statistics(**{n: getattr(self._done, n) + getattr(more, n) for n in names})
 
 
 def _let_go(heartbeats: Heartbeats, held: set[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyorc
@@ -9,11 +10,11 @@ import pytest
 
 from acidsql import fs
 from acidsql.errors import ConstraintViolation
-from acidsql.format.bucket import encode
 from acidsql.format.orc import read_events
 from acidsql.format.schema import EVENT_COLUMNS
 from acidsql.format.values import CONVERTERS
 from acidsql.session import AcidSession
+from tests.spark.hive_files import inserts
 
 SECONDS = {1: (1_700_000_000, 123_456_789), 2: (1_700_000_000, 123_456_000), 3: (-62_135_596_800, 5), 4: None}
 """id: seconds and nanoseconds; the third is in year 1, beyond what 64 bits of nanoseconds hold."""
@@ -28,13 +29,17 @@ def hives(acid: AcidSession, warehouse: Path, request: pytest.FixtureRequest) ->
     acid.sql("INSERT INTO t VALUES (0, NULL, 0, NULL)")
     delta = warehouse / "t" / "delta_0000002_0000002_0000"
     row = "struct<id:int,at:timestamp,n:int,more:array<timestamp>>"
+    rows = [(id, at, id, [(0, 7)] if id == 2 else None) for id, at in SECONDS.items()]
+    _write_inserts(delta / "bucket_00000", row, 2, rows)
+    return acid
+
+
+def _write_inserts(path: Path, row: str, write_id: int, rows: Sequence[tuple[object, ...]]) -> None:
+    """Insert events whose timestamps are seconds and nanoseconds."""
     names = ("int", "bigint", "int", "bigint", "bigint", row)
     schema = f"struct<{','.join(f'{n}:{t}' for n, t in zip(EVENT_COLUMNS, names, strict=True))}>"
-    with open(delta / "bucket_00000", "wb") as file, pyorc.Writer(file, schema, converters=CONVERTERS) as writer:
-        for i, (id, at) in enumerate(SECONDS.items()):
-            more = [(0, 7)] if id == 2 else None
-            writer.write((0, 2, encode(0), i, 2, (id, at, id, more)))
-    return acid
+    with open(path, "wb") as file, pyorc.Writer(file, schema, converters=CONVERTERS) as writer:
+        writer.writerows(inserts(write_id, rows))
 
 
 def _stored(warehouse: Path) -> dict[int, object]:
@@ -79,12 +84,8 @@ def test_a_name_with_a_dot_is_no_field_of_a_struct(acid: AcidSession, warehouse:
     acid.sql("INSERT INTO t VALUES (9, NULL, 1, named_struct('b', 1), map('x', 1))")
     delta = warehouse / "t" / "delta_0000001_0000001_0000"
     row = "struct<id:int,`a.b`:timestamp,n:int,a:struct<b:int>,m:map<string,int>>"
-    names = ("int", "bigint", "int", "bigint", "bigint", row)
-    schema = f"struct<{','.join(f'{n}:{t}' for n, t in zip(EVENT_COLUMNS, names, strict=True))}>"
-    with open(delta / "bucket_00000", "wb") as file, pyorc.Writer(file, schema, converters=CONVERTERS) as writer:
-        for i, nanos in enumerate((123_456_789, 123_456_000)):
-            values = (i + 1, (1_700_000_000, nanos), 1, (5,), {"x": i})
-            writer.write((0, 1, encode(0), i, 1, values))
+    rows = [(i, (1_700_000_000, nanos), 1, (5,), {"x": i}) for i, nanos in ((1, 123_456_789), (2, 123_456_000))]
+    _write_inserts(delta / "bucket_00000", row, 1, rows)
     with pytest.raises(ConstraintViolation, match="nanoseconds"):
         acid.sql("UPDATE t SET n = 0 WHERE id = 1")
     assert acid.sql("UPDATE t SET n = 0 WHERE id = 2").collect()[0].num_updated_rows == 1
