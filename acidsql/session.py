@@ -19,7 +19,7 @@ from acidsql import fs
 from acidsql.builders import Expressions, MergeBuilder, Value, insert_text, require_used
 from acidsql.catalyst import check, collect_garbage
 from acidsql.commands.environment import Environment
-from acidsql.commands.query import table_frame
+from acidsql.commands.query import changes_frame, newest_version, table_frame
 from acidsql.commands.registry import execute
 from acidsql.compactor import Compactor, WorkerContext
 from acidsql.errors import AcidError, InvalidValue
@@ -27,6 +27,7 @@ from acidsql.metastore import is_hive_metastore, open_metastore
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE
 from acidsql.metastore.protocol import Metastore
+from acidsql.plan.feed_history import Changes
 from acidsql.plan.views import Views
 from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
@@ -120,6 +121,51 @@ class AcidSession:
         self._require_open()
         with self._env.catalyst.active():
             return table_frame(self._env, parse_table_name(_string(name, "the table's name")), version)
+
+    def changes(self, table: str, first: int, last: int | None = None, *, keys: Sequence[str] = ()) -> DataFrame:
+        """The changes of a table between two write ids, both included, as a lazy DataFrame; in no order.
+
+        Each row that was inserted or deleted is one, with the table's columns and
+
+        * ``_change_type``: ``insert`` or ``delete``; with ``keys`` ``update_preimage`` and ``update_postimage`` where
+          one row with the same key was deleted and one inserted;
+        * ``_commit_version``: the write id;
+        * ``_commit_timestamp``: when it was committed, as far as the store has it on record; a Hive Metastore has not.
+
+        Args:
+            table: ``table`` or ``database.table``.
+            first: The first write id; the one behind the newest is allowed, and has no changes.
+            last: The last one; left out, the newest whose changes are final (:meth:`newest_version`).
+            keys: Columns that name a row.
+
+        Raises:
+            InvalidValue: When there are no such write ids, or a transaction with one of them is open.
+            SnapshotTooOld: When files that tell the changes were compacted or overwritten, and removed (Hive 10327);
+                ``acidsql.changes.retention`` keeps them for a time.
+            UnsupportedError: When the table is insert-only.
+            TableNotFound, NotTransactional: As :meth:`sql`.
+        """
+        self._require_open()
+        if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+            raise InvalidValue("Keys are a list of column names")
+        for number in (first, last):
+            if isinstance(number, bool) or not isinstance(number, int | None) or first is None:
+                raise InvalidValue(f"{number!r} is no write id")
+        with self._env.catalyst.active():
+            name = parse_table_name(_string(table, "the table's name"))
+            return changes_frame(self._env, name, Changes(first, last, tuple(keys)))
+
+    def newest_version(self, table: str) -> int:
+        """The newest write id of a table whose changes are final; 0 where nothing was written.
+
+        Write ids are given in the order of the first writes of transactions, and not in that of their commits: as long
+        as one is open, those after it are not final.
+
+        Raises:
+            TableNotFound, NotTransactional: As :meth:`sql`.
+        """
+        self._require_open()
+        return newest_version(self._env, parse_table_name(_string(table, "the table's name")))
 
     def streaming(
         self,

@@ -14,13 +14,14 @@ from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.jobs import ended_with_the_call
-from acidsql.catalyst.plans import Catalyst, conjuncts_of, parts_of
+from acidsql.catalyst.plans import TABLE_FUNCTION, Catalyst, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
 from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory, with_copied_lists
 
 __all__ = [
     "MAX_RESULT_SIZE",
+    "TABLE_FUNCTION",
     "ZONE",
     "Catalyst",
     "CurrentValues",

@@ -40,6 +40,10 @@ _OFFSET = "OFFSET"
 CTE = "CTE"
 """And of WITH clauses."""
 
+TABLE_FUNCTION = "UnresolvedTableValuedFunction"
+"""The node of a function that stands in the place of a relation."""
+_CONSTANTS = ("byte", "short", "integer", "long", "string", "void", "tinyint", "smallint", "bigint")
+
 _MARKER = "parameter marker"
 """In the error of Spark's parser about a parameter that it did not expect."""
 _PATH_ENABLED = "spark.sql.path.enabled"
@@ -312,6 +316,26 @@ class Catalyst(PlanBuilder):
             relation = node.relation() if node.nodeName() == "RelationTimeTravel" else node
             if relation.nodeName() in ("UnresolvedRelation", "PlanWithUnresolvedIdentifier"):
                 yield relation
+
+    def table_functions(self, plan: Plan) -> list[str]:
+        """The functions that a parsed plan has in the place of relations, in lower case."""
+        return [self.function_of(node) for node in self.nodes(plan) if node.nodeName() == TABLE_FUNCTION]
+
+    def function_of(self, node: Plan) -> str:
+        """The name of the function of a :data:`TABLE_FUNCTION`, in lower case."""
+        return ".".join(map(str, self.items(node.name()))).lower()
+
+    def constants_of(self, node: Plan) -> list[int | str | None] | None:
+        """The arguments of such a function: whole numbers, texts and NULL; None where there are others."""
+        found: list[int | str | None] = []
+        for argument in self.items(node.functionArgs()):
+            if argument.nodeName() != "Literal":
+                return None
+            value = argument.value()
+            if isinstance(value, bool) or str(argument.dataType().typeName()) not in _CONSTANTS:
+                return None
+            found.append(value if value is None or isinstance(value, int) else str(value.toString()))
+        return found
 
     @classmethod
     def name_of(cls, relation: Plan) -> tuple[str, str | None, str | None] | None:

@@ -22,6 +22,8 @@ from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import DirectoryGone
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import TxnType
+from acidsql.plan.feed import TABLE_CHANGES
+from acidsql.plan.feed_history import Changes, newest_final
 from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
 from acidsql.sql.placed import padded, with_versions
 from acidsql.sql.statements import CreateTempView, Query, Span, TableName
@@ -127,10 +129,12 @@ def at_snapshot(env: Environment, read: Callable[[StatementContext], T]) -> T:
 
 def reads_acid_tables(env: Environment, span: Span, parameters: Mapping[str, Any]) -> bool:
     """Whether a text currently names an ACID table, or a view of the metastore."""
-    return _names_acid_tables(env, env.catalyst.parse(padded(with_versions(span, parameters))))
+    return _names_acid_tables(env, env.catalyst.parse(padded(with_versions(span, parameters))), span.text)
 
 
-def _names_acid_tables(env: Environment, plan: Plan) -> bool:
+def _names_acid_tables(env: Environment, plan: Plan, text: str) -> bool:
+    if TABLE_CHANGES in text.lower() and TABLE_CHANGES in env.catalyst.table_functions(plan):
+        return True
     context = StatementContext(env)
     for relation in env.catalyst.relations(plan):
         if relation.nodeName() == "PlanWithUnresolvedIdentifier":
@@ -145,7 +149,7 @@ def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> Dat
     """The result of a query over one snapshot; run by Spark alone if it names no ACID table."""
     text = with_versions(span, parameters)
     plan = env.catalyst.parse(padded(text))
-    if not _names_acid_tables(env, plan):
+    if not _names_acid_tables(env, plan, span.text):
         return env.sql(span.text, parameters)
 
     def answer(pin: Pin) -> DataFrame:
@@ -230,6 +234,27 @@ def table_frame(env: Environment, name: TableName, version: int | None = None) -
         return pin.hold(binding.answer(binding.whole(resolved, name, version)), binding.held)
 
     return over_snapshot(env, rows)
+
+
+def changes_frame(env: Environment, name: TableName, changes: Changes) -> DataFrame:
+    """The changes of an ACID table, as ``acid.changes()`` returns them."""
+
+    def rows(pin: Pin) -> DataFrame:
+        binding = Binding(pin.context, {})
+        return pin.hold(binding.answer(binding.changes(name, changes)), binding.held)
+
+    return over_snapshot(env, rows)
+
+
+def newest_version(env: Environment, name: TableName) -> int:
+    """The newest write id of an ACID table whose changes are final."""
+
+    def newest(context: StatementContext) -> int:
+        table = env.get_table(name)
+        with context.unchanged(table):
+            return newest_final(context.write_ids(table))
+
+    return at_snapshot(env, newest)
 
 
 def _without_versions(name: TableName) -> UnsupportedError:

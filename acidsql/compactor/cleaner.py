@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator
 
 from acidsql import fs
@@ -12,7 +13,8 @@ from acidsql.compactor.rename_journal import find_table
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.data_files import require_there
 from acidsql.format.directory import AcidState, acid_state
-from acidsql.format.names import is_staged, parse_directory, staging_txn, write_ids_of
+from acidsql.format.history import forget_changes
+from acidsql.format.names import BaseName, is_staged, parse_directory, staging_txn, write_ids_of
 from acidsql.metastore.model import (
     AbortedComponent,
     CompactionFilter,
@@ -23,7 +25,14 @@ from acidsql.metastore.model import (
 )
 from acidsql.partition_names import escape_path_name
 from acidsql.plan.snapshot import new_partition
-from acidsql.settings import CLEANER_DELAYED, CLEANER_MAX_RETRIES, CLEANER_RETENTION, CLEANER_RETRY, STAGING_RETENTION
+from acidsql.settings import (
+    CHANGES_RETENTION,
+    CLEANER_DELAYED,
+    CLEANER_MAX_RETRIES,
+    CLEANER_RETENTION,
+    CLEANER_RETRY,
+    STAGING_RETENTION,
+)
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 logger = logging.getLogger(__name__)
@@ -61,8 +70,9 @@ class Cleaner:
         metastore, settings = self._context.metastore, self._context.settings
         min_open = metastore.min_open_txn()
         retention = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
+        retention = max(retention, settings.value(CHANGES_RETENTION))
         done = 0
-        for entry in metastore.find_ready_to_clean(min_open, int(retention * 1000)):
+        for entry in self._due(min_open, int(retention * 1000)):
             try:
                 with CleanerLock(self._context, entry.database, entry.table, entry.partition) as lock:
                     done += lock.is_free() and self._clean_entry(entry, min_open, lock)
@@ -129,6 +139,7 @@ class Cleaner:
         self._remove_staged({table.location, *locations}, min_open, lock)
         for location in locations:
             state = self._state(table, location, write_ids, txns)
+            self._forget_changes(state)
             self._remove(location, [*state.obsolete, *state.aborted], lock)
             left = self._state(table, location, write_ids, txns)
             if left.obsolete or left.aborted:
@@ -139,6 +150,24 @@ class Cleaner:
         metastore.mark_cleaned(entry.id, keep_aborted=partial)
         logger.info("compaction %s of %s is cleaned", entry.id, place_of(entry))
         return True
+
+    def _due(self, min_open: int, retention_ms: int) -> Iterator[CompactionInfo]:
+        """The compactions to be cleaned in this round, without those whose files a property of the table keeps."""
+        find, last, tables = self._context.metastore.find_ready_to_clean, 0, dict[tuple[str, str], Table | None]()
+        while found := find(min_open, retention_ms, after=last):
+            last = found[-1].id
+            for entry in found:
+                place = entry.database, entry.table
+                if place not in tables:
+                    tables[place] = self._current_table(*place)
+                if not self._is_kept(entry, tables[place]):
+                    yield entry
+
+    def _is_kept(self, entry: CompactionInfo, table: Table | None) -> bool:
+        """Whether the table's property keeps the files that a compaction has replaced."""
+        if table is None or entry.committed_ms is None:
+            return False
+        return entry.committed_ms / 1000 + changes_retention(table) > self._context.clock()
 
     def _retry_later(self, entry: CompactionInfo, message: str) -> None:
         """Retry after a pause that doubles; give up after some attempts."""
@@ -255,6 +284,13 @@ class Cleaner:
         filesystem, path = fs.resolve(location)
         return acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
 
+    def _forget_changes(self, state: AcidState) -> None:
+        """Make a note that no one will find the changes which a state's obsolete files tell and its base does not."""
+        if state.base is not None and state.obsolete:
+            base = state.base.name
+            filesystem, path = fs.resolve(state.path)
+            forget_changes(filesystem, path, base.write_id if isinstance(base, BaseName) else base.max_write_id)
+
     def _remove(self, location: str, paths: list[str], lock: CleanerLock) -> None:
         filesystem, _ = fs.resolve(location)
         for path in paths:
@@ -319,6 +355,21 @@ def was_staged(name: str, min_open: int) -> bool:
     """Whether a directory is a staging directory of a transaction that has ended."""
     txn_id = staging_txn(name)
     return txn_id is not None and txn_id < min_open
+
+
+def changes_retention(table: Table) -> float:
+    """How long files that a compaction has replaced are kept by a table's own property, in seconds.
+
+    One that cannot be read keeps them for ever.
+    """
+    given = next((v for k, v in table.parameters.items() if k.lower() == CHANGES_RETENTION.name), None)
+    if given is None:
+        return 0.0
+    try:
+        return CHANGES_RETENTION.parse(given)
+    except ValueError:
+        logger.warning("%s of %s is no duration: %s", CHANGES_RETENTION.name, table.full_name, given)
+        return math.inf
 
 
 def keeps_all(table: Table) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from acidsql import fs
-from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, keeps_all, newest_below
+from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, changes_retention, keeps_all, newest_below
 from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import AcidError, NoSuchLock, SnapshotTooOld, TableNotFound
@@ -25,8 +25,11 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.plan.snapshot import partition_names
-from acidsql.settings import CLEANER_DELAYED, CLEANER_RETENTION, STAGING_RETENTION
+from acidsql.settings import CHANGES_RETENTION, CLEANER_DELAYED, CLEANER_RETENTION, STAGING_RETENTION
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+_LONGEST = 1e10
+"""Seconds that are longer than any table lives."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class TableCleaner(Cleaner):
         settings = context.settings
         delay = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
         self._table = table
-        self._retain_ms = max(retain_ms, int(delay * 1000))
+        delay = max(delay, settings.value(CHANGES_RETENTION), changes_retention(table))
+        self._retain_ms = max(retain_ms, int(min(delay, _LONGEST) * 1000))
         self._oldest_staging = context.clock() - max(settings.value(STAGING_RETENTION), self._retain_ms / 1000)
         self._removed: list[str] = []
 
@@ -119,8 +123,11 @@ class TableCleaner(Cleaner):
             self._clean_aborted_compaction(component, min_open, lock)
         for location in self._all_locations(self._table):
             self._sweep(location, self._oldest_staging, min_open, lock)
-        for location, paths in unlisted:
-            self._remove(location, [path for path in paths if path not in self._removed], lock)
+        for state in unlisted:
+            left = [path for path in state.obsolete if path not in self._removed]
+            if left:
+                self._forget_changes(state)
+                self._remove(state.path, left, lock)
         metastore.clean_empty_aborted_txns()
 
     def removable(self) -> list[str]:
@@ -130,7 +137,7 @@ class TableCleaner(Cleaner):
             return []
         min_open = metastore.min_open_txn()
         ready = self._ready(min_open)
-        found = {path for _, paths in self._unlisted(ready) for path in paths}
+        found = {path for state in self._unlisted(ready) for path in state.obsolete}
         for entry in ready:
             found.update(self._replaced(entry, min_open))
         for component in metastore.aborted_components(table=self._table.full_name):
@@ -184,8 +191,8 @@ class TableCleaner(Cleaner):
         found = self._context.metastore.show_compactions(wanted)
         return [entry for entry in found if entry.type is not CompactionType.ABORT_TXN_CLEANUP]
 
-    def _unlisted(self, ready: Collection[CompactionInfo]) -> Iterator[tuple[str, list[str]]]:
-        """Obsolete paths without a queue entry, by location: steps 3 and 4 of the class.
+    def _unlisted(self, ready: Collection[CompactionInfo]) -> Iterator[AcidState]:
+        """States with obsolete paths without a queue entry: steps 3 and 4 of the class.
 
         A base in the layout of Hive 3 is visible to some while others still need what it replaces. So only bases of
         INSERT OVERWRITE, whose transaction is known, are considered; or all, once every transaction has ended that may
@@ -206,10 +213,11 @@ class TableCleaner(Cleaner):
         for place in listed:
             left_to = waiting[place.partition]
             if is_anybody_there or left_to or not all(self._is_old(place, path) for path in place.chosen):
-                obsolete = self._overwritten(place, txns, write_ids, left_to)
+                state = self._overwritten(place, txns, write_ids, left_to)
             else:
-                obsolete = place.state.obsolete
-            yield place.location, list(obsolete)
+                state = place.state
+            if state is not None and state.obsolete:
+                yield state
 
     def _places(self, txns: ValidTxnList, write_ids: ValidWriteIdList) -> Iterator[_Place]:
         table, seen = self._table, write_ids.for_cleaning(write_ids.high_watermark)
@@ -233,8 +241,8 @@ class TableCleaner(Cleaner):
 
     def _overwritten(
         self, place: _Place, txns: ValidTxnList, write_ids: ValidWriteIdList, waiting: Collection[int | None]
-    ) -> Sequence[str]:
-        """The paths replaced by the latest base that is visible to everyone and not from a compaction."""
+    ) -> AcidState | None:
+        """The state as of the latest base that everyone sees and that is not from a compaction; None: there is none."""
         ids = [
             name.write_id
             for entry in place.files.list(place.state.path)
@@ -247,12 +255,12 @@ class TableCleaner(Cleaner):
             and data_format(place.files, entry.path) != "compacted"
         ]
         if not ids:
-            return []
+            return None
         seen, any_name = write_ids.for_cleaning(max(ids)), self._table.is_insert_only
         try:
-            return acid_state(place.files, place.state.path, seen, txns, any_file_name=any_name).obsolete
+            return acid_state(place.files, place.state.path, seen, txns, any_file_name=any_name)
         except DirectoryGone:  # somebody cleans here
-            return []
+            return None
 
     def _is_old(self, place: _Place, path: str) -> bool:
         """Whether the retention time of what a directory has replaced is over."""

@@ -65,6 +65,7 @@ class AcidState:
         aborted: Directories that only aborted transactions wrote.
         aborted_write_ids: The write ids of the aborted directories.
         has_partial_aborts: Whether a delta that is read holds rows of aborted write ids beside others.
+        passed_over: Compacted bases that were passed over because the state is to tell changes.
     """
 
     path: str
@@ -75,6 +76,7 @@ class AcidState:
     aborted: tuple[str, ...] = ()
     aborted_write_ids: frozenset[int] = frozenset()
     has_partial_aborts: bool = False
+    passed_over: tuple[BaseName, ...] = ()
 
     @property
     def insert_deltas(self) -> tuple[AcidDirectory, ...]:
@@ -111,6 +113,7 @@ def acid_state(
     *,
     any_file_name: bool = False,
     is_pinned: bool = False,
+    changes_since: int | None = None,
 ) -> AcidState:
     """The state of a table (or partition) directory for a snapshot; empty if the directory does not exist.
 
@@ -124,6 +127,8 @@ def acid_state(
         is_pinned: Whether an open transaction has kept the cleaner away since the snapshot was taken. Then all that it
             needs is there, although a base that was compacted meanwhile is not for it: one without a transaction in its
             name is seen before its time.
+        changes_since: Pass over compacted bases of this write id or a later one: what they have replaced tells what
+            changed since then, as long as it is there (:mod:`acidsql.format.history`).
 
     Raises:
         SnapshotTooOld: Where it is not pinned, when the files that the snapshot needs were compacted away (Hive 10327).
@@ -132,7 +137,7 @@ def acid_state(
     """
 
     def look() -> AcidState:
-        return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name, is_pinned).state()
+        return _Selection(fs, path, valid_write_ids, valid_txns, any_file_name, is_pinned, changes_since).state()
 
     return look() if is_pinned else look_again(fs, path, look)
 
@@ -191,7 +196,10 @@ class _Selection:
         valid_txns: ValidTxnList,
         any_file_name: bool,
         is_pinned: bool,
+        changes_since: int | None,
     ) -> None:
+        self._changes_since = changes_since
+        self._passed_over: list[BaseName] = []
         self._fs = fs
         self._path = path
         self._any_file_name = any_file_name
@@ -217,28 +225,33 @@ class _Selection:
                 others.append(entry)
             elif self._is_visible(name, entry.path):
                 if isinstance(name, BaseName):
-                    bases.append(_Base(name, entry.path))
+                    base = _Base(name, entry.path)
+                    if self._hides_changes(base):
+                        self._passed_over.append(name)
+                    else:
+                        bases.append(base)
                 else:
                     deltas.append(_Delta(name, entry.path))
-        base = self._choose_base(bases)
-        if base is None:
+        chosen = self._choose_base(bases)
+        if chosen is None:
             originals = sorted((f for entry in others for f in self._originals(entry)), key=lambda f: f.path)
         else:
             originals = []
             self._obsolete.extend(entry.path for entry in others)
         usable = list(self._with_valid_ids(deltas))
         if not self._is_pinned:
-            self._check_unusable(usable, base)
-        kept = self._choose_deltas(usable, base)
+            self._check_unusable(usable, chosen)
+        kept = self._choose_deltas(usable, chosen)
         return AcidState(
             path=self._path,
-            base=None if base is None else self._directory(base),
+            base=None if chosen is None else self._directory(chosen),
             deltas=tuple(self._directory(d) for d in kept),
             originals=tuple(originals),
             obsolete=tuple(self._obsolete),
             aborted=tuple(self._aborted),
             aborted_write_ids=frozenset(self._aborted_write_ids),
             has_partial_aborts=self._has_partial_aborts,
+            passed_over=tuple(self._passed_over),
         )
 
     def _is_visible(self, name: BaseName | DeltaName, path: str) -> bool:
@@ -293,6 +306,10 @@ class _Selection:
         if ids.is_valid_base(write_id) == ids.is_valid(write_id):
             return ids.is_valid(write_id)  # the same answer for both kinds of base: no need to find out which it is
         return ids.is_valid_base(write_id) if self._is_compacted(base) else ids.is_valid(write_id)
+
+    def _hides_changes(self, base: _Base) -> bool:
+        since = self._changes_since
+        return since is not None and base.name.write_id >= since and self._is_compacted(base)
 
     def _is_compacted(self, base: _Base) -> bool:
         """Whether a compactor made the base, not INSERT OVERWRITE or TRUNCATE (``isCompactedBase``)."""

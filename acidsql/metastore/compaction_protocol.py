@@ -188,15 +188,16 @@ class Compactions(Protocol):
         """
         ...
 
-    def find_ready_to_clean(self, min_open_txn: int, retention_ms: int) -> list[CompactionInfo]:
+    def find_ready_to_clean(self, min_open_txn: int, retention_ms: int, *, after: int = 0) -> list[CompactionInfo]:
         """Entries that can be cleaned now: no snapshot needs the files that they replaced.
 
         Of each table or partition those with the lowest write id only: the next ones follow when they are done. At
-        most ``hive.compactor.fetch.size`` of them.
+        most ``hive.compactor.fetch.size`` of them, by their ids.
 
         Args:
             min_open_txn: From :meth:`min_open_txn`.
             retention_ms: How long obsolete files stay after the commit of the compaction.
+            after: Only entries with a greater id.
         """
         ...
 

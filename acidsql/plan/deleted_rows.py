@@ -66,14 +66,20 @@ def deleted_rows(snapshot: TableSnapshot) -> dict[Origin, list[Ids]]:
     Of a file of which the snapshot sees all events the arrays are the same objects each time, as files never change.
     """
     found: dict[Origin, list[Ids]] = {}
+    for origin, row_ids, _ in delete_events(snapshot):
+        found.setdefault(origin, []).append(row_ids)
+    return found
+
+
+def delete_events(snapshot: TableSnapshot) -> Iterator[tuple[Origin, Ids, Ids]]:
+    """The delete events of a snapshot: an origin, the row ids, and the write ids that deleted them; never empty."""
     for number, part in enumerate(snapshot.partitions):
         for directory in part.state.delete_deltas:
             for file in directory.files:
                 for run in _runs_of(file):
-                    row_ids = _hidden(run, directory, part.state, snapshot.write_ids)
+                    row_ids, deleted_by = _hidden(run, directory, part.state, snapshot.write_ids)
                     if len(row_ids):
-                        found.setdefault(Origin(number, run.write_id, run.bucket), []).append(row_ids)
-    return found
+                        yield Origin(number, run.write_id, run.bucket), row_ids, deleted_by
 
 
 def _runs_of(file: AcidFile) -> list[_Run]:
@@ -95,19 +101,19 @@ def _split(filesystem: fs.FileSystem, path: str) -> Iterator[_Run]:
         yield _Run(int(write_ids[start]), int(buckets[start]), row_ids[start:end], by)
 
 
-def _hidden(run: _Run, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> Ids:
-    """The row ids of a run whose events hide a row in this snapshot."""
+def _hidden(run: _Run, directory: AcidDirectory, state: AcidState, valid: ValidWriteIdList) -> tuple[Ids, Ids]:
+    """The row ids of a run whose events hide a row in this snapshot, and who deleted them."""
     name = directory.name
     assert isinstance(name, DeltaName)
     # A delete hides rows of directories that began before it only: see format.directory.qualifies. Rows older than the
     # delete are in such a directory by their own write id.
     if run.write_id >= name.max_write_id and not _reaches(name, run, state):
-        return run.row_ids[:0]
+        return run.row_ids[:0], run.deleted_by[:0]
     if name.min_write_id == name.max_write_id:
-        return run.row_ids
+        return run.row_ids, run.deleted_by
     seen = run.deleted_by <= valid.high_watermark
     seen &= ~np.isin(run.deleted_by, np.array(valid.exceptions, dtype=np.int64))
-    return run.row_ids if seen.all() else run.row_ids[seen]
+    return (run.row_ids, run.deleted_by) if seen.all() else (run.row_ids[seen], run.deleted_by[seen])
 
 
 def _reaches(delete: DeltaName, run: _Run, state: AcidState) -> bool:

@@ -10,6 +10,7 @@ The delete files are read on the driver (:mod:`acidsql.plan.deleted_rows`) and b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from acidsql.format.bucket import STATEMENT_MASK
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.plan.bitmap import bitmap_of
-from acidsql.plan.deleted_rows import Ids, Origin, deleted_rows
+from acidsql.plan.deleted_rows import Ids, Origin, delete_events, deleted_rows
 from acidsql.plan.files import NEVER, PATH, events_of, with_file_values
 from acidsql.plan.snapshot import TableSnapshot
 
@@ -39,6 +40,54 @@ _MOST_PACKED = (1 << 32) - 1
 IS_DELETED = "__acid_is_deleted"
 """Column that marks deleted rows if they are not hidden."""
 
+DELETED_BY = "__acid_deleted_by"
+"""Column with the write id that deleted a row, NULL where it is not deleted."""
+
+
+@dataclass(frozen=True)
+class Deletes:
+    """The delete events of a snapshot as a frame that its rows are joined with.
+
+    Attributes:
+        keys: The identity of each deleted row, once, each name behind a ``d``; and who deleted it.
+        is_small: Whether it is in memory.
+        origins: Where the deleted rows come from: partition and write id; None where that is not known.
+    """
+
+    keys: Draft
+    is_small: bool
+    origins: frozenset[tuple[int, int]] | None
+
+    def told(self, rows: Draft) -> Draft:
+        """Rows with their identity columns, and :data:`DELETED_BY`."""
+        condition = " AND ".join(f"{name} = d{name}" for name in _IDENTITY)
+        theirs = ", ".join(f"d{name}" for name in _IDENTITY)
+        keys = self.keys.broadcast() if self.is_small else self.keys
+        return rows.join(keys, condition, "left").select(f"* EXCEPT ({theirs})")
+
+
+def deletes_since(own: Catalyst, snapshot: TableSnapshot, first: int) -> Deletes | None:
+    """The delete events of a snapshot from a write id on; None where there are none."""
+    if not _fits_the_driver(snapshot):
+        scanned = _scanned_keys(own, snapshot, "currentTransaction").filter(f"dcurrentTransaction >= {first}L")
+        by_row = scanned.frame().groupBy(*[f"d{n}" for n in _IDENTITY])
+        once = by_row.agg(F.min("dcurrentTransaction").alias(DELETED_BY))
+        return Deletes(Draft.of(own, once), is_small=False, origins=None)
+    found = []
+    for origin, row_ids, by in delete_events(snapshot):
+        is_new = by >= first
+        if is_new.any():
+            found.append((origin, row_ids[is_new], by[is_new]))
+    if not found:
+        return None
+    events = pa.table(_keys([(origin, ids) for origin, ids, _ in found]))
+    events = events.append_column(DELETED_BY, pa.array(np.concatenate([by for _, _, by in found])))
+    # of a row that two events delete the first one did it
+    once = events.group_by([f"d{n}" for n in _IDENTITY]).aggregate([(DELETED_BY, "min")])
+    keys = once.rename_columns([n.removesuffix("_min") for n in once.column_names])
+    origins = frozenset((origin.part, origin.write_id) for origin, _, _ in found)
+    return Deletes(Draft.of(own, rows_in_memory(own.spark, keys)), is_small=True, origins=origins)
+
 
 def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) -> Callable[[Draft], Draft] | None:
     """The delete filter of a snapshot, for its rows with their identity columns and :data:`PART`; None: it has none.
@@ -48,14 +97,18 @@ def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) 
         snapshot: The snapshot.
         mark: Keep deleted rows, marked in a column :data:`IS_DELETED`.
     """
-    size = sum(f.length for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
-    if size > DRIVER_BYTES:
+    if not _fits_the_driver(snapshot):
         return _scan_join(own, snapshot, mark)
     deleted = deleted_rows(snapshot)
     if not deleted:
         return (lambda rows: rows.with_columns({IS_DELETED: F.lit(False)})) if mark else None
     is_packed = not mark and snapshot.write_ids.high_watermark <= _MOST_PACKED
     return (_by_bitmap(own, deleted) if is_packed else None) or _broadcast_join(own, deleted, mark)
+
+
+def _fits_the_driver(snapshot: TableSnapshot) -> bool:
+    files = (f for part in snapshot.partitions for d in part.state.delete_deltas for f in d.files)
+    return sum(f.length for f in files) <= DRIVER_BYTES
 
 
 def _by_bitmap(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]]) -> Callable[[Draft], Draft] | None:
@@ -136,23 +189,35 @@ def _join(rows: Draft, keys: Draft, mark: bool) -> Draft:
 
 
 def _broadcast_join(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]], mark: bool) -> Callable[[Draft], Draft]:
-    counts = [sum(map(len, runs)) for runs in deleted.values()]
-    origins = np.array([(o.part, o.write_id, o.bucket) for o in deleted], dtype=np.int64).repeat(counts, axis=0)
-    columns = {
-        f"d{PART}": pa.array(origins[:, 0].astype(np.int32)),
-        "doriginalTransaction": pa.array(origins[:, 1]),
-        "dbucket": pa.array(origins[:, 2].astype(np.int32)),
-        "drowId": pa.array(np.concatenate([run for runs in deleted.values() for run in runs])),
-    }
-    table = rows_in_memory(own.spark, pa.table(columns))
+    table = rows_in_memory(own.spark, pa.table(_keys([(o, run) for o, runs in deleted.items() for run in runs])))
     if mark:  # a row that two events delete is one row
         table = table.distinct()
     small = Draft.of(own, table).broadcast()
     return lambda rows: _join(rows, small, mark)
 
 
+def _keys(runs: Sequence[tuple[Origin, Ids]]) -> dict[str, pa.Array]:
+    """Rows by their identity, each name behind a ``d``, in columns; there is at least one run."""
+    counts = [len(ids) for _, ids in runs]
+    origins = np.array([(o.part, o.write_id, o.bucket) for o, _ in runs], dtype=np.int64).repeat(counts, axis=0)
+    return {
+        f"d{PART}": pa.array(origins[:, 0].astype(np.int32)),
+        "doriginalTransaction": pa.array(origins[:, 1]),
+        "dbucket": pa.array(origins[:, 2].astype(np.int32)),
+        "drowId": pa.array(np.concatenate([ids for _, ids in runs])),
+    }
+
+
 def _scan_join(own: Catalyst, snapshot: TableSnapshot, mark: bool) -> Callable[[Draft], Draft]:
     """Too many deletes for the driver: Spark scans the delete files, and joins as it sees fit."""
+    named = _scanned_keys(own, snapshot)
+    keys = Draft.of(own, named.frame().distinct() if mark else named.frame())
+    return lambda rows: _join(rows, keys, mark)
+
+
+def _scanned_keys(own: Catalyst, snapshot: TableSnapshot, *further: str) -> Draft:
+    """The delete events of a snapshot, scanned by Spark: the identity of the deleted rows, each name behind a ``d``,
+    and further columns of the events."""
     parts = enumerate(snapshot.partitions)
     numbers = {f.path: (n,) for n, p in parts for d in p.state.delete_deltas for f in d.files}
     first = snapshot.table.columns[0]
@@ -160,13 +225,12 @@ def _scan_join(own: Catalyst, snapshot: TableSnapshot, mark: bool) -> Callable[[
     hidden = f"currentTransaction > {valid.high_watermark}L"
     if valid.exceptions:
         hidden += f" OR currentTransaction IN ({', '.join(f'{w}L' for w in valid.exceptions)})"
-    wanted = [*(f"{n} AS d{n}" for n in _IDENTITY[1:]), f"{PATH} AS dpath"]
+    names = (*_IDENTITY[1:], *further)
+    wanted = [*(f"{n} AS d{n}" for n in names), f"{PATH} AS dpath"]
     visible = f"NOT ({hidden}) AND ({_reaches_expression(snapshot)})"
     keys, scan = events_of(own, list(numbers), ((first.name, first.type),), wanted, visible=visible)
     keys = with_file_values(keys, "dpath", scan, numbers, {f"d{PART}": pa.int32()})
-    named = keys.select(*[f"d{n}" for n in _IDENTITY])
-    keys = Draft.of(own, named.frame().distinct() if mark else named.frame())
-    return lambda rows: _join(rows, keys, mark)
+    return keys.select(*[f"d{n}" for n in (PART, *names)])
 
 
 def _reaches_expression(snapshot: TableSnapshot) -> str:

@@ -15,6 +15,8 @@ from functools import cached_property
 
 from acidsql.catalyst import Catalyst, Expression, InternalSessions, Plan, conjuncts_of, parts_of
 from acidsql.metastore.model import Column, Table
+from acidsql.plan.feed import CHANGE_COLUMNS
+from acidsql.plan.feed_history import Changes
 from acidsql.plan.scan import FILE_VALUE, RAW_KEY, ROW_ID, ROW_ID_TYPE, ROW_IS_DELETED, ScanColumns
 from acidsql.plan.text import quote
 from acidsql.plan.values import CHAR_TYPE, Zones, has_wall_clock
@@ -36,6 +38,7 @@ class Relation:
         conditions: What each copy of the leaf in the optimised plan is filtered by, with that copy; None for one that
             is read whole. Not known before :func:`find_conditions`.
         needed: Columns that are read of it in the optimised plan, in lower case, as far as they are known.
+        changes: Which changes of it are read, in the place of its rows.
     """
 
     table: Table
@@ -47,6 +50,7 @@ class Relation:
     is_target: bool = False
     conditions: list[Occurrence] | None = None
     needed: frozenset[str] = frozenset()
+    changes: Changes | None = None
 
     @cached_property
     def attributes(self) -> Mapping[str, Expression]:
@@ -123,7 +127,15 @@ def relation(
     return Relation(table, version, columns, leaf, number, len(table.all_columns), is_target)
 
 
-def _schema(own: Catalyst, table: Table, columns: ScanColumns) -> str:
+def changes_relation(sessions: InternalSessions, table: Table, changes: Changes) -> Relation:
+    """A leaf for the changes of a table (:mod:`acidsql.plan.feed`)."""
+    columns = ScanColumns()
+    leaf, number = sessions.user.leaf(_schema(sessions.own, table, columns, CHANGE_COLUMNS))
+    visible = len(table.all_columns) + len(CHANGE_COLUMNS)
+    return Relation(table, None, columns, leaf, number, visible, changes=changes)
+
+
+def _schema(own: Catalyst, table: Table, columns: ScanColumns, further: Sequence[tuple[str, str]] = ()) -> str:
     """The columns of a scan as the JSON of a ``StructType``: the table's own first, then the hidden ones."""
     types = [(c.name, parse_type(c.type)) for c in table.all_columns]
     ddl = [(name, to_spark(type, plain_strings=True)) for name, type in types]
@@ -134,6 +146,7 @@ def _schema(own: Catalyst, table: Table, columns: ScanColumns) -> str:
         ddl.append((ROW_IS_DELETED, "boolean"))
     ddl += [(name, "string") for name in columns.raw_key_names(len(table.partition_keys))]
     ddl += [(columns.file_value_prefix + str(i), ddl[i][1]) for i in columns.file_values]
+    ddl += further
     text = ", ".join(f"{quote(name)} {type}" for name, type in ddl)
     return _json(own, text, tuple(marks.items()))
 

@@ -9,13 +9,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst import Catalyst, Draft, Expression, union
+from acidsql.errors import UnsupportedError
 from acidsql.format.names import DeltaName
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
 from acidsql.plan.early import early_conditions
 from acidsql.plan.files import PATH, events_of, identity, parquet_rows, plain_rows, with_file_values
-from acidsql.plan.layout import EventFiles, OriginalFiles, layout, plain_layout
+from acidsql.plan.layout import EventFiles, Layout, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_rows
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.text import quote, required
@@ -101,6 +102,32 @@ def snapshot_frame(
     return with_char_types(merged.frame(), table.all_columns)
 
 
+def given_rows(own: Catalyst, snapshot: TableSnapshot, zones: Zones) -> list[Draft]:
+    """The rows of a full-ACID table that are in the files of a snapshot, whether they are deleted or not.
+
+    Returns:
+        Frames with the identity, the values ``c0…`` as the user sees them, :data:`PART` and the keys as text, for
+        :func:`row_columns`.
+
+    Raises:
+        UnsupportedError: When files have events of ACID version 1, where the old row is not told from the new one.
+    """
+    found = layout(own.spark, snapshot)
+    if any(group.is_merged for group in found.events):
+        raise UnsupportedError(
+            f"{snapshot.table.full_name} has events of ACID version 1, whose changes cannot be followed",
+            hint="A major compaction replaces them: changes after it can be.",
+        )
+    return _Scan(own, snapshot, zones).given(found, {})
+
+
+def row_columns(table: Table) -> list[str]:
+    """The columns of a table over the rows of a scan."""
+    values = [f"c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
+    keys = [from_key_text(f"{RAW_KEY}{i}", parse_type(k.type)) for i, k in enumerate(table.partition_keys)]
+    return [*values, *(f"{key} AS {quote(k.name)}" for key, k in zip(keys, table.partition_keys, strict=True))]
+
+
 class _Scan:
     """A snapshot's rows, for each way of reading files.
 
@@ -140,7 +167,14 @@ class _Scan:
         self, options: Mapping[str, str], conditions: Sequence[Expression] = (), *, mark: bool = False
     ) -> list[Draft]:
         """Rows of a full-ACID table that no delete event hides; with ``mark`` the others too, marked."""
-        found = layout(self._own.spark, self._snapshot)
+        rows = self.given(layout(self._own.spark, self._snapshot), options, conditions)
+        if not rows:
+            return []
+        hide = hide_deleted(self._own, self._snapshot, mark=mark)
+        return rows if hide is None else [hide(part) for part in rows]
+
+    def given(self, found: Layout, options: Mapping[str, str], conditions: Sequence[Expression] = ()) -> list[Draft]:
+        """Rows of a full-ACID table, whether a delete event hides them or not."""
         rows = [self._inserts(group, options, conditions) for group in found.events if not group.is_merged]
         if found.originals.files:
             rows.append(self._originals(found.originals))
@@ -149,10 +183,7 @@ class _Scan:
             if found.merged_originals.files:
                 versions.append(self._original_versions(found.merged_originals))
             rows.append(Draft.of(self._own, newest(union(versions).frame(), PART)))
-        if not rows:
-            return []
-        hide = hide_deleted(self._own, self._snapshot, mark=mark)
-        return rows if hide is None else [hide(part) for part in rows]
+        return rows
 
     def _inserts(self, group: EventFiles, options: Mapping[str, str], conditions: Sequence[Expression]) -> Draft:
         """Visible insert events: each one is a row. Of those that do not meet some of the conditions none is needed."""
@@ -298,11 +329,7 @@ _IDENTITY = "__acid_identity"
 
 def _answer(table: Table, wanted: ScanColumns, mark: bool) -> list[str]:
     """The columns that are asked for."""
-    made = [f"c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
-    made += [
-        f"{from_key_text(f'{RAW_KEY}{i}', parse_type(k.type))} AS {quote(k.name)}"
-        for i, k in enumerate(table.partition_keys)
-    ]
+    made = row_columns(table)
     if wanted.row_id:
         made.append(f"{_IDENTITY} AS {ROW_ID}")
     if wanted.is_deleted:

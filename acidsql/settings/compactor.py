@@ -149,6 +149,12 @@ HISTORY_TIMEOUT = define(
     "7d",
     "After this time the history drops an unsuccessful compaction if a later one of the same target succeeded.",
 )
+CHANGES_RETENTION = define(
+    "acidsql.changes.retention",
+    parse_seconds,
+    "0s",
+    "How long files that a compaction has replaced are kept for those who read changes; also a property of a table.",
+)
 STAGING_RETENTION = define(
     "acidsql.staging.retention",
     parse_seconds,

@@ -5,24 +5,27 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Catalyst, Expression, HeldFiles, Plan, parts_of
+from acidsql.catalyst import TABLE_FUNCTION, Catalyst, Expression, HeldFiles, Plan, parts_of
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.resolve.names import SPARK_CATALOG, AcidTable, SparkTable, View
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, UnsupportedError
 from acidsql.metastore.model import VIEW_NAMESPACE, LockComponent, LockType, Operation, Partition, Table
+from acidsql.plan.feed import TABLE_CHANGES, changes_frame, check_changes
+from acidsql.plan.feed_history import Changes, TableHistory
 from acidsql.plan.pruning import remaining
-from acidsql.plan.relation import Relation, find_conditions, relation, with_scans
+from acidsql.plan.relation import Relation, changes_relation, find_conditions, relation, with_scans
 from acidsql.plan.scan import ROW_ID, ROW_IS_DELETED, snapshot_frame
 from acidsql.plan.search import MIN_BYTES, Search, search_of, search_options
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.settings import FETCH_DELETED
+from acidsql.sql.parser import parse_table_name
 from acidsql.sql.placed import padded, place_of, with_versions
 from acidsql.sql.statements import Span, TableName
 
@@ -36,6 +39,7 @@ class Read:
         partitions: The partitions after pruning; None for a table without partition keys.
         search: The search argument that may skip stripes; None if no row is read.
         snapshot: Its files.
+        history: What happened to it, where its changes are read.
     """
 
     table: Table
@@ -43,6 +47,7 @@ class Read:
     partitions: tuple[Partition, ...] | None
     search: Search | None
     snapshot: TableSnapshot
+    history: TableHistory | None = None
 
 
 _NO_WINDOW = "Compute the bounds from the time: date_trunc(), or timestamp_seconds(… div 600 * 600)."
@@ -187,6 +192,8 @@ class Binding:
                 return self._relation(node, span, None, inside, database)
             if name == "RelationTimeTravel":
                 return self._time_travel(node, span, inside, database)
+            if name == TABLE_FUNCTION and catalyst.function_of(node) == TABLE_CHANGES:
+                return self._changes(node, place_of(node, span), database)
             if name == "SubqueryAlias" and node.child().nodeName() == "Project":
                 return self._aliased(node)
             return node
@@ -237,6 +244,36 @@ class Binding:
         self.relations.append(made)
         self._places[made.number] = place
         return self._named(made, table.name, [SPARK_CATALOG, table.database])
+
+    def _changes(self, call: Plan, place: Span, database: str | None) -> Plan:
+        """``table_changes('table', first [, last [, 'key', …]])``."""
+        given = self.catalyst.constants_of(call) or []
+        name, first, last = [*given, None, None, None][:3]
+        keys = tuple(key for key in given[3:] if isinstance(key, str))
+        is_known = isinstance(name, str) and isinstance(first, int) and not isinstance(last, str)
+        if not is_known or len(keys) < len(given[3:]):
+            problem = "table_changes() takes a table's name, the first and the last write id, and names of key columns"
+            hint = "As table_changes('db.t', 5) or table_changes('db.t', 5, 9, 'id'); its arguments are constants."
+            raise with_location(place, AnalysisError(problem, hint=hint))
+        parsed = parse_table_name(str(name))
+        named = TableName(parsed.table, parsed.database or database, place, parsed.catalog)
+        return self.changes(named, Changes(cast(int, first), cast("int | None", last), keys))
+
+    def changes(self, name: TableName, changes: Changes) -> Plan:
+        """The changes of a table."""
+        found = self.context.resolve(name.table, name.database, name.catalog)
+        if not isinstance(found, AcidTable):
+            self.env.get_table(name)  # raises why it has none
+            raise with_location(name.span, UnsupportedError(f"{name.table} is not an ACID table: it tells no changes"))
+        changes = replace(changes, keys=tuple(key.lower() for key in changes.keys))
+        try:
+            check_changes(found.table, changes.keys)
+        except AcidError as e:
+            raise with_location(name.span, e) from e
+        made = changes_relation(self.env.sessions, found.table, changes)
+        self.relations.append(made)
+        self._places[made.number] = name.span
+        return self._named(made, found.table.name, [SPARK_CATALOG, found.table.database])
 
     def _named(self, made: Relation, name: str, qualifier: Sequence[str]) -> Plan:
         """A relation under a name; a star does not include its hidden columns."""
@@ -438,6 +475,9 @@ class Binding:
             made.conditions = None
         partitions = self.remaining(analysed, made)
         try:
+            if made.changes is not None:
+                history = self.context.table_history(made.table, partitions, made.changes)
+                return Read(made.table, made.is_target, partitions, None, history.snapshot, history)
             seen = self.context.table_snapshot(made.table, partitions, made.version)
         except AcidError as e:
             place = self._places.get(made.number)
@@ -453,6 +493,10 @@ class Binding:
 
     def _scan(self, made: Relation, read: Read) -> Plan:
         own = self.env.sessions.own
+        if read.history is not None:
+            plan = own.analyzed(changes_frame(own, read.history, self._zones))
+            self.held.add(plan)
+            return plan
         options, search = {}, Search()
         if read.search is not None and _bytes(read.snapshot) >= MIN_BYTES:
             search = read.search

@@ -13,12 +13,25 @@ from acidsql.catalyst import CurrentValues
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.names import AcidTable, Missing, Resolved, SparkTable, View, resolve
 from acidsql.compactor.rename_journal import finish_moves
-from acidsql.errors import AcidError, InvalidValue, TableNotFound, TransactionError
-from acidsql.metastore.model import BUCKETING_VERSION, TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, Partition, Table
+from acidsql.errors import AcidError, InvalidValue, SnapshotTooOld, TableNotFound, TransactionError
+from acidsql.metastore.model import (
+    BUCKETING_VERSION,
+    TRANSACTIONAL,
+    TRANSACTIONAL_PROPERTIES,
+    CompactionFilter,
+    CompactionState,
+    CompactionType,
+    Partition,
+    Table,
+)
+from acidsql.metastore.protocol import Metastore
+from acidsql.plan.feed_history import Changes, TableHistory, place_history, range_of, require_changes, segments_of
 from acidsql.plan.history import require_history
 from acidsql.plan.snapshot import Resolve, TableSnapshot, partition_names, take_snapshot
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
+_LOOKS, _BETWEEN_LOOKS = 20, 0.1
+"""How often changes are looked for again while a compaction runs, and seconds between two looks."""
 _ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
 
 
@@ -200,6 +213,39 @@ class StatementContext:
         require_history(seen, completed, resolve=self._resolve)
         return seen
 
+    def table_history(self, table: Table, partitions: Sequence[Partition] | None, changes: Changes) -> TableHistory:
+        """What happened to a table, with the given partitions as above.
+
+        Raises:
+            InvalidValue: When the table has no such write ids, or one of them is open.
+            SnapshotTooOld: When files that this needs may have been removed (Hive 10327).
+            UnsupportedError: When the rows of the table do not tell who wrote them.
+            StartOver: As :meth:`unchanged`.
+        """
+        for _ in range(_LOOKS):
+            try:
+                return self._table_history(table, partitions, changes)
+            except SnapshotTooOld:
+                if not _is_being_compacted(self.env.metastore, table):
+                    raise
+            time.sleep(_BETWEEN_LOOKS)  # its base may be there already, while it has not told that yet
+        return self._table_history(table, partitions, changes)
+
+    def _table_history(self, table: Table, partitions: Sequence[Partition] | None, changes: Changes) -> TableHistory:
+        metastore = self.env.metastore
+        with self.unchanged(table, partitions):
+            valid = self.write_ids(table)
+            first, last = range_of(table, changes, valid)
+            places: list[tuple[str, Partition | None]] = [(table.location, None)]
+            if partitions is not None:
+                places = [(p.location, p) for p in partitions]
+            seen = partial(place_history, write_ids=valid, txns=self.snapshot.txns, first=first, last=last)
+            found = tuple(fs.side_by_side(lambda at: seen(*at, resolve=self._resolve), places, table.location))
+        require_changes(table, found, first, last, _waiting(metastore, table))
+        records = metastore.completed_writes(table.database, table.name) or []
+        committed_at = {w.write_id: w.committed_at for w in records if first <= w.write_id <= last}
+        return TableHistory(table, changes, segments_of(table, valid, found), committed_at)
+
     def write_ids(self, table: Table) -> ValidWriteIdList:
         """The write ids of a table that this snapshot sees, to be looked up while it is :meth:`unchanged`."""
         if table.full_name not in self._write_ids:
@@ -245,6 +291,25 @@ class StatementContext:
         if not same:
             message = f"Table {table.full_name} was changed, renamed, moved or dropped while the statement started"
             raise DefinitionChanged(message, hint="Run it again.") from cause
+
+
+def _waiting(metastore: Metastore, table: Table) -> dict[str, set[int]] | None:
+    """By partition, up to which write ids there are compactions whose cleaning is still to come, but for those that
+    have given rows other ids. None where others clean, too."""
+    if metastore.capabilities.is_shared_with_hive:
+        return None
+    waiting: dict[str, set[int]] = {}
+    state = CompactionState.READY_FOR_CLEANING
+    for entry in metastore.show_compactions(CompactionFilter(database=table.database, table=table.name, state=state)):
+        if entry.type is not CompactionType.REBALANCE and entry.highest_write_id is not None:
+            waiting.setdefault(entry.partition or "", set()).add(entry.highest_write_id)
+    return waiting
+
+
+def _is_being_compacted(metastore: Metastore, table: Table) -> bool:
+    state = CompactionState.WORKING
+    wanted = CompactionFilter(database=table.database, table=table.name, state=state)
+    return not metastore.capabilities.is_shared_with_hive and bool(metastore.show_compactions(wanted))
 
 
 def _same(before: Resolved, now: Resolved) -> bool:

@@ -155,7 +155,7 @@ class EmbeddedCleaning(EmbeddedClient):
             oldest = db.execute(_MIN_SEEN_OPEN).scalar()
             return txns.newest_txn(db) + 1 if oldest is None else int(oldest)
 
-    def find_ready_to_clean(self, min_open_txn: int, retention_ms: int) -> list[CompactionInfo]:
+    def find_ready_to_clean(self, min_open_txn: int, retention_ms: int, *, after: int = 0) -> list[CompactionInfo]:
         """As the protocol says (Hive: ``ReadyToCleanHandler``).
 
         Besides Hive's conditions, the compactor's transaction must have committed: its worker says that it is done
@@ -176,7 +176,9 @@ class EmbeddedCleaning(EmbeddedClient):
             )
             # Hive has <=: it lets one go that began as the last before the commit, and may still see what was compacted
             is_unneeded = or_(_Q.CQ_NEXT_TXN_ID.is_(None), _Q.CQ_NEXT_TXN_ID < min_open_txn)
-            ready = select(COMPACTION_QUEUE).where(_waits(_Q, retention_ms, now), is_unneeded, ~is_later)
+            ready = select(COMPACTION_QUEUE).where(
+                _waits(_Q, retention_ms, now), is_unneeded, ~is_later, _Q.CQ_ID > after
+            )
             return [queue.info(row) for row in db.execute(ready.order_by(_Q.CQ_ID).limit(limit))]
 
     def set_cleaner_retry(self, id: int, *, retry_at_ms: int, message: str) -> None:

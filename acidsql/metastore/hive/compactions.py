@@ -182,7 +182,7 @@ class HiveCompactions(HiveClient):
     def mark_did_not_initiate(self, request: CompactionRequest, message: str) -> None:
         raise _own_service("initiator looks for what is due")
 
-    def find_ready_to_clean(self, min_open_txn: int, retention_ms: int) -> list[CompactionInfo]:
+    def find_ready_to_clean(self, min_open_txn: int, retention_ms: int, *, after: int = 0) -> list[CompactionInfo]:
         raise _own_service("cleaner removes what is obsolete")
 
     def set_cleaner_retry(self, id: int, *, retry_at_ms: int, message: str) -> None:
