@@ -14,6 +14,7 @@ from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.jobs import ended_with_the_call
+from acidsql.catalyst.joins import with_moved_subqueries, with_subqueries_beside
 from acidsql.catalyst.plans import TABLE_FUNCTION, Catalyst, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
@@ -47,4 +48,6 @@ __all__ = [
     "rows_in_memory",
     "union",
     "with_copied_lists",
+    "with_moved_subqueries",
+    "with_subqueries_beside",
 ]

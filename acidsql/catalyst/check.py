@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
+from acidsql.catalyst.joins import PREDICATES
 from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING
 from acidsql.errors import UnsupportedError
 
@@ -29,18 +30,28 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
     f"{_SQL}.catalyst.optimizer.InlineCTE": ("apply",),
-    f"{_SQL}.catalyst.trees.TreePattern": ("CURRENT_LIKE", CTE, JOIN, "PYTHON_UDF", REPARTITION, *SHUFFLING),
+    f"{_SQL}.catalyst.optimizer.PushPredicateThroughJoin": ("applyLocally",),
+    f"{_SQL}.catalyst.trees.TreePattern": (
+        "CURRENT_LIKE",
+        CTE,
+        JOIN,
+        "PYTHON_UDF",
+        REPARTITION,
+        *PREDICATES,
+        *SHUFFLING,
+    ),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
     f"{_SQL}.catalyst.plans.logical.Range": ("numSlices",),
     f"{_SQL}.catalyst.plans.logical.Repartition": (),
     f"{_SQL}.catalyst.plans.logical.SubqueryAlias": (),
     f"{_SQL}.catalyst.plans.logical.Union": (),
     f"{_SQL}.catalyst.plans.logical.UnresolvedHint": (),
-    f"{_SQL}.catalyst.plans.logical.Join": ("condition",),
+    f"{_SQL}.catalyst.plans.logical.Join": ("condition", "hint", "joinType"),
     f"{_SQL}.catalyst.trees.TreeNode": (
         "containsAnyPattern",
         "containsPattern",
         "nodeName",
+        "transformDown",
         "withNewChildren",
         "setTagValue",
     ),

@@ -41,7 +41,7 @@ from acidsql.format.tail import (
 from acidsql.format.values import CONVERTERS
 from acidsql.format.writer_clocks import clock_of, fix_of, is_utc, with_clocks
 from acidsql.fs import FileSystem
-from acidsql.protobuf import Message, bytes_of, number_of, read_message, write_message
+from acidsql.protobuf import Message, bytes_of, number_of, numbers_of, read_message, write_message
 from acidsql.types import HiveType, Struct, contains
 
 INDEX_STRIDE = 10_000
@@ -188,6 +188,7 @@ class StripeSource:
             and self.footer.proleptic == proleptic
             and self.index_stride == INDEX_STRIDE
             and number_of(self._tail.postscript, 6) >= _OLDEST_WRITER
+            and tuple(numbers_of(self._tail.postscript.get(4, []))) <= _FILE_VERSION
             and 10 not in self._tail.footer  # encryption
             and shape([bytes_of(one) for one in self._tail.footer.get(4, [])]) == shape_of(types)
             and all(stripe.statistics is not None for stripe in self.stripes)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from acidsql.errors import AcidError, NoSuchLock, NoSuchTransaction, TransactionAborted
+from acidsql.interrupts import Deferred
 from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
@@ -132,9 +133,11 @@ class Heartbeats:
             self._metastore.commit_txn(txn_id)
         except (NoSuchTransaction, TransactionAborted) as e:
             logger.debug("reader's transaction %s had ended already: %s", txn_id, e)
-        except Exception as e:  # the thread must go on
-            logger.warning("reader's transaction %s could not be ended: %s", txn_id, e)
+        except BaseException as e:
             self.abort_later(txn_id, "its reader is gone")
+            if not isinstance(e, Exception):
+                raise
+            logger.warning("reader's transaction %s could not be ended: %s", txn_id, e)  # the thread must go on
 
     def abort_later(self, txn_id: int, reason: str) -> None:
         """Abort a transaction soon, until it is done: the store could not be asked when that was due."""
@@ -168,12 +171,16 @@ class Heartbeats:
         gone = [t for t, pin in loose.items() if not _is_read(pin)]
         with self._ending:
             for txn_id in gone:
-                with self._lock:
-                    is_mine = txn_id in self._alive
-                    self._alive.pop(txn_id, None)
-                    self._loose.pop(txn_id, None)
-                if is_mine:
-                    self.end(txn_id)
+                with Deferred():  # or nobody would know of it any more
+                    self._end_one(txn_id)
+
+    def _end_one(self, txn_id: int) -> None:
+        with self._lock:
+            is_mine = txn_id in self._alive
+            self._alive.pop(txn_id, None)
+            self._loose.pop(txn_id, None)
+        if is_mine:
+            self.end(txn_id)
 
     def _loosened(self) -> dict[int, _Pin | None]:
         """The pins that Python does not hold, those included that were released since the last time."""
@@ -200,8 +207,9 @@ class Heartbeats:
         with self._lock:
             pinned = [txn_id for txn_id, pin in self._alive.items() if pin is not None]
             self._alive.clear()
-        for txn_id in pinned:
-            self.end(txn_id)
+        with Deferred():
+            for txn_id in pinned:
+                self.end(txn_id)
         try:
             self._abort_what_waits()
         except Exception as e:  # they end by their time-out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -117,6 +118,39 @@ class TestALockOfNoTransaction:
             kept = len(watched.locks_kept)
             watched.wait_for_beats(2)
         assert len(watched.locks_kept) == kept
+
+
+class TestAReaderThatIsGone:
+    def test_is_ended_though_an_interrupt_comes_while_it_is(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = begin(watched.store)
+        heartbeats.close()  # its thread
+        heartbeats.pin(txn_id, 3600)
+        heartbeats.release(txn_id)
+
+        def interrupted(txn_id: int) -> None:
+            raise KeyboardInterrupt
+
+        watched.commit_txn = interrupted  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            heartbeats.end_released()
+        heartbeats.close()
+        assert open_ids(watched.store) == []
+
+    def test_is_ended_before_a_signal_is_answered(self, watched: Watched, heartbeats: Heartbeats) -> None:
+        txn_id = begin(watched.store)
+        heartbeats.close()  # its thread
+        heartbeats.pin(txn_id, 3600)
+        heartbeats.release(txn_id)
+        commit = watched.store.commit_txn
+
+        def beside_a_signal(txn_id: int) -> None:
+            signal.raise_signal(signal.SIGINT)
+            commit(txn_id)
+
+        watched.commit_txn = beside_a_signal  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            heartbeats.end_released()
+        assert open_ids(watched.store) == []
 
 
 class TestAStatement:

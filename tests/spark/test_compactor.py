@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyarrow import orc
+from pyspark.sql import SparkSession
 
 from acidsql.compactor import WorkerContext, compaction
 from acidsql.compactor.run import Task, _attempt, run_tasks
@@ -213,6 +214,24 @@ def test_what_hive_wrote_under_other_schemas_is_compacted_to_the_same_rows(
     clean(acid)
     assert [n for n in names(tmp_path / table) if n.startswith(("delta", "delete", "0"))] == []
     assert rows(acid, text) == before
+
+
+def test_stripes_of_another_version_of_the_format_are_encoded_anew(
+    acid: AcidSession, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Decimals of up to 18 digits are other bytes there; they went into a file that did not say so."""
+    values = spark.range(12_000).selectExpr("CAST(id / 7 AS decimal(10, 2)) AS d").coalesce(1)
+    acid.sql("CREATE TABLE t (d decimal(10, 2)) STORED AS ORC TBLPROPERTIES ('transactional' = 'true',"
+             " 'transactional_properties' = 'insert_only', 'orc.compress' = 'zstd')")  # fmt: skip
+    for i in range(2):
+        place = str(tmp_path / f"files{i}")
+        values.write.option("orc.write.format", "UNSTABLE-PRE-2.0").option("compression", "zstd").orc(place)
+        acid.sql(f"LOAD DATA LOCAL INPATH '{place}' INTO TABLE t")
+    before = rows(acid, "SELECT count(*), sum(d), max(d) FROM t")
+    compact(acid, "major")
+    clean(acid)
+    assert rows(acid, "SELECT count(*), sum(d), max(d) FROM t") == before
+    assert before[0][0] == 24_000
 
 
 # --- readers and writers beside it -----------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class MergeRun:
         inserts, written = MatchKind.SOURCE in self._kinds, RowCounts()
         if not self._changes_rows:
             analysed = self._analysed(binding, plan.matched_numbers())
-            numbers = self._env.catalyst.frame(binding.scanned(analysed)).toArrow().column(0)
+            numbers = self._env.catalyst.frame(binding.scanned(analysed, is_our_join=True)).toArrow().column(0)
         else:
             join = Join.PAIRS_AND_TARGET if MatchKind.TARGET in self._kinds else Join.PAIRS
             changes = self._joined(binding, plan.answering_all() if inserts else plan, join)
@@ -196,7 +196,7 @@ class MergeRun:
     def _changes(self, binding: Binding, plan: MergePlan, join: Join, analysed: Plan) -> ChangeSet:
         """The changes, in the session that writes files."""
         env = self._env
-        raw = env.sessions.own.frame(binding.scanned(analysed)).toDF(*plan.names(join))
+        raw = env.sessions.own.frame(binding.scanned(analysed, is_our_join=True)).toDF(*plan.names(join))
         changes = plan.changes(raw, join, env.zones, self._not_storable)
         if join.has_target and env.settings.value(NANOSECONDS) != "truncate":
             updates = [b.values.keys() for b in plan.branches if b.change is Change.UPDATE]

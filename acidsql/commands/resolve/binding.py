@@ -11,7 +11,16 @@ from typing import Any, cast
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import TABLE_FUNCTION, Catalyst, Expression, HeldFiles, Plan, parts_of
+from acidsql.catalyst import (
+    TABLE_FUNCTION,
+    Catalyst,
+    Expression,
+    HeldFiles,
+    Plan,
+    parts_of,
+    with_moved_subqueries,
+    with_subqueries_beside,
+)
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.resolve.names import SPARK_CATALOG, AcidTable, SparkTable, View
@@ -446,11 +455,16 @@ class Binding:
 
     # --- 3: scans ----------------------------------------------------------------------------------------------------
 
-    def scanned(self, analysed: Plan) -> Plan:
+    def scanned(self, analysed: Plan, *, is_our_join: bool = False) -> Plan:
         """The plan over scans of the snapshot.
 
         WITH clauses that Spark would put into their places itself, were the tables its own, are put there now: scans
-        are no tables to it, and what is built on a plan is checked, into WITH clauses as into nothing else.
+        are no tables to it, and what is built on a plan is checked, into WITH clauses as into nothing else. So are
+        subqueries in the conditions of joins.
+
+        Args:
+            analysed: The plan.
+            is_our_join: Whether its outermost join is none of the user's.
         """
         by_number = {r.number: r for r in self.relations}
 
@@ -460,7 +474,9 @@ class Binding:
 
         if not by_number:
             return analysed
-        return with_scans(self.catalyst, self.catalyst.inlined(analysed), scan)
+        plan = self.catalyst.inlined(analysed)
+        plan = with_subqueries_beside(self.catalyst, plan) if is_our_join else plan
+        return with_scans(self.catalyst, with_moved_subqueries(self.catalyst, plan), scan)
 
     def read(self, analysed: Plan, made: Relation) -> Read:
         """The snapshot of a relation, pruned by the conditions in a plan."""
