@@ -17,7 +17,7 @@ BEGIN = "<!-- written by docs/settings_table.py -->\n"
 END = "<!-- end of the table -->\n"
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Compactor": ("hive.compactor.", "hive.transactional.", "acidsql.compact", "acidsql.staging."),
+    "Compactor": ("hive.compactor.", "hive.transactional.", "acidsql.compact", "acidsql.changes.", "acidsql.staging."),
     "Transactions and locks": (
         "hive.txn.", "hive.lock", "hive.max.", "hive.timedout.", "acidsql.lock.", "acidsql.read.",
     ),

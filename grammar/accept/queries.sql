@@ -28,6 +28,12 @@ WITH c AS (SELECT 1 AS a), d (x, y) AS (SELECT 2, 3) SELECT * FROM c, d;
 --> Query covers: with_clause, cte
 WITH RECURSIVE r (n) MAX RECURSION LEVEL 20 AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT * FROM r;
 
+--> Query covers: query, table_changes
+SELECT c.id, _change_type FROM table_changes('hr.emp', 5, :last, 'id') AS c WHERE _commit_version > 6;
+
+--> Query covers: query, table_changes
+SELECT * FROM TABLE_CHANGES('emp', 5);
+
 --> Query covers: query, time_travel
 SELECT * FROM emp VERSION AS OF 12 e JOIN dept FOR SYSTEM_VERSION AS OF :n ON e.dept = dept.id;
 
