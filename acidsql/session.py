@@ -32,6 +32,7 @@ from acidsql.plan.views import Views
 from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
 from acidsql.sql.statements import Statement
+from acidsql.streaming.apply_changes import ChangeApplier, options_of
 from acidsql.streaming.bad_records import BadRecords
 from acidsql.streaming.connection import StreamingConnection, StreamOptions
 from acidsql.streaming.records import RecordReader, Rows
@@ -233,6 +234,47 @@ class AcidSession:
         """
         self._require_open()
         return Sink(self._env, self.sql, _string(table, "the table's name"), mode=mode, keys=keys, name=name)
+
+    def apply_changes(
+        self,
+        table: str,
+        changes: DataFrame,
+        *,
+        keys: Sequence[str],
+        sequence_by: str,
+        deletes: str | None = None,
+        except_columns: Sequence[str] = (),
+        scd_type: int = 1,
+    ) -> DataFrame:
+        """Apply a batch of changes of keyed rows, such as a CDC feed has them: out of order, twice, deletes first.
+
+        Of type 1 the table has the newest state of each key. Of type 2 it has all of them: its columns ``__start_at``
+        and ``__end_at``, of the sequence's type, say from which sequence on a row held and until which (NULL: it still
+        does). What was applied is remembered in the table ``acidsql_applied_<table>``, beside it: changes that come
+        again, or later than newer ones of their key, are passed over, or find their place.
+
+        Args:
+            table: ``table`` or ``database.table``.
+            changes: The changes: columns of the table by their names, and what the expressions below need.
+            keys: The columns that name a row; partition keys and bucketing columns of the table are among them.
+            sequence_by: An expression over the changes that orders those of a key.
+            deletes: A condition for changes that are deletes; without one none is.
+            except_columns: Columns of the changes that are not written.
+            scd_type: 1 or 2.
+
+        Returns:
+            The row of counts.
+
+        Raises:
+            InvalidValue: When an argument is not valid; a key or a sequence is NULL; two changes of a key with one
+                sequence differ.
+            AnalysisError: When a column is missing, or what was remembered is of other keys.
+            UnsupportedError: When the sequence cannot be stored. Also the errors of :meth:`sql`.
+        """
+        self._require_open()
+        options = options_of(keys, sequence_by, deletes, except_columns, scd_type)
+        name = _string(table, "the table's name")
+        return ChangeApplier(self._env, self.sql, name, changes, options).apply()
 
     def write_stream(
         self,

@@ -72,8 +72,11 @@ class Cleaner:
         retention = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
         retention = max(retention, settings.value(CHANGES_RETENTION))
         done = 0
+        kept: dict[tuple[str, str], float] = {}
         for entry in self._due(min_open, int(retention * 1000)):
             try:
+                if self._is_kept(entry, kept):
+                    continue
                 with CleanerLock(self._context, entry.database, entry.table, entry.partition) as lock:
                     done += lock.is_free() and self._clean_entry(entry, min_open, lock)
             except Exception as e:  # a failure must not block the other entries
@@ -151,23 +154,23 @@ class Cleaner:
         logger.info("compaction %s of %s is cleaned", entry.id, place_of(entry))
         return True
 
-    def _due(self, min_open: int, retention_ms: int) -> Iterator[CompactionInfo]:
-        """The compactions to be cleaned in this round, without those whose files a property of the table keeps."""
-        find, last, tables = self._context.metastore.find_ready_to_clean, 0, dict[tuple[str, str], Table | None]()
-        while found := find(min_open, retention_ms, after=last):
-            last = found[-1].id
-            for entry in found:
-                place = entry.database, entry.table
-                if place not in tables:
-                    tables[place] = self._current_table(*place)
-                if not self._is_kept(entry, tables[place]):
-                    yield entry
+    def _due(self, min_open: int, retention_ms: int) -> list[CompactionInfo]:
+        """All compactions that can be cleaned, those included whose files a property of the table keeps."""
+        find, found, last = self._context.metastore.find_ready_to_clean, list[CompactionInfo](), 0
+        while more := find(min_open, retention_ms, after=last):
+            found += more
+            last = more[-1].id
+        return found
 
-    def _is_kept(self, entry: CompactionInfo, table: Table | None) -> bool:
-        """Whether the table's property keeps the files that a compaction has replaced."""
-        if table is None or entry.committed_ms is None:
+    def _is_kept(self, entry: CompactionInfo, known: dict[tuple[str, str], float]) -> bool:
+        """Whether the table's property keeps the files that a compaction has replaced; ``known`` tells for how long."""
+        place = entry.database, entry.table
+        if place not in known:
+            table = self._current_table(*place)
+            known[place] = 0.0 if table is None else changes_retention(table)
+        if not known[place] or entry.committed_ms is None:
             return False
-        return entry.committed_ms / 1000 + changes_retention(table) > self._context.clock()
+        return entry.committed_ms / 1000 + known[place] > self._context.clock()
 
     def _retry_later(self, entry: CompactionInfo, message: str) -> None:
         """Retry after a pause that doubles; give up after some attempts."""

@@ -1,0 +1,223 @@
+"""Feeds of changes: out of order, twice, in any batches, deletes before inserts; against a model of what happened."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from acidsql.errors import AcidError, AnalysisError, InvalidValue, NotTransactional, TableNotFound, UnsupportedError
+from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open, rows
+
+Event = tuple[int, int, str | None, str]
+"""Key, sequence, value, and D for a delete."""
+FEED = "id int, at bigint, v string, op string"
+
+
+def frame(spark: SparkSession, events: Sequence[Event]) -> DataFrame:
+    return spark.createDataFrame(list(events), FEED)
+
+
+def apply(acid: AcidSession, events: Sequence[Event], scd_type: int, table: str = "t") -> Any:
+    options = {"keys": ["id"], "sequence_by": "at", "deletes": "op = 'D'", "except_columns": ["op", "at"]}
+    return acid.apply_changes(table, frame(acid.spark, events), scd_type=scd_type, **options).collect()[0]  # type: ignore[arg-type]
+
+
+def newest(events: Sequence[Event]) -> list[tuple[int, str | None]]:
+    last: dict[int, Event] = {}
+    for event in sorted(set(events), key=lambda e: e[1]):
+        last[event[0]] = event
+    return sorted((key, e[2]) for key, e in last.items() if e[3] != "D")
+
+
+def history(events: Sequence[Event]) -> list[tuple[int, str | None, int, int | None]]:
+    found = []
+    for key in {e[0] for e in events}:
+        own = sorted({(*e[:2], None if e[3] == "D" else e[2], e[3]) for e in events if e[0] == key}, key=itemgetter(1))
+        for event, later in zip(own, [*own[1:], None], strict=True):
+            if event[3] != "D":
+                found.append((key, event[2], event[1], None if later is None else later[1]))
+    return sorted(found, key=repr)
+
+
+@pytest.fixture(params=[1, 2])
+def scd(request: pytest.FixtureRequest, acid: AcidSession) -> int:
+    validity = ", __start_at bigint, __end_at bigint" if request.param == 2 else ""
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v string{validity})")
+    return int(request.param)
+
+
+def expected(events: Sequence[Event], scd_type: int) -> list[tuple[Any, ...]]:
+    return newest(events) if scd_type == 1 else history(events)
+
+
+def found(acid: AcidSession, table: str = "t") -> list[tuple[Any, ...]]:
+    return rows(acid, f"SELECT * FROM {table}")
+
+
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(s, marks=pytest.mark.long) for s in range(3, 12))])
+def test_random_feeds_give_what_happened_in_whatever_order_it_is_told(acid: AcidSession, scd: int, seed: int) -> None:
+    chance = random.Random(seed)
+    numbers = chance.sample(range(1000), 60)
+    events: list[Event] = [
+        (chance.randrange(8), number, f"v{number}", "D" if chance.random() < 0.3 else "U") for number in numbers
+    ]
+    told: list[Event] = []
+    rest = [*events, *chance.sample(events, 12)]
+    chance.shuffle(rest)
+    while rest:
+        size = chance.randrange(1, 30)
+        batch, rest = rest[:size], rest[size:]
+        if told and chance.random() < 0.4:
+            batch += chance.sample(told, min(5, len(told)))
+        apply(acid, batch, scd)
+        told += batch
+        assert found(acid) == sorted(expected(told, scd), key=repr)
+    assert found(acid) == sorted(expected(events, scd), key=repr)
+    nothing_is_open(acid)
+
+
+def test_a_batch_that_comes_again_changes_nothing(acid: AcidSession, scd: int) -> None:
+    batch: list[Event] = [(1, 10, "a", "U"), (1, 20, "b", "U"), (2, 5, None, "D"), (3, 7, "c", "U"), (3, 9, None, "D")]
+    assert apply(acid, batch, scd).num_affected_rows == (1 if scd == 1 else 3)
+    before = found(acid)
+    assert apply(acid, batch, scd).num_affected_rows == 0
+    assert found(acid) == before == sorted(expected(batch, scd), key=repr)
+    apply(acid, [(2, 4, "late", "U"), (3, 8, "late", "U"), (1, 15, "between", "U")], scd)
+    told = [*batch, (2, 4, "late", "U"), (3, 8, "late", "U"), (1, 15, "between", "U")]
+    assert found(acid) == sorted(expected(told, scd), key=repr)
+
+
+def test_rows_from_before_are_older_than_every_change(acid: AcidSession, scd: int) -> None:
+    acid.sql("INSERT INTO t (id, v) VALUES (1, 'old'), (2, 'old'), (3, 'old')")
+    apply(acid, [(1, 5, "new", "U"), (2, 6, None, "D")], scd)
+    if scd == 1:
+        assert found(acid) == [(1, "new"), (3, "old")]
+    else:
+        expected = [(1, "new", 5, None), (1, "old", None, 5), (2, "old", None, 6), (3, "old", None, None)]
+        assert found(acid) == sorted(expected, key=repr)
+
+
+def test_both_tables_are_written_or_none(acid: AcidSession, scd: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(acid, [(1, 1, "a", "U")], scd)
+    before = found(acid), found(acid, "acidsql_applied_t")
+    real = acid.sql
+
+    def failing(text: str, **parameters: Any) -> DataFrame:
+        if "acidsql_applied_t" in text and text.startswith(("MERGE", "INSERT")):
+            raise RuntimeError("the power is gone")
+        return real(text, **parameters)
+
+    monkeypatch.setattr(acid, "sql", failing)
+    with pytest.raises(RuntimeError):
+        apply(acid, [(1, 2, "b", "U"), (1, 3, None, "D")], scd)
+    monkeypatch.undo()
+    assert (found(acid), found(acid, "acidsql_applied_t")) == before
+    nothing_is_open(acid)
+    apply(acid, [(1, 2, "b", "U"), (1, 3, None, "D")], scd)
+    assert found(acid) == sorted(expected([(1, 1, "a", "U"), (1, 2, "b", "U"), (1, 3, None, "D")], scd), key=repr)
+
+
+def test_changes_that_are_evaluated_twice_would_differ_and_are_evaluated_once(acid: AcidSession, scd: int) -> None:
+    changes = acid.spark.range(50).selectExpr("CAST(id AS int) AS id", "uuid() AS v", "id AS at")
+    acid.apply_changes("t", changes, keys=["ID"], sequence_by="at + 1", except_columns=["AT"], scd_type=scd)
+    assert len(found(acid)) == 50
+    names = "SELECT id FROM t WHERE v IS NOT NULL" if scd == 1 else "SELECT id FROM t WHERE __start_at = id + 1"
+    assert len(rows(acid, names)) == 50
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ([(None, 1, "a", "U")], "NULL as its key"),
+        ([(1, None, "a", "U")], "NULL as its key or its sequence"),
+        ([(1, 1, "a", "U"), (1, 1, "b", "U")], "same sequence and differ"),
+        ([(1, 1, "a", "U"), (1, 1, None, "D")], "same sequence and differ"),
+        ([(1, 1, None, "U"), (1, 1, "", "U")], "same sequence and differ"),
+    ],
+)
+def test_changes_without_an_order_are_refused(acid: AcidSession, scd: int, events: Any, message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        apply(acid, events, scd)
+    assert found(acid) == []
+    nothing_is_open(acid)
+    apply(acid, [(1, 1, "a", "U"), (1, 1, "a", "U"), (2, 1, "x", "D"), (2, 1, "y", "D")], scd)
+    assert [r[:2] for r in found(acid)] == [(1, "a")]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"keys": []}, InvalidValue, "keys"),
+        ({"keys": "id"}, InvalidValue, "lists"),
+        ({"keys": ["id", "ID"]}, InvalidValue, "once"),
+        ({"keys": ["nope"]}, AnalysisError, "no column nope"),
+        ({"except_columns": ["at"]}, AnalysisError, "no column op"),
+        ({"except_columns": ["op", "at", "what"]}, AnalysisError, "no column what"),
+        ({"scd_type": 3}, InvalidValue, "type of slowly"),
+        ({"scd_type": 2}, AnalysisError, "no column __start_at"),
+        ({"sequence_by": None}, InvalidValue, "texts"),
+        ({"sequence_by": "make_interval(1)"}, UnsupportedError, "cannot be stored"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    acid: AcidSession, options: dict[str, Any], error: type[AcidError], message: str
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    given = {"keys": ["id"], "sequence_by": "at", "except_columns": ["op", "at"], **options}
+    with pytest.raises(error, match=message):
+        acid.apply_changes("t", frame(acid.spark, [(1, 1, "a", "U")]), **given)
+    assert "acidsql_applied_t" not in acid.metastore.list_tables("default")
+
+
+def test_only_full_acid_tables_take_changes(acid: AcidSession) -> None:
+    events = frame(acid.spark, [(1, 1, "a", "U")])
+    with pytest.raises(TableNotFound):
+        acid.apply_changes("nope", events, keys=["id"], sequence_by="at")
+    acid.sql("CREATE TABLE o (id int) TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')")
+    with pytest.raises(NotTransactional):
+        acid.apply_changes("o", events, keys=["id"], sequence_by="at")
+
+
+def test_keys_of_several_columns_partitions_and_structs_as_sequences(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE p (id int, v string) PARTITIONED BY (day date)")
+    feed = "id int, day date, v string, at timestamp, n int"
+    acid.sql("SET TIME ZONE 'Europe/Berlin'")
+    try:
+        changes = acid.spark.sql(
+            "SELECT 1 AS id, DATE'2024-10-27' AS day, 'first' AS v, timestamp_seconds(1729989000) AS at, 1 AS n"
+            " UNION ALL"
+            " SELECT 1, DATE'2024-10-27', 'second', timestamp_seconds(1729992600), 1 UNION ALL"
+            " SELECT 2, DATE'2024-10-28', 'other', timestamp_seconds(1), 1"
+        )
+        assert changes.schema.simpleString() == acid.spark.createDataFrame([], feed).schema.simpleString()
+        for part in (changes.filter("v = 'second'"), changes.filter("v <> 'second'")):  # both at 2:30 of that night
+            acid.apply_changes("p", part, keys=["id", "day"], sequence_by="at", except_columns=["at", "n"])
+        assert rows(acid, "SELECT id, v FROM p") == [(1, "second"), (2, "other")]
+        acid.sql("CREATE TRANSACTIONAL TABLE h (id int, v string, __start_at timestamp, __end_at timestamp)")
+        with pytest.raises(UnsupportedError, match="UTC"):
+            acid.apply_changes(
+                "h", changes, keys=["id"], sequence_by="at", except_columns=["day", "at", "n"], scd_type=2
+            )
+    finally:
+        acid.sql("SET TIME ZONE 'UTC'")
+    acid.apply_changes("h", changes, keys=["id"], sequence_by="at", except_columns=["day", "at", "n"], scd_type=2)
+    assert rows(acid, "SELECT id, v, __end_at IS NULL FROM h") == [
+        (1, "first", False),
+        (1, "second", True),
+        (2, "other", True),
+    ]
+    acid.sql("CREATE TRANSACTIONAL TABLE s (id int, v string)")
+    by_struct = {"keys": ["id"], "sequence_by": "struct(n, v)", "except_columns": ["day", "at", "n"]}
+    for order in ("v", "v DESC"):
+        acid.apply_changes("s", changes.orderBy(*[order.split()[0]]), **by_struct)  # type: ignore[arg-type]
+    assert rows(acid, "SELECT * FROM s") == [(1, "second"), (2, "other")]
+    with pytest.raises(AnalysisError, match="other keys, or another type"):
+        acid.apply_changes(
+            "s", changes.filter("v = 'first'"), keys=["id"], sequence_by="n", except_columns=["day", "at", "n"]
+        )
