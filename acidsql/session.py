@@ -32,7 +32,7 @@ from acidsql.plan.views import Views
 from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
 from acidsql.sql.statements import Statement
-from acidsql.streaming.apply_changes import ChangeApplier, options_of
+from acidsql.streaming.apply_changes import VALIDITY, ChangeApplier, options_of
 from acidsql.streaming.bad_records import BadRecords
 from acidsql.streaming.connection import StreamingConnection, StreamOptions
 from acidsql.streaming.records import RecordReader, Rows
@@ -245,11 +245,12 @@ class AcidSession:
         deletes: str | None = None,
         except_columns: Sequence[str] = (),
         scd_type: int = 1,
+        validity: Sequence[str] = VALIDITY,
     ) -> DataFrame:
         """Apply a batch of changes of keyed rows, such as a CDC feed has them: out of order, twice, deletes first.
 
-        Of type 1 the table has the newest state of each key. Of type 2 it has all of them: its columns ``__start_at``
-        and ``__end_at``, of the sequence's type, say from which sequence on a row held and until which (NULL: it still
+        Of type 1 the table has the newest state of each key. Of type 2 it has all of them: its columns ``valid_from``
+        and ``valid_to``, of the sequence's type, say from which sequence on a row held and until which (NULL: it still
         does). What was applied is remembered in the table ``acidsql_applied_<table>``, beside it: changes that come
         again, or later than newer ones of their key, are passed over, or find their place.
 
@@ -261,6 +262,7 @@ class AcidSession:
             deletes: A condition for changes that are deletes; without one none is.
             except_columns: Columns of the changes that are not written.
             scd_type: 1 or 2.
+            validity: The names of those two columns of type 2.
 
         Returns:
             The row of counts.
@@ -272,7 +274,7 @@ class AcidSession:
             UnsupportedError: When the sequence cannot be stored. Also the errors of :meth:`sql`.
         """
         self._require_open()
-        options = options_of(keys, sequence_by, deletes, except_columns, scd_type)
+        options = options_of(keys, sequence_by, deletes, except_columns, scd_type, validity)
         name = _string(table, "the table's name")
         return ChangeApplier(self._env, self.sql, name, changes, options).apply()
 

@@ -25,9 +25,9 @@ from acidsql.plan.views import Views
 from acidsql.sql.parser import parse_table_name
 from acidsql.types import parse_type, to_hive
 
-START, END = "__start_at", "__end_at"
-"""The columns of a table of type 2: from which sequence on a row held, and until which; NULL: it still does."""
-
+VALIDITY = ("valid_from", "valid_to")
+"""The columns of a table of type 2, unless others are named: from which sequence on a row held, and until which; NULL:
+it still does."""
 _PREFIX = "acidsql_applied_"
 _SEQUENCE, _DELETED, _IS_OLD, _UNTIL, _NEXT = (f"__acid_{n}" for n in ("sequence", "deleted", "old", "until", "next"))
 
@@ -41,6 +41,7 @@ class ChangeOptions:
     deletes: str | None
     except_columns: tuple[str, ...]
     scd_type: int
+    validity: tuple[str, str]
 
     def check(self) -> None:
         """Raises: InvalidValue."""
@@ -195,12 +196,13 @@ class ChangeApplier:
 
     def _type_2(self, views: Views, events: str) -> DataFrame:
         options, new = self._options, quote(events)
+        start, end = map(quote, options.validity)
         keys = ", ".join(map(quote, options.keys))
         values = "".join(f", {quote(n)}" for n in self._values)
         nothing = "".join(f", NULL AS {quote(n)}" for n in self._values)
         mine = f"EXISTS (SELECT 1 FROM {new} n WHERE {self._on('n', 'o')})"
         rows = (
-            f"SELECT {keys}{nothing}, {START} AS {_SEQUENCE}, false AS {_DELETED}, true AS {_IS_OLD}, {END} AS {_UNTIL}"
+            f"SELECT {keys}{nothing}, {start} AS {_SEQUENCE}, false AS {_DELETED}, true AS {_IS_OLD}, {end} AS {_UNTIL}"
             f" FROM {self._target} o WHERE {mine}"
         )
         deletes = f"SELECT {keys}{nothing}, {quote('sequence')}, true, true, NULL FROM {self._companion} o WHERE {mine}"
@@ -220,12 +222,12 @@ class ChangeApplier:
         )
         source = quote(views.add(told.localCheckpoint()))
         names = [*options.keys, *self._values]
-        inserted = ", ".join([*map(quote, names), START, END])
+        inserted = ", ".join([*map(quote, names), start, end])
         given = ", ".join([*(f"s.{quote(n)}" for n in names), f"s.{_SEQUENCE}", f"s.{_NEXT}"])
         counts = self._sql(
             f"MERGE INTO {self._target} AS t USING (SELECT * FROM {source} WHERE NOT {_DELETED}) AS s"
-            f" ON {self._on('t', 's')} AND t.{START} <=> s.{_SEQUENCE}"
-            f" WHEN MATCHED THEN UPDATE SET {END} = s.{_NEXT}"
+            f" ON {self._on('t', 's')} AND t.{start} <=> s.{_SEQUENCE}"
+            f" WHEN MATCHED THEN UPDATE SET {end} = s.{_NEXT}"
             f" WHEN NOT MATCHED THEN INSERT ({inserted}) VALUES ({given})"
         )
         self._sql(
@@ -250,7 +252,7 @@ def _names(table: Table, changes: DataFrame, options: ChangeOptions) -> list[str
     found = [name for name in given if name not in left_out]
     if len(set(found)) < len(found):
         raise AnalysisError("The changes have two columns of one name")
-    history = (START, END) if options.scd_type == 2 else ()
+    history = options.validity if options.scd_type == 2 else ()
     for name in (*found, *options.keys, *history):
         if name not in own:
             raise AnalysisError(
@@ -262,13 +264,21 @@ def _names(table: Table, changes: DataFrame, options: ChangeOptions) -> list[str
 
 
 def options_of(
-    keys: Sequence[str], sequence_by: str, deletes: str | None, except_columns: Sequence[str], scd_type: int
+    keys: Sequence[str],
+    sequence_by: str,
+    deletes: str | None,
+    except_columns: Sequence[str],
+    scd_type: int,
+    validity: Sequence[str],
 ) -> ChangeOptions:
     """The options as a user gives them. Raises: InvalidValue."""
-    for names in (keys, except_columns):
+    for names in (keys, except_columns, validity):
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-            raise InvalidValue("keys and except_columns are lists of column names")
+            raise InvalidValue("keys, except_columns and validity are lists of column names")
+    if len({name.lower() for name in validity}) != 2 or len(validity) != 2:
+        raise InvalidValue("validity is the names of two columns")
     if not isinstance(sequence_by, str) or not isinstance(deletes, str | None):
         raise InvalidValue("sequence_by and deletes are texts of expressions over the changes")
     lowered = tuple(key.lower() for key in keys)
-    return ChangeOptions(lowered, sequence_by, deletes, tuple(except_columns), scd_type)
+    begin, end = (name.lower() for name in validity)
+    return ChangeOptions(lowered, sequence_by, deletes, tuple(except_columns), scd_type, (begin, end))

@@ -38,7 +38,7 @@ def test_changes_of_both_engines_are_told(both: Both) -> None:
 @pytest.mark.parametrize("scd_type", [1, 2])
 @pytest.mark.parametrize("by", SIDES)
 def test_hive_reads_what_was_applied(both: Both, by: str, scd_type: int) -> None:
-    history = ", `__start_at` bigint, `__end_at` bigint" if scd_type == 2 else ""
+    history = ", valid_from bigint, valid_to bigint" if scd_type == 2 else ""
     t = both.table(COLUMNS + history, by=by)
     events = [(1, "a", 1, "U"), (1, "c", 3, "U"), (2, "x", 5, "D")]
     late = [(1, "b", 2, "U"), (2, "y", 4, "U"), (3, "z", 1, "U"), (3, None, 2, "D")]

@@ -47,7 +47,7 @@ def history(events: Sequence[Event]) -> list[tuple[int, str | None, int, int | N
 
 @pytest.fixture(params=[1, 2])
 def scd(request: pytest.FixtureRequest, acid: AcidSession) -> int:
-    validity = ", __start_at bigint, __end_at bigint" if request.param == 2 else ""
+    validity = ", valid_from bigint, valid_to bigint" if request.param == 2 else ""
     acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v string{validity})")
     return int(request.param)
 
@@ -127,7 +127,7 @@ def test_changes_that_are_evaluated_twice_would_differ_and_are_evaluated_once(ac
     changes = acid.spark.range(50).selectExpr("CAST(id AS int) AS id", "uuid() AS v", "id AS at")
     acid.apply_changes("t", changes, keys=["ID"], sequence_by="at + 1", except_columns=["AT"], scd_type=scd)
     assert len(found(acid)) == 50
-    names = "SELECT id FROM t WHERE v IS NOT NULL" if scd == 1 else "SELECT id FROM t WHERE __start_at = id + 1"
+    names = "SELECT id FROM t WHERE v IS NOT NULL" if scd == 1 else "SELECT id FROM t WHERE valid_from = id + 1"
     assert len(rows(acid, names)) == 50
 
 
@@ -160,8 +160,10 @@ def test_changes_without_an_order_are_refused(acid: AcidSession, scd: int, event
         ({"except_columns": ["at"]}, AnalysisError, "no column op"),
         ({"except_columns": ["op", "at", "what"]}, AnalysisError, "no column what"),
         ({"scd_type": 3}, InvalidValue, "type of slowly"),
-        ({"scd_type": 2}, AnalysisError, "no column __start_at"),
+        ({"scd_type": 2}, AnalysisError, "no column valid_from"),
         ({"sequence_by": None}, InvalidValue, "texts"),
+        ({"validity": ("a", "A")}, InvalidValue, "two columns"),
+        ({"validity": ("a", "b"), "scd_type": 2}, AnalysisError, "no column a"),
         ({"sequence_by": "make_interval(1)"}, UnsupportedError, "cannot be stored"),
     ],
 )
@@ -199,7 +201,7 @@ def test_keys_of_several_columns_partitions_and_structs_as_sequences(acid: AcidS
         for part in (changes.filter("v = 'second'"), changes.filter("v <> 'second'")):  # both at 2:30 of that night
             acid.apply_changes("p", part, keys=["id", "day"], sequence_by="at", except_columns=["at", "n"])
         assert rows(acid, "SELECT id, v FROM p") == [(1, "second"), (2, "other")]
-        acid.sql("CREATE TRANSACTIONAL TABLE h (id int, v string, __start_at timestamp, __end_at timestamp)")
+        acid.sql("CREATE TRANSACTIONAL TABLE h (id int, v string, valid_from timestamp, valid_to timestamp)")
         with pytest.raises(UnsupportedError, match="UTC"):
             acid.apply_changes(
                 "h", changes, keys=["id"], sequence_by="at", except_columns=["day", "at", "n"], scd_type=2
@@ -207,11 +209,15 @@ def test_keys_of_several_columns_partitions_and_structs_as_sequences(acid: AcidS
     finally:
         acid.sql("SET TIME ZONE 'UTC'")
     acid.apply_changes("h", changes, keys=["id"], sequence_by="at", except_columns=["day", "at", "n"], scd_type=2)
-    assert rows(acid, "SELECT id, v, __end_at IS NULL FROM h") == [
+    assert rows(acid, "SELECT id, v, valid_to IS NULL FROM h") == [
         (1, "first", False),
         (1, "second", True),
         (2, "other", True),
     ]
+    acid.sql("CREATE TRANSACTIONAL TABLE o (id int, v string, __START_AT timestamp, __END_AT timestamp)")
+    named = {"keys": ["id"], "scd_type": 2, "validity": ("__START_AT", "__END_AT")}
+    acid.apply_changes("o", changes, sequence_by="at", except_columns=["day", "at", "n"], **named)  # type: ignore[arg-type]
+    assert rows(acid, "SELECT * FROM o") == rows(acid, "SELECT * FROM h")
     acid.sql("CREATE TRANSACTIONAL TABLE s (id int, v string)")
     by_struct = {"keys": ["id"], "sequence_by": "struct(n, v)", "except_columns": ["day", "at", "n"]}
     for order in ("v", "v DESC"):
