@@ -14,11 +14,11 @@ from acidsql.catalyst.expressions import JavaExpressions
 from acidsql.catalyst.held import HeldFiles, collect_garbage
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.jobs import ended_with_the_call
-from acidsql.catalyst.joins import with_moved_subqueries, with_subqueries_beside
 from acidsql.catalyst.plans import TABLE_FUNCTION, Catalyst, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
-from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, rows_in_memory, with_copied_lists
+from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, copied, rows_in_memory, with_copied_lists
+from acidsql.catalyst.settled import settled, with_subqueries_beside
 
 __all__ = [
     "MAX_RESULT_SIZE",
@@ -39,6 +39,7 @@ __all__ = [
     "check",
     "collect_garbage",
     "conjuncts_of",
+    "copied",
     "ended_with_the_call",
     "file_scan",
     "files_of",
@@ -46,8 +47,8 @@ __all__ = [
     "parts_of",
     "reader_options",
     "rows_in_memory",
+    "settled",
     "union",
     "with_copied_lists",
-    "with_moved_subqueries",
     "with_subqueries_beside",
 ]

@@ -172,9 +172,21 @@ class PlanBuilder:
         pairs = zip(columns, others, strict=True)
         return [self._alias(given, wanted.name(), wanted.exprId(), wanted.qualifier()) for given, wanted in pairs]
 
-    def _alias(self, expression: Expression, name: str, identity: Any, qualifier: Any = None) -> Expression:
+    def same(self, columns: Sequence[Expression], others: Sequence[Expression]) -> list[Expression]:
+        """As :meth:`renamed`, with the marks of the others; and columns that may be NULL where they may."""
+        nullable, made = self._expression("KnownNullable"), []
+        for given, wanted in zip(columns, others, strict=True):
+            value = nullable(given) if wanted.nullable() and not given.nullable() else given
+            marks = self.java.option(wanted.metadata())
+            made.append(self._alias(value, wanted.name(), wanted.exprId(), wanted.qualifier(), marks))
+        return made
+
+    def _alias(
+        self, expression: Expression, name: str, identity: Any, qualifier: Any = None, marks: Any = None
+    ) -> Expression:
         java, names = self.java, self.java.nothing if qualifier is None else qualifier
-        return self._expression("Alias")(expression, name, identity, names, java.none, java.nothing)
+        given = java.none if marks is None else marks
+        return self._expression("Alias")(expression, name, identity, names, given, java.nothing)
 
     def distinct(self, plan: Plan) -> Plan:
         return self._logical("Distinct")(plan)

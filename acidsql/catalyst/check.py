@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
-from acidsql.catalyst.joins import PREDICATES
-from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING
+from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING, SUBQUERY
+from acidsql.catalyst.settled import LATERAL
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -29,15 +29,14 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.CreateNamedStruct": (),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.optimizer.InlineCTE": ("apply",),
-    f"{_SQL}.catalyst.optimizer.PushPredicateThroughJoin": ("applyLocally",),
     f"{_SQL}.catalyst.trees.TreePattern": (
         "CURRENT_LIKE",
         CTE,
         JOIN,
         "PYTHON_UDF",
         REPARTITION,
-        *PREDICATES,
+        SUBQUERY,
+        LATERAL,
         *SHUFFLING,
     ),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),

@@ -21,7 +21,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst.active import active, in_its_session
 from acidsql.catalyst.builder import ANALYSIS, Expression, Plan, PlanBuilder
-from acidsql.catalyst.java import SPARK
 from acidsql.catalyst.rules import rule
 from acidsql.errors import UnsupportedError
 
@@ -31,7 +30,10 @@ _REPEATABLE = {
 }
 """Nodes that give the same rows whenever the nodes below them do."""
 JOIN = "JOIN"
-SHUFFLING = ("AGGREGATE", "DISTINCT_LIKE", "SORT", "WINDOW")
+AGGREGATE = "AGGREGATE"
+SUBQUERY = "PLAN_EXPRESSION"
+"""Spark's name of expressions with a plan in them."""
+SHUFFLING = (AGGREGATE, "DISTINCT_LIKE", "SORT", "WINDOW")
 """Spark's names of the steps, besides joins, for which rows may go from task to task."""
 REPARTITION = "REPARTITION_OPERATION"
 """And of those that send rows to as many tasks as somebody likes."""
@@ -99,21 +101,6 @@ class Catalyst(PlanBuilder):
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
         return self._static(f"{ANALYSIS}.CTESubstitution", "apply")(plan)
-
-    def inlined(self, plan: Plan) -> Plan:
-        """An analysed plan with those of its WITH clauses in their places that Spark's optimiser would put there: which
-        are used once, or are deterministic."""
-        if not plan.containsPattern(self._pattern(CTE)):
-            return plan
-        with self.active():
-            return self._inliner.apply(plan)
-
-    @cached_property
-    def _inliner(self) -> Any:
-        """Spark's rule, as it is in the optimiser: all of its flags are false, of which Spark 4.3 has one more."""
-        name = "sql.catalyst.optimizer.InlineCTE"
-        [constructor] = self.java.static("java.lang.Class", "forName")(f"{SPARK}.{name}").getConstructors()
-        return self._class(name)(*[False] * constructor.getParameterCount())
 
     @in_its_session
     def without_duplicates(self, plan: Plan) -> Plan:
@@ -316,6 +303,15 @@ class Catalyst(PlanBuilder):
             relation = node.relation() if node.nodeName() == "RelationTimeTravel" else node
             if relation.nodeName() in ("UnresolvedRelation", "PlanWithUnresolvedIdentifier"):
                 yield relation
+
+    def groups_by_subqueries(self, plan: Plan) -> bool:
+        """Whether a parsed plan has a subquery in a GROUP BY."""
+        if not plan.containsPattern(self._pattern(SUBQUERY)) or not plan.containsPattern(self._pattern(AGGREGATE)):
+            return False
+        pattern = self._pattern(SUBQUERY)
+        aggregates = (node for node in self.nodes(plan) if node.nodeName() == "Aggregate")
+        grouping = (e for node in aggregates for e in self.items(node.groupingExpressions()))
+        return any(e.containsPattern(pattern) for e in grouping)
 
     def table_functions(self, plan: Plan) -> list[str]:
         """The functions that a parsed plan has in the place of relations, in lower case."""

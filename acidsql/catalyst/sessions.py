@@ -412,6 +412,14 @@ def _beside(spark: SparkSession) -> SparkSession:
     return session
 
 
+def copied(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session as another one is now, but for some settings."""
+    session: Any = spark._jsparkSession.cloneSession()
+    for name, value in settings.items():
+        session.conf().set(name, value)
+    return _OwnSession(spark.sparkContext, session)
+
+
 def _identity(spark: SparkSession) -> tuple[str, int]:
     """The application, and a number that other sessions in it hardly have."""
     jvm: Any = spark._jvm

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.catalyst import ZONE, Catalyst, CurrentValues, InternalSessions
+from acidsql.catalyst import ZONE, Catalyst, CurrentValues, InternalSessions, rows_in_memory
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.names import (
     AcidTable,
@@ -188,7 +188,11 @@ class Environment:
         """A small result as a DataFrame that needs no Spark job."""
         listed = [list(r) for r in rows]
         arrays = [pa.array([r[i] for r in listed], type=t) for i, t in enumerate(columns.values())]
-        return self.spark.createDataFrame(pa.table(arrays, names=list(columns)))
+        table = pa.table(arrays, names=list(columns))
+        try:
+            return self.spark.createDataFrame(table)
+        except ValueError:  # spark.sql.execution.arrow.maxRecordsPerBatch without a limit, which PySpark does not know
+            return self.catalyst.moved(rows_in_memory(self.own_spark, table))
 
     def strings(self, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> DataFrame:
         """A small result with only string columns, as in Hive's SHOW commands."""

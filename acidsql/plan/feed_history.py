@@ -55,12 +55,14 @@ class TableHistory:
     Attributes:
         table: The table.
         changes: What was asked for.
+        write_ids: What the statement sees.
         segments: The parts of the time.
         committed_at: When write ids were committed, in seconds since 1970, as far as it is on record.
     """
 
     table: Table
     changes: Changes
+    write_ids: ValidWriteIdList
     segments: tuple[Segment, ...]
     committed_at: Mapping[int, int]
 
@@ -68,7 +70,7 @@ class TableHistory:
     def snapshot(self) -> TableSnapshot:
         """All files, as one snapshot."""
         parts = tuple(part for segment in self.segments for part in segment.snapshot.partitions)
-        return TableSnapshot(self.table, self.segments[-1].snapshot.write_ids, parts)
+        return TableSnapshot(self.table, self.write_ids, parts)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, files_of
+from acidsql.catalyst import Catalyst, Draft, copied, files_of
 from acidsql.format.originals import OriginalFile
 from acidsql.metastore.model import Table
 from acidsql.plan.files import AT, PATH, plain_scan, spellings, with_values
@@ -68,14 +68,12 @@ def _one_part_a_task(
     own: Catalyst, table: Table, originals: OriginalFiles, part_bytes: int
 ) -> tuple[DataFrame, list[str]]:
     """The scan, and the URLs of its files. A scan keeps the session that it was read with, and that one's settings."""
-    session: Any = own.spark._jsparkSession.cloneSession()
     settings = {
-        "spark.sql.files.maxPartitionBytes": part_bytes,
-        "spark.sql.files.openCostInBytes": part_bytes,
-        "spark.sql.files.maxPartitionNum": _MOST_TASKS,
+        "spark.sql.files.maxPartitionBytes": str(part_bytes),
+        "spark.sql.files.openCostInBytes": str(part_bytes),
+        "spark.sql.files.maxPartitionNum": str(_MOST_TASKS),
     }
-    for name, value in settings.items():
-        session.conf().set(name, str(value))
+    session = copied(own.spark, settings)._jsparkSession
     files = [f.file for f in originals.files]
     frame = plain_scan(own, files, table.columns, originals.width, session=session)
     return frame, files_of(frame)

@@ -8,28 +8,41 @@ before is passed over, which makes a batch that comes twice, as after a crash, h
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import StringType, StructType, TimestampType
 
+from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction.write_transaction import WriteTransaction, together
-from acidsql.errors import AcidError, AnalysisError, InvalidValue, UnsupportedError
+from acidsql.errors import AcidError, AlreadyExists, AnalysisError, InvalidValue, UnsupportedError
 from acidsql.format.writer_clocks import is_utc
-from acidsql.metastore.model import LockComponent, LockType, Operation, Table
+from acidsql.metastore.model import APPLIED, LockComponent, LockType, Operation, Table
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
 from acidsql.sql.parser import parse_table_name
-from acidsql.types import parse_type, to_hive
+from acidsql.streaming.keys import with_keys_as_stored
+from acidsql.types import Array, HiveType, Map, Struct, parse_type, to_hive
 
 VALIDITY = ("valid_from", "valid_to")
 """The columns of a table of type 2, unless others are named: from which sequence on a row held, and until which; NULL:
 it still does."""
+SEQUENCE, DELETED = "applied_sequence", "applied_delete"
+"""The columns of a companion besides the keys."""
+
 _PREFIX = "acidsql_applied_"
 _SEQUENCE, _DELETED, _IS_OLD, _UNTIL, _NEXT = (f"__acid_{n}" for n in ("sequence", "deleted", "old", "until", "next"))
+_COUNT, _CONTENT, _T, _S, _OLD, _EVERY = (f"__acid_{n}" for n in ("count", "content", "t", "s", "before", "every"))
+"""Names that no column of a table has."""
+_EXACTLY = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields": "false",
+}
 
 
 @dataclass(frozen=True)
@@ -64,14 +77,16 @@ class ChangeApplier:
         """
         options.check()
         self._env, self._sql, self._options = env, sql, options
-        self._table = env.changeable_table(parse_table_name(name))
+        self._name = parse_table_name(name)
+        self._table = env.changeable_table(self._name)
         self._names = _names(self._table, changes, options)
         self._values = [n for n in self._names if n not in options.keys]
         self._events, self._sequence_type = self._prepared(changes)
+        if options.scd_type == 2:
+            self._check_validity()
         database = quote(self._table.database)
         self._target = f"{database}.{quote(self._table.name)}"
-        self._companion_name = f"{_PREFIX}{self._table.name}"
-        self._companion = f"{database}.{quote(self._companion_name)}"
+        self._companion_name = self._table.parameters.get(APPLIED, "")
 
     def apply(self) -> DataFrame:
         """Apply them.
@@ -96,6 +111,15 @@ class ChangeApplier:
 
         return together(self._env, run)
 
+    def _check_validity(self) -> None:
+        types = {c.name: c.type for c in self._table.all_columns}
+        for name in self._options.validity:
+            if types[name] != self._sequence_type:
+                raise AnalysisError(
+                    f"{name} of {self._table.full_name} is {types[name]}, the sequence {self._sequence_type}",
+                    hint=f"sequence_by='CAST(… AS {types[name]})', or a table whose columns have the sequence's type.",
+                )
+
     # --- the changes -------------------------------------------------------------------------------------------------
 
     def _prepared(self, changes: DataFrame) -> tuple[DataFrame, str]:
@@ -107,34 +131,48 @@ class ChangeApplier:
         made = changes.selectExpr(
             *columns, f"({options.sequence_by}) AS {_SEQUENCE}", f"coalesce(({deletes}), false) AS {_DELETED}"
         )
-        if isinstance(made.schema[_SEQUENCE].dataType, TimestampType):
-            if options.scd_type == 1:
-                made = made.withColumn(_SEQUENCE, F.unix_micros(_SEQUENCE))
-            elif not is_utc(self._env.zones.session):  # two moments of the hour that comes twice are one wall clock
-                raise UnsupportedError(
-                    f"Times as the sequence of type 2 need a session in UTC, not in {self._env.zones.session}",
-                    hint="SET TIME ZONE 'UTC', or unix_micros(…) as the sequence.",
-                )
+        made = self._with_moments(with_keys_as_stored(made, self._table, {key: key for key in options.keys}))
         type = made.schema[_SEQUENCE].dataType.simpleString()
         try:
             return made, to_hive(parse_type(type))
         except AcidError as e:
             raise UnsupportedError(f"A sequence of the type {type} cannot be stored: {e.message}") from e
 
+    def _with_moments(self, changes: DataFrame) -> DataFrame:
+        """Changes whose sequence is remembered as it is: a time is stored as a wall clock, of which an hour in autumn
+        has two times, and sessions in other zones have others."""
+        type = changes.schema[_SEQUENCE].dataType
+        if "timestamp" not in type.simpleString().replace("timestamp_ntz", ""):
+            return changes
+        if self._options.scd_type == 1 and isinstance(type, TimestampType):
+            return changes.withColumn(_SEQUENCE, F.unix_micros(_SEQUENCE))
+        if self._options.scd_type == 1 and isinstance(type, StructType):
+            fields = {f.name: f"{_SEQUENCE}.{quote(f.name)}" for f in type.fields}
+            moments = {f.name for f in type.fields if isinstance(f.dataType, TimestampType)}
+            if all(f.name in moments or "timestamp" not in f.dataType.simpleString() for f in type.fields):
+                parts = [f"unix_micros({v})" if n in moments else v for n, v in fields.items()]
+                named = ", ".join(f"{part} AS {quote(n)}" for part, n in zip(parts, fields, strict=True))
+                return changes.withColumn(_SEQUENCE, F.expr(f"if({_SEQUENCE} IS NULL, NULL, struct({named}))"))
+        if not is_utc(self._env.zones.session):
+            raise UnsupportedError(
+                f"Times in a sequence of this form need a session in UTC, not in {self._env.zones.session}",
+                hint="SET TIME ZONE 'UTC', or unix_micros(…) in the sequence.",
+            )
+        return changes
+
     def _check(self, events: DataFrame) -> None:
         keys = [quote(k) for k in self._options.keys]
         missing = " OR ".join(f"{name} IS NULL" for name in (*keys, _SEQUENCE))
         if not events.filter(missing).isEmpty():
             raise InvalidValue("A change has NULL as its key or its sequence")
-        same = events.groupBy(*keys, _SEQUENCE).count().filter("count > 1").drop("count")
+        same = events.groupBy(*keys, _SEQUENCE).agg(F.count("*").alias(_COUNT)).filter(f"{_COUNT} > 1").drop(_COUNT)
         if same.isEmpty():
             return
-        values = F.to_json(F.struct(*[quote(n) for n in self._values])) if self._values else F.lit("")
-        content = F.when(F.col(_DELETED), F.lit(None)).otherwise(values)
-        doubtful = events.join(same, [*self._options.keys, _SEQUENCE], "leftsemi").withColumn("content", content)
-        kinds = F.countDistinct(_DELETED, F.coalesce("content", F.lit(""))).alias("n")
-        differ = doubtful.groupBy(*keys, _SEQUENCE).agg(kinds)
-        if not differ.filter("n > 1").isEmpty():
+        values = F.to_json(F.struct(*[_comparable(events, n) for n in self._values]), _EXACTLY)
+        content = F.when(F.col(_DELETED), F.lit("")).otherwise(values if self._values else F.lit(""))
+        doubtful = events.join(same, [*self._options.keys, _SEQUENCE], "leftsemi").withColumn(_CONTENT, content)
+        differ = doubtful.groupBy(*keys, _SEQUENCE).agg(F.countDistinct(_DELETED, _CONTENT).alias(_COUNT))
+        if not differ.filter(f"{_COUNT} > 1").isEmpty():
             raise InvalidValue(
                 "Two changes of a key have the same sequence and differ: it is not known which one is the later",
                 hint="A struct is ordered by its fields one by one: sequence_by='struct(at, number)'.",
@@ -143,23 +181,55 @@ class ChangeApplier:
     # --- the companion -----------------------------------------------------------------------------------------------
 
     def _make_companion(self) -> None:
+        """Make it, or check that it is as it was.
+
+        The table has its name in a property, which goes with it: RENAME keeps it, and a table that is made anew under
+        the name of a dropped one has none.
+
+        Raises:
+            AnalysisError: When it is gone, or of other keys, or of another type of the sequence.
+        """
         types = {c.name: c.type for c in self._table.all_columns}
-        columns = ", ".join(f"{quote(k)} {types[k]}" for k in self._options.keys)
-        self._sql(
-            f"CREATE TABLE IF NOT EXISTS {self._companion} ({columns}, {quote('sequence')} {self._sequence_type},"
-            " deleted boolean) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
-        )
-        found = self._env.metastore.get_table(self._table.database, self._companion_name)
-        expected = [
-            *((k, types[k]) for k in self._options.keys),
-            ("sequence", self._sequence_type),
-            ("deleted", "boolean"),
-        ]
-        if [(c.name, c.type) for c in found.columns] != expected:
+        wanted = [*((k, types[k]) for k in self._options.keys), (SEQUENCE, self._sequence_type), (DELETED, "boolean")]
+        if not self._companion_name:
+            self._companion_name = self._new_companion(wanted)
+        found = self._env.metastore.find_table(self._table.database, self._companion_name)
+        if found is None:
+            raise AnalysisError(
+                f"{self._companion_name}, which remembers what was applied to {self._table.full_name}, is gone",
+                hint=f"To begin anew: ALTER TABLE … UNSET TBLPROPERTIES ('{APPLIED}').",
+            )
+        if [(c.name, c.type) for c in found.columns] != wanted:
             raise AnalysisError(
                 f"{found.full_name}, which remembers what was applied, has other keys, or another type of the sequence",
-                hint="Apply changes as before; or rename that table, to begin anew.",
+                hint=f"Apply changes as before; or begin anew: ALTER TABLE … UNSET TBLPROPERTIES ('{APPLIED}').",
             )
+
+    def _new_companion(self, wanted: Sequence[tuple[str, str]]) -> str:
+        """Make one, unless somebody else has done so meanwhile; its name."""
+        columns = ", ".join(f"{quote(name)} {type}" for name, type in wanted)
+        first, database = f"{_PREFIX}{self._table.name}", quote(self._table.database)
+        for name in itertools.chain([first], (f"{first}_{number}" for number in itertools.count(2))):
+            created = f"CREATE TABLE {database}.{quote(name)} ({columns}) STORED AS ORC"
+            try:
+                self._sql(f"{created} TBLPROPERTIES ('transactional'='true')")
+            except AlreadyExists:  # of a table that was dropped, or of this one by now
+                continue
+            break
+        alter_table(
+            self._env,
+            self._name,
+            LockType.EXCL_WRITE,
+            lambda t: replace(t, parameters={APPLIED: name, **t.parameters}),
+        )
+        known = self._env.get_table(self._name).parameters[APPLIED]
+        if known != name:
+            self._sql(f"DROP TABLE {database}.{quote(name)}")
+        return known
+
+    @property
+    def _companion(self) -> str:
+        return f"{quote(self._table.database)}.{quote(self._companion_name)}"
 
     def _on(self, one: str, other: str) -> str:
         return " AND ".join(f"{one}.{quote(k)} = {other}.{quote(k)}" for k in self._options.keys)
@@ -169,25 +239,26 @@ class ChangeApplier:
     def _type_1(self, views: Views, events: str) -> DataFrame:
         keys = ", ".join(map(quote, self._options.keys))
         number = f"row_number() OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} DESC)"
-        newest = f"SELECT * EXCEPT (n) FROM (SELECT *, {number} AS n FROM {quote(events)}) WHERE n = 1"
-        on = self._on("e", "c")
+        newest = (
+            f"SELECT * EXCEPT ({_COUNT}) FROM (SELECT *, {number} AS {_COUNT} FROM {quote(events)}) WHERE {_COUNT} = 1"
+        )
         later = self._sql(
-            f"SELECT e.* FROM ({newest}) e LEFT JOIN {self._companion} c ON {on}"
-            f" WHERE c.{quote('sequence')} IS NULL OR e.{_SEQUENCE} > c.{quote('sequence')}"
+            f"SELECT {_S}.* FROM ({newest}) {_S} LEFT JOIN {self._companion} {_T} ON {self._on(_S, _T)}"
+            f" WHERE {_T}.{SEQUENCE} IS NULL OR {_S}.{_SEQUENCE} > {_T}.{SEQUENCE}"
         )
         source = quote(views.add(later.localCheckpoint()))
         names = [*self._options.keys, *self._values]
-        sets = ", ".join(f"{quote(n)} = s.{quote(n)}" for n in self._values)
+        sets = ", ".join(f"{quote(n)} = {_S}.{quote(n)}" for n in self._values)
         update = f" WHEN MATCHED THEN UPDATE SET {sets}" if sets else ""
         counts = self._sql(
-            f"MERGE INTO {self._target} AS t USING {source} AS s ON {self._on('t', 's')}"
-            f" WHEN MATCHED AND s.{_DELETED} THEN DELETE{update} WHEN NOT MATCHED AND NOT s.{_DELETED} THEN"
-            f" INSERT ({', '.join(map(quote, names))}) VALUES ({', '.join(f's.{quote(n)}' for n in names)})"
+            f"MERGE INTO {self._target} AS {_T} USING {source} AS {_S} ON {self._on(_T, _S)}"
+            f" WHEN MATCHED AND {_S}.{_DELETED} THEN DELETE{update} WHEN NOT MATCHED AND NOT {_S}.{_DELETED} THEN"
+            f" INSERT ({', '.join(map(quote, names))}) VALUES ({', '.join(f'{_S}.{quote(n)}' for n in names)})"
         )
-        values = ", ".join([*(f"s.{quote(k)}" for k in self._options.keys), f"s.{_SEQUENCE}", f"s.{_DELETED}"])
+        values = ", ".join([*(f"{_S}.{quote(k)}" for k in self._options.keys), f"{_S}.{_SEQUENCE}", f"{_S}.{_DELETED}"])
         self._sql(
-            f"MERGE INTO {self._companion} AS t USING {source} AS s ON {self._on('t', 's')}"
-            f" WHEN MATCHED THEN UPDATE SET {quote('sequence')} = s.{_SEQUENCE}, deleted = s.{_DELETED}"
+            f"MERGE INTO {self._companion} AS {_T} USING {source} AS {_S} ON {self._on(_T, _S)}"
+            f" WHEN MATCHED THEN UPDATE SET {SEQUENCE} = {_S}.{_SEQUENCE}, {DELETED} = {_S}.{_DELETED}"
             f" WHEN NOT MATCHED THEN INSERT VALUES ({values})"
         )
         return counts
@@ -200,34 +271,34 @@ class ChangeApplier:
         keys = ", ".join(map(quote, options.keys))
         values = "".join(f", {quote(n)}" for n in self._values)
         nothing = "".join(f", NULL AS {quote(n)}" for n in self._values)
-        mine = f"EXISTS (SELECT 1 FROM {new} n WHERE {self._on('n', 'o')})"
+        mine = f"EXISTS (SELECT 1 FROM {new} {_S} WHERE {self._on(_S, _T)})"
         rows = (
             f"SELECT {keys}{nothing}, {start} AS {_SEQUENCE}, false AS {_DELETED}, true AS {_IS_OLD}, {end} AS {_UNTIL}"
-            f" FROM {self._target} o WHERE {mine}"
+            f" FROM {self._target} {_T} WHERE {mine}"
         )
-        deletes = f"SELECT {keys}{nothing}, {quote('sequence')}, true, true, NULL FROM {self._companion} o WHERE {mine}"
+        deletes = f"SELECT {keys}{nothing}, {SEQUENCE}, true, true, NULL FROM {self._companion} {_T} WHERE {mine}"
         old = f"{rows} UNION ALL {deletes}"
-        known = f"SELECT 1 FROM old k WHERE {self._on('k', 'e')} AND k.{_SEQUENCE} = e.{_SEQUENCE}"
+        known = f"SELECT 1 FROM {_OLD} {_T} WHERE {self._on(_T, _S)} AND {_T}.{_SEQUENCE} = {_S}.{_SEQUENCE}"
         first = f"row_number() OVER (PARTITION BY {keys}, {_SEQUENCE} ORDER BY {_SEQUENCE})"
-        once = f"SELECT * EXCEPT (n) FROM (SELECT *, {first} AS n FROM {new}) WHERE n = 1"
+        once = f"SELECT * EXCEPT ({_COUNT}) FROM (SELECT *, {first} AS {_COUNT} FROM {new}) WHERE {_COUNT} = 1"
         added = (
-            f"SELECT {keys}{values}, {_SEQUENCE}, {_DELETED}, false AS {_IS_OLD}, NULL AS {_UNTIL} FROM ({once}) e"
+            f"SELECT {keys}{values}, {_SEQUENCE}, {_DELETED}, false AS {_IS_OLD}, NULL AS {_UNTIL} FROM ({once}) {_S}"
             f" WHERE NOT EXISTS ({known})"
         )
         following = f"lead({_SEQUENCE}) OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} NULLS FIRST) AS {_NEXT}"
         told = self._sql(
-            f"WITH old AS ({old}), every AS (SELECT * FROM old UNION ALL {added})"
-            f" SELECT * FROM (SELECT *, {following} FROM every)"
+            f"WITH {_OLD} AS ({old}), {_EVERY} AS (SELECT * FROM {_OLD} UNION ALL {added})"
+            f" SELECT * FROM (SELECT *, {following} FROM {_EVERY})"
             f" WHERE NOT ({_IS_OLD} AND ({_DELETED} OR {_UNTIL} <=> {_NEXT}))"
         )
         source = quote(views.add(told.localCheckpoint()))
         names = [*options.keys, *self._values]
         inserted = ", ".join([*map(quote, names), start, end])
-        given = ", ".join([*(f"s.{quote(n)}" for n in names), f"s.{_SEQUENCE}", f"s.{_NEXT}"])
+        given = ", ".join([*(f"{_S}.{quote(n)}" for n in names), f"{_S}.{_SEQUENCE}", f"{_S}.{_NEXT}"])
         counts = self._sql(
-            f"MERGE INTO {self._target} AS t USING (SELECT * FROM {source} WHERE NOT {_DELETED}) AS s"
-            f" ON {self._on('t', 's')} AND t.{start} <=> s.{_SEQUENCE}"
-            f" WHEN MATCHED THEN UPDATE SET {end} = s.{_NEXT}"
+            f"MERGE INTO {self._target} AS {_T} USING (SELECT * FROM {source} WHERE NOT {_DELETED}) AS {_S}"
+            f" ON {self._on(_T, _S)} AND {_T}.{start} <=> {_S}.{_SEQUENCE}"
+            f" WHEN MATCHED THEN UPDATE SET {end} = {_S}.{_NEXT}"
             f" WHEN NOT MATCHED THEN INSERT ({inserted}) VALUES ({given})"
         )
         self._sql(
@@ -235,6 +306,20 @@ class ChangeApplier:
             f" WHERE {_DELETED} AND NOT {_IS_OLD}"
         )
         return counts
+
+
+def _has_map(type: HiveType) -> bool:
+    if isinstance(type, Array):
+        return _has_map(type.element)
+    if isinstance(type, Struct):
+        return any(_has_map(field) for _, field in type.fields)
+    return isinstance(type, Map)
+
+
+def _comparable(events: DataFrame, name: str) -> Column:
+    """A value as JSON tells it apart from every other: texts by their bytes."""
+    value = F.col(quote(name))
+    return (F.hex(value) if isinstance(events.schema[name].dataType, StringType) else value).alias(name)
 
 
 def _names(table: Table, changes: DataFrame, options: ChangeOptions) -> list[str]:
@@ -249,6 +334,12 @@ def _names(table: Table, changes: DataFrame, options: ChangeOptions) -> list[str
     for name in (*left_out, *options.keys):
         if name not in given:
             raise AnalysisError(f"The changes have no column {name}")
+    types = {c.name: parse_type(c.type) for c in table.all_columns}
+    for name in options.keys:
+        if name in types and _has_map(types[name]):
+            raise AnalysisError(f"{name} cannot be a key: maps are not compared")
+        if name in (SEQUENCE, DELETED):
+            raise AnalysisError(f"A key cannot be called {name}: the table of what was applied has such a column")
     found = [name for name in given if name not in left_out]
     if len(set(found)) < len(found):
         raise AnalysisError("The changes have two columns of one name")

@@ -37,6 +37,7 @@ from acidsql.sql.statements import TableName
 from acidsql.streaming.bad_records import ERROR, BadRecords
 from acidsql.streaming.records import RecordReader, Rows
 from acidsql.streaming.target import BadRecord, StreamTarget
+from acidsql.streaming.values import BadValue
 
 Records: TypeAlias = "Iterable[Any] | Mapping[str, Any] | pa.Table | pa.RecordBatch | DataFrame"
 
@@ -219,12 +220,8 @@ class StreamingConnection:
             if isinstance(records, DataFrame):
                 with own_failures():
                     records = fetched(records)
-            bad: list[BadRecord] = []
-            if isinstance(records, pa.Table | pa.RecordBatch):
-                made = [now.target.of_arrow(records)]
-            else:
-                listed = [records] if isinstance(records, Mapping | str | bytes) else records
-                made, bad = now.target.read(listed, self._options.reader)
+            with self._step(now.txn, lets=BadValue):
+                made, bad = self._read(now.target, records)
             policy = self._options.bad_records
             policy.check(bad)
             now.done += Statistics(bad=len(bad))
@@ -235,6 +232,11 @@ class StreamingConnection:
                 with self._step(now.txn):
                     now.flush()
             return sum(part.num_rows for part in made)
+
+    def _read(self, target: StreamTarget, records: Any) -> tuple[list[pa.Table], list[BadRecord]]:
+        if isinstance(records, pa.Table | pa.RecordBatch):
+            return [target.of_arrow(records)], []
+        return target.read([records] if isinstance(records, Mapping | str | bytes) else records, self._options.reader)
 
     def commit(self) -> None:
         """Commit the transaction: its rows are visible when this returns.
@@ -347,13 +349,15 @@ class StreamingConnection:
         return {name: target.key_text(keys[name], value) for name, value in self._given.items()}
 
     @contextmanager
-    def _step(self, txn: WriteTransaction) -> Iterator[_Step]:
-        """A step of the transaction: an error in it ends the transaction."""
+    def _step(self, txn: WriteTransaction, *, lets: type[AcidError] | None = None) -> Iterator[_Step]:
+        """A step of the transaction: an error in it ends the transaction, but for those of the kind that it lets go."""
         step = _Step()
         try:
             with own_failures(), self._env.metastore.on_behalf_of(txn.id):
                 yield step
         except BaseException as e:
+            if lets is not None and isinstance(e, lets):
+                raise
             ended = self._roll_back(txn, e, is_unclear=step.is_unclear)
             if ended is not None:
                 raise ended from e

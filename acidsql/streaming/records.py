@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from acidsql.errors import InvalidValue
 from acidsql.streaming.values import BadValue
-from acidsql.types import Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, to_hive
+from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, to_hive
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
@@ -87,7 +87,8 @@ class Delimited:
             texts = line.split(self.delimiter)
         else:
             try:
-                [texts] = csv.reader(io.StringIO(line), delimiter=self.delimiter, quotechar=self.quote, strict=True)
+                reader = csv.reader(io.StringIO(line), delimiter=self.delimiter, quotechar=self.quote, strict=True)
+                [texts] = reader if line else [[""]]
             except (csv.Error, ValueError) as e:
                 raise BadValue(f"Not a line of fields: {line!r:.60}: {e}") from e
         return _from_texts(texts, _chosen(self.columns, fields), self.null)
@@ -196,13 +197,13 @@ def from_text(text: str, type: HiveType) -> Any:
         return text
     try:
         if isinstance(type, Decimal):
-            return decimal.Decimal(text)
+            return decimal.Decimal(text) if _NUMBER.fullmatch(text) else _fail()
         if isinstance(type, Array | Map | Struct):
             return _of_json(json.loads(text, parse_float=decimal.Decimal, object_pairs_hook=_members), type)
         if type.name in _INTEGERS:
             return _whole(text)
         if type.name in ("float", "double"):
-            return float(text) if "_" not in text else _fail()
+            return float(text) if _NUMBER.fullmatch(text) or _NO_NUMBER.fullmatch(text) else _fail()
         if type.name == "boolean":
             return {"true": True, "false": False}[text.lower()]
         if type.name == "date":
@@ -222,6 +223,8 @@ def _whole(text: str) -> int:
     return int(text) if re.fullmatch(r"[+-]?\d{1,19}", text) and text.isascii() else _fail()
 
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NO_NUMBER = re.compile(r"nan|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _CLOCK = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 
@@ -240,6 +243,10 @@ def _moment(text: str) -> datetime.datetime:
     return datetime.datetime.fromisoformat(f"{day}T{clock}.{(fraction or '').ljust(6, '0')}{zone}")
 
 
+_AS_TEXTS = tuple(Primitive(name) for name in ("date", "timestamp", LOCAL_TIMESTAMP))
+"""Types whose values are texts in JSON."""
+
+
 def _of_json(value: Any, type: HiveType) -> Any:
     """A value of JSON as one of a column: texts where JSON has no type of its own."""
     if value is None:
@@ -254,7 +261,10 @@ def _of_json(value: Any, type: HiveType) -> Any:
     if isinstance(type, Map):
         if not isinstance(value, dict):
             return value
-        return {from_text(k, type.key): _of_json(v, type.value) for k, v in value.items()}
+        made = {from_text(k, type.key): _of_json(v, type.value) for k, v in value.items()}
+        if len(made) < len(value):
+            raise BadValue(f"{str(value)!r:.60} is no {to_hive(type)}: two keys are equal as they are stored")
+        return made
     if isinstance(value, decimal.Decimal):
         return float(value) if type in (Primitive("double"), Primitive("float")) else value
     if isinstance(value, str) and type == Primitive("binary"):
@@ -262,4 +272,5 @@ def _of_json(value: Any, type: HiveType) -> Any:
             return base64.b64decode(value, validate=True)
         except ValueError:
             raise BadValue(f"{value!r:.60} is no base64") from None
-    return from_text(value, type) if isinstance(value, str) and not isinstance(type, Char | Varchar) else value
+    has_text = isinstance(type, Decimal) or type in _AS_TEXTS
+    return from_text(value, type) if isinstance(value, str) and has_text else value

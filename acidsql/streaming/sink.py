@@ -27,6 +27,7 @@ from acidsql.plan.target import Target
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
 from acidsql.sql.parser import parse_table_name
+from acidsql.streaming.keys import with_keys_as_stored
 from acidsql.streaming.records import Rows
 from acidsql.streaming.target import StreamTarget
 
@@ -156,16 +157,22 @@ class Sink:
 
     def _apply(self, frame: DataFrame) -> None:
         with Views(self._env.spark) as views:
-            view = views.add(frame)
             if self._mode == MERGE:
-                self._sql(self._merge_text(view))
+                self._sql(self._merge_text(views.add(self._with_keys_as_stored(frame))))
                 return
+            view = views.add(frame)
             text, parameters = insert_text(
                 self._table, view, overwrite=self._mode == OVERWRITE, partition={}, by_name=True
             )
             self._sql(text, **parameters)
 
+    def _with_keys_as_stored(self, frame: DataFrame) -> DataFrame:
+        table = self._env.changeable_table(parse_table_name(self._table))
+        given, own = {name.lower(): name for name in frame.columns}, {c.name for c in table.all_columns}
+        keys = {key.lower(): given[key.lower()] for key in self._keys if key.lower() in given and key.lower() in own}
+        return with_keys_as_stored(frame, table, keys)
+
     def _merge_text(self, view: str) -> str:
-        on = " AND ".join(f"t.{quote(key)} = s.{quote(key)}" for key in self._keys)
+        on = " AND ".join(f"__acid_t.{quote(key)} = __acid_s.{quote(key)}" for key in self._keys)
         clauses = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-        return f"MERGE INTO {self._table} AS t USING {quote(view)} AS s ON {on} {clauses}"
+        return f"MERGE INTO {self._table} AS __acid_t USING {quote(view)} AS __acid_s ON {on} {clauses}"

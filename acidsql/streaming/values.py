@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import math
 import numbers
 import re
 import struct
@@ -29,7 +28,6 @@ Converter: TypeAlias = Callable[[Any], Any]
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _MOST_DIGITS = 38
-_MOST_FLOAT = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _EXACT: dict[str, frozenset[type]] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), frozenset({int})),
     "boolean": frozenset({bool}),
@@ -88,7 +86,11 @@ def of_arrow(column: pa.Array, type: HiveType, zone: str) -> pa.Array:
             return column.cast(wanted)
     except pa.ArrowException:
         pass  # the converter says which value it is, and knows further zones
-    return column_of(column.to_pylist(maps_as_pydicts="strict"), type, zone)
+    try:
+        listed = column.to_pylist(maps_as_pydicts="strict")
+    except (ValueError, OverflowError) as e:  # nanoseconds, and times that Python does not have
+        raise BadValue(f"A value does not fit the type {to_hive(type)}: {e}") from e
+    return column_of(listed, type, zone)
 
 
 def _is_alike(given: pa.DataType, wanted: pa.DataType) -> bool:
@@ -164,8 +166,10 @@ def _double(value: Any) -> float:
 
 def _float(value: Any) -> float:
     made = _double(value)
-    if math.isfinite(made) and abs(made) > _MOST_FLOAT:
-        raise _refused(value, "float", ": out of range")
+    try:
+        struct.pack("<f", made)
+    except OverflowError:
+        raise _refused(value, "float", ": out of range") from None
     return made
 
 
@@ -223,7 +227,12 @@ def _clock(value: Any, type: HiveType, zone: str) -> datetime.datetime:
     """A wall clock: a time without a zone is that one, a moment is that of the session's zone."""
     if not isinstance(value, datetime.datetime):
         raise _refused(value, type)
-    return value if value.tzinfo is None else value.astimezone(_zone(zone)).replace(tzinfo=None)
+    if value.tzinfo is None:
+        return value
+    try:
+        return value.astimezone(_zone(zone)).replace(tzinfo=None)
+    except OverflowError:
+        raise _refused(value, type, f": in {zone} its year is none of 1 to 9999") from None
 
 
 def _moment(value: Any, type: HiveType, zone: str) -> int:
@@ -231,7 +240,10 @@ def _moment(value: Any, type: HiveType, zone: str) -> int:
     if not isinstance(value, datetime.datetime):
         raise _refused(value, type)
     moment = value.replace(tzinfo=_zone(zone)) if value.tzinfo is None else value
-    return (moment - _EPOCH) // _MICROSECOND
+    try:
+        return (moment - _EPOCH) // _MICROSECOND
+    except OverflowError:
+        raise _refused(value, type, ": in UTC its year is none of 1 to 9999") from None
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

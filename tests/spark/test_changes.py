@@ -455,3 +455,10 @@ def test_changes_of_a_table_that_hive_wrote(acid: AcidSession, tmp_path: Path) -
         difference.subtract(by_version[version - 1])
         expected = Counter({("+" if n > 0 else "-", *r): abs(n) for r, n in difference.items() if n})
         assert net(of_version(changes, version)) == expected, version
+
+
+def test_a_table_without_partitions_has_no_changes(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (k int)")
+    acid.sql("ALTER TABLE t SET TBLPROPERTIES ('a'='b')")
+    assert acid.newest_version("t") == 1
+    assert told(acid.changes("t", 1)) == []

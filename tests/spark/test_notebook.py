@@ -164,3 +164,29 @@ def test_the_quickstart_notebook_runs_and_shows_what_it_says(tmp_path: Path, mon
         )
         for name in ("_orc_acid_version", "bucket_00000")
     ]
+
+
+@pytest.mark.long
+def test_the_streaming_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
+    notebook = nbformat.read(ROOT / "notebooks" / "streaming.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+
+    cells = [c for c in notebook.cells if c.cell_type == "code"]
+    texts = ["".join(o.get("data", o).get("text/plain", o.get("text", "")) for o in c.outputs) for c in cells]
+    pictures = [sum("image/png" in o.get("data", {}) for o in c.outputs) for c in cells]
+    assert texts[2] == "(11000, 220)"
+    rows, deltas = map(int, texts[3].strip("()").split(", "))
+    assert rows == 21_000
+    assert deltas < 150
+    assert pictures == [0, 0, 0, 0, 1, 0, 1, 0, 0]
+    assert "update_preimage" in texts[5]
+    told = [line.strip("|").split("|") for line in texts[7].splitlines() if line.startswith("|")][1:]
+    assert [[value.strip() for value in row] for row in told] == [
+        ["1", "Ann", "10", "20"],
+        ["1", "Anne", "20", "30"],
+        ["1", "Anna", "30", "NULL"],
+        ["2", "Bob", "5", "25"],
+    ]

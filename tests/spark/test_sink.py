@@ -100,6 +100,14 @@ def test_rows_are_merged(acid: AcidSession, source: Source, tmp_path: Path) -> N
     assert rows(acid, "SELECT * FROM t") == [(1, "a"), (2, "c"), (3, "d")]
 
 
+def test_rows_are_merged_by_keys_as_the_table_has_them(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k char(5), __s int)")
+    sink = acid.sink("t", mode="merge", keys=["K"])
+    for number in range(3):
+        sink(acid.spark.sql(f"SELECT 'a' AS k, {number} AS __s"), number)
+    assert rows(acid, "SELECT k, __s FROM t") == [("a    ", 2)]
+
+
 def test_the_table_is_replaced(acid: AcidSession, source: Source, tmp_path: Path) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (v string, n bigint)")
     source.add((1, "a"), (2, "b"))

@@ -11,6 +11,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.errors import AcidError, AnalysisError, ColumnNotFound, InvalidValue, TableNotFound, UnsupportedError
 from acidsql.metastore.model import (
+    APPLIED,
     BUCKETING_VERSION,
     INSERT_ONLY,
     LAST_DDL,
@@ -38,7 +39,7 @@ _VALUES = {TRANSACTIONAL_PROPERTIES: ("default", INSERT_ONLY), BUCKETING_VERSION
 """Properties with a fixed set of values; the first is the default."""
 _OWN = (TRANSACTIONAL, "external", VALID_WRITE_IDS, *_VALUES)
 """Properties that are set here or not stored."""
-_OF_ONE_TABLE = frozenset({*STATISTICS, LAST_DDL})
+_OF_ONE_TABLE = frozenset({*STATISTICS, LAST_DDL, APPLIED})
 """Properties that LIKE does not copy."""
 
 

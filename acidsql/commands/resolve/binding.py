@@ -18,7 +18,7 @@ from acidsql.catalyst import (
     HeldFiles,
     Plan,
     parts_of,
-    with_moved_subqueries,
+    settled,
     with_subqueries_beside,
 )
 from acidsql.commands.error_location import with_location
@@ -93,6 +93,7 @@ class Binding:
         self.held = HeldFiles(self.env.catalyst)
         self.secret = uuid.uuid4().hex[:12]
         self._row_id = self._is_deleted = False
+        self._shared: dict[tuple[str, int | None], Relation] | None = None
         self._mention(text)
         self._looked_into: Plan = None
         self._read_for: Plan = None
@@ -180,6 +181,9 @@ class Binding:
             session: Where the plan was parsed, if not in the user's session.
         """
         catalyst = session or self.catalyst
+        if self._shared is None and catalyst.groups_by_subqueries(plan):
+            # Spark has to see that a subquery in the SELECT list is the one that stands in GROUP BY
+            self._shared = {}
         # an expression may have subqueries with a WITH clause of their own, whose queries are no children of the plan
         plan = catalyst.substitute_with(plan)
         if self.parameters and not inside:
@@ -242,6 +246,11 @@ class Binding:
         return self._leaf(found.table, version, place)
 
     def _leaf(self, table: Table, version: int | None, place: Span) -> Plan:
+        qualifier = [SPARK_CATALOG, table.database]
+        key = table.full_name, version
+        if self._shared is not None and key in self._shared:
+            known = self._shared[key]
+            return self._named(known, table.name, qualifier, known.leaf.newInstance())
         made = relation(
             self.env.sessions,
             table,
@@ -252,7 +261,9 @@ class Binding:
         )
         self.relations.append(made)
         self._places[made.number] = place
-        return self._named(made, table.name, [SPARK_CATALOG, table.database])
+        if self._shared is not None:
+            self._shared[key] = made
+        return self._named(made, table.name, qualifier)
 
     def _changes(self, call: Plan, place: Span, database: str | None) -> Plan:
         """``table_changes('table', first [, last [, 'key', …]])``."""
@@ -284,9 +295,9 @@ class Binding:
         self._places[made.number] = name.span
         return self._named(made, found.table.name, [SPARK_CATALOG, found.table.database])
 
-    def _named(self, made: Relation, name: str, qualifier: Sequence[str]) -> Plan:
-        """A relation under a name; a star does not include its hidden columns."""
-        named = self.catalyst.named(name, qualifier, made.leaf)
+    def _named(self, made: Relation, name: str, qualifier: Sequence[str], leaf: Plan = None) -> Plan:
+        """A relation, or a copy of its leaf, under a name; a star does not include its hidden columns."""
+        named = self.catalyst.named(name, qualifier, made.leaf if leaf is None else leaf)
         columns = named.output()
         if columns.size() == made.visible:
             return named
@@ -298,9 +309,10 @@ class Binding:
         # Spark itself hides columns of joins with USING and of NATURAL ones, in queries that are analysed already
         if not self.catalyst.hides_columns(project) or project.child().nodeName() != "SubqueryAlias":
             return node
-        number = Catalyst.leaf_number(project.child().child())
+        leaf = project.child().child()
+        number = Catalyst.leaf_number(leaf)
         made = next((r for r in self.relations if r.number == number), None)
-        return node if made is None else self._named(made, node.alias(), [])
+        return node if made is None else self._named(made, node.alias(), [], leaf)
 
     def _version(self, travel: Plan | None, table: Table, place: Span) -> int | None:
         """The write id of VERSION AS OF; None for the current version."""
@@ -458,25 +470,26 @@ class Binding:
     def scanned(self, analysed: Plan, *, is_our_join: bool = False) -> Plan:
         """The plan over scans of the snapshot.
 
-        WITH clauses that Spark would put into their places itself, were the tables its own, are put there now: scans
-        are no tables to it, and what is built on a plan is checked, into WITH clauses as into nothing else. So are
-        subqueries in the conditions of joins.
+        Subqueries and WITH clauses are put where Spark's optimiser puts them before there are scans in the plan
+        (:func:`acidsql.catalyst.settled`).
 
         Args:
             analysed: The plan.
             is_our_join: Whether its outermost join is none of the user's.
         """
         by_number = {r.number: r for r in self.relations}
+        scans: dict[int, Plan] = {}
 
         def scan(number: int) -> Plan | None:
             made = by_number.get(number)
-            return None if made is None else self._scan(made, self.read(analysed, made))
+            if made is not None and number not in scans:  # copies of a leaf stay copies of one plan
+                scans[number] = self._scan(made, self.read(analysed, made))
+            return scans.get(number)
 
         if not by_number:
             return analysed
-        plan = self.catalyst.inlined(analysed)
-        plan = with_subqueries_beside(self.catalyst, plan) if is_our_join else plan
-        return with_scans(self.catalyst, with_moved_subqueries(self.catalyst, plan), scan)
+        plan = with_subqueries_beside(self.catalyst, analysed) if is_our_join else analysed
+        return with_scans(self.catalyst, settled(self.catalyst, plan), scan)
 
     def read(self, analysed: Plan, made: Relation) -> Read:
         """The snapshot of a relation, pruned by the conditions in a plan."""

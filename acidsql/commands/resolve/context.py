@@ -244,7 +244,7 @@ class StatementContext:
         require_changes(table, found, first, last, _waiting(metastore, table))
         records = metastore.completed_writes(table.database, table.name) or []
         committed_at = {w.write_id: w.committed_at for w in records if first <= w.write_id <= last}
-        return TableHistory(table, changes, segments_of(table, valid, found), committed_at)
+        return TableHistory(table, changes, valid, segments_of(table, valid, found), committed_at)
 
     def write_ids(self, table: Table) -> ValidWriteIdList:
         """The write ids of a table that this snapshot sees, to be looked up while it is :meth:`unchanged`."""

@@ -26,6 +26,7 @@ from acidsql.interrupts import Deferred
 from acidsql.metastore.model import (
     LockComponent,
     LockRequest,
+    LockType,
     Operation,
     Partition,
     Table,
@@ -61,6 +62,7 @@ class WriteTransaction:
     _txns: ValidTxnList | None = None
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
+    _locked: list[LockComponent] = field(default_factory=list)
 
     def lock(self, components: Sequence[LockComponent]) -> None:
         """Wait for locks. The snapshot is taken afterwards.
@@ -73,8 +75,11 @@ class WriteTransaction:
         if not components:
             return
         env = self.env
-        request = LockRequest(tuple(components), self.id, env.user, env.host, env.agent)
-        wait_for_lock(env.metastore, env.settings, request)
+        # what it holds it does not ask for again: the request would wait behind others that wait for this transaction
+        wanted = tuple(c for c in components if not any(_covers(held, c) for held in self._locked))
+        if wanted:
+            wait_for_lock(env.metastore, env.settings, LockRequest(wanted, self.id, env.user, env.host, env.agent))
+            self._locked += wanted
         self._txns = None  # an earlier statement's
         conflict = env.metastore.get_latest_txn_in_conflict(self.id)
         if conflict is not None and conflict > self.id:
@@ -264,6 +269,19 @@ class WriteTransaction:
         """Notify the compactor of the commit."""
         for table, partitions in self._written:
             self.env.compactor.wrote(table.database, table.name, partitions)
+
+
+_STRENGTH = {LockType.SHARED_READ: 0, LockType.SHARED_WRITE: 1, LockType.EXCL_WRITE: 2, LockType.EXCLUSIVE: 3}
+_CHANGES = (Operation.UPDATE, Operation.DELETE)
+
+
+def _covers(held: LockComponent, wanted: LockComponent) -> bool:
+    """Whether whoever holds a lock needs no other one of the same place, nor to tell more of what it does there."""
+    place = (wanted.database, wanted.table, wanted.partition)
+    if (held.database, held.table, held.partition) != place or wanted.is_dynamic_partition_write:
+        return False
+    tells = held.operation == wanted.operation or held.operation in _CHANGES or wanted.operation is Operation.SELECT
+    return tells and _STRENGTH[held.type] >= _STRENGTH[wanted.type]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from acidsql.metastore.model.capabilities import Capabilities
 from acidsql.metastore.model.catalog import (
+    APPLIED,
     BUCKETING_VERSION,
     COMMENT,
     DEFAULT_DATABASE,
@@ -64,6 +65,7 @@ from acidsql.metastore.model.transactions import (
 )
 
 __all__ = [
+    "APPLIED",
     "BUCKETING_VERSION",
     "COMMENT",
     "DEFAULT_DATABASE",

@@ -25,6 +25,8 @@ BUCKETING_VERSION = "bucketing_version"
 COMMENT = "comment"
 """The property that is the table's comment, in Hive and in Spark."""
 LAST_DDL = "transient_lastDdlTime"
+APPLIED = "acidsql.applied"
+"""Property of a table: the name of the one that remembers which changes were applied to it."""
 """Seconds since 1970."""
 
 VIEW_SETTING = "view.sqlConfig."

@@ -11,7 +11,7 @@ import pytest
 
 from acidsql.errors import InvalidValue
 from acidsql.streaming.records import Delimited, Field, Json, RecordReader, Regex, Rows
-from acidsql.streaming.values import BadValue
+from acidsql.streaming.values import BadValue, column_of
 from acidsql.types import parse_type
 
 FIELDS = [
@@ -78,6 +78,10 @@ def test_records(reader: RecordReader, record: Any, values: dict[str, Any] | Non
         (Json(), '{"nope": 1}'),
         (Json(), '{"day": "x"}'),
         (Json(), 5),
+        (Delimited(columns=["d"]), "1_000"),
+        (Delimited(columns=["d"]), " 7"),
+        (Delimited(columns=["d"]), "١٢"),
+        (Delimited(columns=["d"]), "NaN"),
     ],
 )
 def test_what_is_no_record(reader: RecordReader, record: Any) -> None:
@@ -108,4 +112,27 @@ def test_members_of_json(type: str, text: str, value: Any) -> None:
     found = Json().read(text, [Field("c", parse_type(type))])["c"]
     if value is None:
         value = {"a": dt.date(2024, 2, 29), "b": "2024-02-29"}
+    assert found == value or (found != found and value != value)
+
+
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [
+        ("map<int,string>", '{"c": {"1": "x", "01": "y"}}'),
+        ("map<decimal(3,1),string>", '{"c": {"1.0": "x", "1.00": "y"}}'),
+        ("map<boolean,string>", '{"c": {"true": "x", "TRUE": "y"}}'),
+        ("int", '{"c": "12"}'),
+        ("double", '{"c": "1.5"}'),
+        ("boolean", '{"c": "true"}'),
+        ("array<bigint>", '{"c": ["1"]}'),
+    ],
+)
+def test_members_of_json_that_are_something_else(type: str, text: str) -> None:
+    with pytest.raises(BadValue):
+        column_of([Json().read(text, [Field("c", parse_type(type))])["c"]], parse_type(type), "UTC")
+
+
+@pytest.mark.parametrize(("text", "value"), [("1e3", 1000.0), ("-Infinity", -math.inf), ("nan", math.nan), (".5", 0.5)])
+def test_texts_of_numbers(text: str, value: float) -> None:
+    found = Delimited().read(text, [Field("c", parse_type("double"))])["c"]
     assert found == value or (found != found and value != value)

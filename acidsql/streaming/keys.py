@@ -1,0 +1,40 @@
+"""Keys of rows that arrive, as the table holds them: only then are they equal to those that are there."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from acidsql.metastore.model import Table
+from acidsql.plan.text import literal, quote
+from acidsql.types import Char, Varchar, parse_type, to_spark
+
+
+def with_keys_as_stored(rows: DataFrame, table: Table, keys: dict[str, str]) -> DataFrame:
+    """Rows with the values of their keys as they are in the table once they have been stored; an error when the rows
+    are read for one that is stored as another value: decimals that are rounded, texts that are too long.
+
+    Args:
+        rows: The rows.
+        table: The table.
+        keys: Names of the columns in ``rows``, by their names in the table.
+    """
+    types = {c.name: parse_type(c.type) for c in table.all_columns}
+    made = {}
+    for name, given in keys.items():
+        value, type = quote(given), types[name]
+        refused = f"raise_error(concat({literal(f'A key does not fit into {name}, ')}, CAST({value} AS string)))"
+        if isinstance(type, Char):
+            bare = f"rtrim(CAST({value} AS string))"
+            made[given] = f"if(length({bare}) > {type.length}, {refused}, rpad({bare}, {type.length}, ' '))"
+        elif isinstance(type, Varchar):
+            text = f"CAST({value} AS string)"
+            cut, rest = (f"substring({text}, {part})" for part in (f"1, {type.length}", f"{type.length + 1}"))
+            made[given] = f"if(rtrim({rest}) = '', {cut}, {refused})"
+        else:
+            spark, own = to_spark(type, plain_strings=True), rows.schema[given].dataType.simpleString()
+            if spark == own:
+                continue
+            stored = f"CAST({value} AS {spark})"
+            made[given] = f"if({value} IS NULL OR CAST({stored} AS {own}) = {value}, {stored}, {refused})"
+    return rows.withColumns({name: F.expr(text) for name, text in made.items()}) if made else rows
