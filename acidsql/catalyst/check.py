@@ -6,7 +6,6 @@ from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING, SUBQUERY
-from acidsql.catalyst.settled import LATERAL
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -29,6 +28,13 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.CreateNamedStruct": (),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
+    f"{_SQL}.catalyst.analysis.EliminateSubqueryAliases": ("apply",),
+    f"{_SQL}.catalyst.analysis.EliminateView": ("apply",),
+    f"{_SQL}.catalyst.optimizer.InlineCTE": ("apply",),
+    f"{_SQL}.catalyst.optimizer.PushDownPredicates": ("apply",),
+    f"{_SQL}.catalyst.optimizer.PushPredicateThroughJoin": ("applyLocally",),
+    f"{_SQL}.catalyst.optimizer.RewriteDistinctAggregates": ("apply",),
+    f"{_SQL}.catalyst.expressions.PlanExpression": ("withNewPlan",),
     f"{_SQL}.catalyst.trees.TreePattern": (
         "CURRENT_LIKE",
         CTE,
@@ -36,7 +42,6 @@ _NEEDED = {
         "PYTHON_UDF",
         REPARTITION,
         SUBQUERY,
-        LATERAL,
         *SHUFFLING,
     ),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst.active import active, in_its_session
 from acidsql.catalyst.builder import ANALYSIS, Expression, Plan, PlanBuilder
+from acidsql.catalyst.java import SPARK
 from acidsql.catalyst.rules import rule
 from acidsql.errors import UnsupportedError
 
@@ -101,6 +102,21 @@ class Catalyst(PlanBuilder):
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
         return self._static(f"{ANALYSIS}.CTESubstitution", "apply")(plan)
+
+    def inlined(self, plan: Plan) -> Plan:
+        """An analysed plan with those of its WITH clauses in their places that Spark's optimiser would put there: which
+        are used once, or are deterministic."""
+        if not plan.containsPattern(self._pattern(CTE)):
+            return plan
+        with self.active():
+            return self._inliner.apply(plan)
+
+    @cached_property
+    def _inliner(self) -> Any:
+        """Spark's rule, as it is in the optimiser: all of its flags are false, of which Spark 4.3 has one more."""
+        name = "sql.catalyst.optimizer.InlineCTE"
+        [constructor] = self.java.static("java.lang.Class", "forName")(f"{SPARK}.{name}").getConstructors()
+        return self._class(name)(*[False] * constructor.getParameterCount())
 
     @in_its_session
     def without_duplicates(self, plan: Plan) -> Plan:

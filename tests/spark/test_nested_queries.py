@@ -206,3 +206,54 @@ def test_with_clauses_below_with_clauses(acid: AcidSession) -> None:
         acid.sql(f"CREATE TABLE made TBLPROPERTIES ('transactional'='true') AS {query}")
         assert sorted(rows(acid, "SELECT * FROM made")) == expected
         acid.sql("DROP TABLE made")
+
+
+NULLS = "SELECT id, k IN (SELECT k FROM {n}) AS b FROM {t}"
+AS_SPARK = {
+    "not of a column": f"SELECT id FROM ({NULLS}) WHERE NOT b",
+    "a query with a name": f"WITH c AS ({NULLS}) SELECT x.id FROM c x JOIN c y ON x.id = y.id AND NOT x.b",
+    "distinct": "SELECT count(DISTINCT a + (SELECT max(k) FROM {n})), count(DISTINCT k) FROM {t}",
+    "two distinct": "SELECT count(DISTINCT a + (SELECT max(k) FROM {n})), count(DISTINCT k + (SELECT min(k) FROM {n}))"
+    " FROM {t}",
+    "filter": "SELECT count(DISTINCT a + (SELECT max(k) FROM {n})) FILTER (WHERE k > 1) FROM {t}",
+    "rollup": "SELECT (SELECT max(k) FROM {n}) m, k, count(*) FROM {t} GROUP BY ROLLUP ((SELECT max(k) FROM {n}), k)",
+    "group by": "SELECT a + (SELECT max(k) FROM {n}) m, count(*) FROM {t} GROUP BY a + (SELECT max(k) FROM {n})",
+    "correlated": "SELECT (SELECT max(z.k) FROM {n} z WHERE z.k = x.a) m, count(*) FROM {t} x"
+    " GROUP BY (SELECT max(z.k) FROM {n} z WHERE z.k = x.a)",
+    "count": "SELECT id, (SELECT count(*) FROM {n} m LEFT JOIN {t} y ON y.k = x.a) c FROM {t} x",
+}
+
+
+@pytest.mark.parametrize("name", AS_SPARK)
+def test_subqueries_answer_as_over_tables_of_spark(acid: AcidSession, spark: SparkSession, name: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, k int, a int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE n (k int)")
+    acid.sql("INSERT INTO t VALUES (1, 1, 1), (2, 2, 5), (3, NULL, 5), (4, 4, NULL)")
+    acid.sql("INSERT INTO n VALUES (1), (NULL), (4)")
+    for table in ("t", "n"):
+        acid.table(table).localCheckpoint().createOrReplaceTempView(f"own_{table}")
+    expected = sorted(map(tuple, spark.sql(AS_SPARK[name].format(t="own_t", n="own_n")).collect()), key=repr)
+    assert rows(acid, AS_SPARK[name].format(t="t", n="n")) == expected
+
+
+def test_rows_are_deleted_by_what_a_subquery_says(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, k int)")
+    acid.sql("CREATE TRANSACTIONAL TABLE n (k int)")
+    acid.sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, NULL)")
+    acid.sql("INSERT INTO n VALUES (1), (NULL)")
+    column = "(SELECT id, k IN (SELECT k FROM n) AS b FROM t)"
+    acid.sql(f"DELETE FROM t WHERE id IN (SELECT id FROM {column} WHERE NOT b)")
+    acid.sql("DELETE FROM t WHERE 0 = (SELECT count(DISTINCT k + (SELECT max(k) FROM n)) FILTER (WHERE k > 1) FROM t)")
+    acid.sql(f"MERGE INTO t USING (SELECT * FROM {column} WHERE NOT b) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert rows(acid, "SELECT id FROM t") == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize("limit", ["0", "-1"])
+def test_batches_of_arrow_without_a_limit(acid: AcidSession, limit: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    acid.sql(f"SET spark.sql.execution.arrow.maxRecordsPerBatch = {limit}")
+    try:
+        assert acid.sql("INSERT INTO t VALUES (1)").collect()[0].num_inserted_rows == 1
+        assert len(acid.sql("SHOW TABLES").collect()) == 1
+    finally:
+        acid.sql("RESET spark.sql.execution.arrow.maxRecordsPerBatch")
