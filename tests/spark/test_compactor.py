@@ -25,6 +25,7 @@ from acidsql.valid_ids import ValidWriteIdList
 from tests.spark.answers import Rows, nothing_is_open, rows
 from tests.spark.hive_rules import check_table
 from tests.spark.hive_tables import GOLDEN, register_golden
+from tests.spark.tree import shown
 
 IDENTITY = "ROW__ID.writeId w, ROW__ID.bucketId b, ROW__ID.rowId r"
 
@@ -59,7 +60,7 @@ def all_of(acid: AcidSession, table: str = "t") -> Rows:
 
 
 def names(directory: Path) -> list[str]:
-    return sorted(p.name.partition("_v")[0] for p in directory.iterdir() if not p.name.startswith("."))
+    return sorted(name.partition("_v")[0] for name in shown(directory))
 
 
 def states(acid: AcidSession) -> list[tuple[str, str]]:

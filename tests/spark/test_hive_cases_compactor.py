@@ -10,6 +10,7 @@ import pytest
 
 from acidsql.session import AcidSession
 from tests.spark.answers import Rows, nothing_is_open, rows
+from tests.spark.tree import shown
 
 IDENTITY = "ROW__ID.writeId w, ROW__ID.bucketId bk, ROW__ID.rowId r"
 
@@ -33,7 +34,7 @@ def compact_and_clean(acid: AcidSession, table: str, type: str, *partitions: str
 
 
 def names(directory: Path) -> list[str]:
-    return sorted(p.name.partition("_v")[0] for p in directory.iterdir() if not p.name.startswith("."))
+    return sorted(name.partition("_v")[0] for name in shown(directory))
 
 
 def states(acid: AcidSession) -> list[str]:

@@ -13,6 +13,7 @@ from acidsql.format.names import STAGING_PREFIX
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
+from tests.spark.tree import shown
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def parted(acid: AcidSession) -> AcidSession:
 
 
 def names(directory: Path) -> list[str]:
-    return sorted(p.name for p in directory.iterdir() if not p.name.startswith("."))
+    return shown(directory)
 
 
 def detail(acid: AcidSession, table: str = "t") -> Row:

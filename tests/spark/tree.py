@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+_NOTE = "_acidsql_history_"
+"""What a cleaner leaves for those who read changes (:mod:`acidsql.format.history`)."""
+
 
 def tree(path: Path | str) -> list[str]:
-    """Paths of all files below a directory, relative to it, sorted."""
+    """Paths of all files below a directory, relative to it, sorted, but for the notes of cleaners."""
     found = []
     for folder, _, files in os.walk(path):
-        found += [os.path.relpath(os.path.join(folder, f), path) for f in files]
+        found += [os.path.relpath(os.path.join(folder, f), path) for f in files if not f.startswith(_NOTE)]
     return sorted(found)
+
+
+def shown(directory: Path) -> list[str]:
+    """What there is in a directory, sorted, but for hidden files and the notes of cleaners."""
+    return sorted(p.name for p in directory.iterdir() if not p.name.startswith((".", _NOTE)))
 
 
 def with_version(*directories: str) -> list[str]:
