@@ -180,7 +180,7 @@ def test_the_streaming_notebook_runs_and_shows_what_it_says(tmp_path: Path, monk
     assert texts[1] == "(11000, 220)"
     rows, deltas = map(int, texts[2].strip("()").split(", "))
     assert rows == 21_000
-    assert deltas < 150
+    assert deltas < 40
     assert pictures == [0, 0, 0, 1, 0, 1, 0, 0]
     assert "update_preimage" in texts[4]
     told = [line.strip("|").split("|") for line in texts[6].splitlines() if line.startswith("|")][1:]
