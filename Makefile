@@ -122,5 +122,5 @@ $(VENV)/.dev: $(VENV)/.package
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
-	@$(PIP) --editable '.[bench]'
+	@$(PIP) --editable '.[notebook]'
 	@touch $@

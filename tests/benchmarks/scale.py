@@ -16,7 +16,7 @@ history    transactions that have ended, to 100,000
 
 ``--limit`` leaves out sizes above it (of ``deleted`` it bounds the rows of the table). Every answer that the curves
 depend on is checked. The points go to ``scale.jsonl`` in the folder, one a line (:class:`.scale_meter.Point`), as soon
-as they are known; the pictures beside it need matplotlib (``pip install 'acidsql[bench]'``). Starting Spark and
+as they are known; the pictures beside it need matplotlib (``pip install 'acidsql[notebook]'``). Starting Spark and
 connecting is measured once, apart from them.
 """
 
