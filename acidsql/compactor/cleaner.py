@@ -32,6 +32,7 @@ from acidsql.settings import (
     CLEANER_RETENTION,
     CLEANER_RETRY,
     STAGING_RETENTION,
+    Settings,
 )
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -69,9 +70,7 @@ class Cleaner:
         """Run one round; returns how many compactions and aborted components were cleaned."""
         metastore, settings = self._context.metastore, self._context.settings
         min_open = metastore.min_open_txn()
-        retention = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
-        retention = max(retention, settings.value(CHANGES_RETENTION))
-        done = 0
+        retention, done = retention_of(settings), 0
         kept: dict[tuple[str, str], float] = {}
         for entry in self._due(min_open, int(retention * 1000)):
             try:
@@ -358,6 +357,12 @@ def was_staged(name: str, min_open: int) -> bool:
     """Whether a directory is a staging directory of a transaction that has ended."""
     txn_id = staging_txn(name)
     return txn_id is not None and txn_id < min_open
+
+
+def retention_of(settings: Settings) -> float:
+    """How long files that a compaction has replaced are kept by the settings, in seconds."""
+    delay = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
+    return max(delay, settings.value(CHANGES_RETENTION))
 
 
 def changes_retention(table: Table) -> float:

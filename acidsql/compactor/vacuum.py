@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from acidsql import fs
-from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, changes_retention, keeps_all, newest_below
+from acidsql.compactor.cleaner import NO_CLEANUP, Cleaner, changes_retention, keeps_all, newest_below, retention_of
 from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import AcidError, NoSuchLock, SnapshotTooOld, TableNotFound
@@ -25,7 +25,7 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.plan.snapshot import partition_names
-from acidsql.settings import CHANGES_RETENTION, CLEANER_DELAYED, CLEANER_RETENTION, STAGING_RETENTION
+from acidsql.settings import STAGING_RETENTION
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 _LONGEST = 1e10
@@ -79,9 +79,8 @@ class TableCleaner(Cleaner):
         """
         super().__init__(context)
         settings = context.settings
-        delay = settings.value(CLEANER_RETENTION) if settings.value(CLEANER_DELAYED) else 0.0
         self._table = table
-        delay = max(delay, settings.value(CHANGES_RETENTION), changes_retention(table))
+        delay = max(retention_of(settings), changes_retention(table))
         self._retain_ms = max(retain_ms, int(min(delay, _LONGEST) * 1000))
         self._oldest_staging = context.clock() - max(settings.value(STAGING_RETENTION), self._retain_ms / 1000)
         self._removed: list[str] = []

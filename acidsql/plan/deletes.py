@@ -60,10 +60,7 @@ class Deletes:
 
     def told(self, rows: Draft) -> Draft:
         """Rows with their identity columns, and :data:`DELETED_BY`."""
-        condition = " AND ".join(f"{name} = d{name}" for name in _IDENTITY)
-        theirs = ", ".join(f"d{name}" for name in _IDENTITY)
-        keys = self.keys.broadcast() if self.is_small else self.keys
-        return rows.join(keys, condition, "left").select(f"* EXCEPT ({theirs})")
+        return _with_partner(rows, self.keys.broadcast() if self.is_small else self.keys)
 
 
 def deletes_since(own: Catalyst, snapshot: TableSnapshot, first: int) -> Deletes | None:
@@ -173,6 +170,7 @@ def _packed(origin: Origin) -> int:
 
 
 _IDENTITY = (PART, *KEY_COLUMNS)
+_IS_PARTNER = " AND ".join(f"{name} = d{name}" for name in _IDENTITY)
 _ALONE = "spark_partition_id() >= 0"
 """Makes a filter non-deterministic: Spark joins it with no other, and pushes none below it. A condition of the user's
 would else see deleted rows, and fail for values that are not in the table."""
@@ -181,11 +179,15 @@ would else see deleted rows, and fail for values that are not in the table."""
 def _join(rows: Draft, keys: Draft, mark: bool) -> Draft:
     """Rows that have no partner in ``keys``, whose columns are those of the identity behind a ``d``; with ``mark`` all
     rows, and whether they have one."""
-    condition = " AND ".join(f"{name} = d{name}" for name in _IDENTITY)
     if not mark:
-        return rows.join(keys, condition, "leftanti").filter(_ALONE)
+        return rows.join(keys, _IS_PARTNER, "leftanti").filter(_ALONE)
+    return _with_partner(rows, keys, f"d{PART} IS NOT NULL AS {IS_DELETED}")
+
+
+def _with_partner(rows: Draft, keys: Draft, *told: str) -> Draft:
+    """All rows, with the columns of their partner in ``keys`` but for its identity, and what is told of it."""
     theirs = ", ".join(f"d{name}" for name in _IDENTITY)
-    return rows.join(keys, condition, "left").select(f"* EXCEPT ({theirs})", f"d{PART} IS NOT NULL AS {IS_DELETED}")
+    return rows.join(keys, _IS_PARTNER, "left").select(f"* EXCEPT ({theirs})", *told)
 
 
 def _broadcast_join(own: Catalyst, deleted: Mapping[Origin, Sequence[Ids]], mark: bool) -> Callable[[Draft], Draft]:

@@ -26,7 +26,7 @@ from acidsql.plan.text import quote
 from acidsql.plan.views import Views
 from acidsql.sql.parser import parse_table_name
 from acidsql.streaming.keys import with_keys_as_stored
-from acidsql.types import Array, HiveType, Map, Struct, parse_type, to_hive
+from acidsql.types import contains, parse_type, to_hive
 
 VALIDITY = ("valid_from", "valid_to")
 """The columns of a table of type 2, unless others are named: from which sequence on a row held, and until which; NULL:
@@ -111,8 +111,13 @@ class ChangeApplier:
 
         return together(self._env, run)
 
+    @property
+    def _types(self) -> dict[str, str]:
+        """The types of the table's columns."""
+        return {c.name: c.type for c in self._table.all_columns}
+
     def _check_validity(self) -> None:
-        types = {c.name: c.type for c in self._table.all_columns}
+        types = self._types
         for name in self._options.validity:
             if types[name] != self._sequence_type:
                 raise AnalysisError(
@@ -189,7 +194,7 @@ class ChangeApplier:
         Raises:
             AnalysisError: When it is gone, or of other keys, or of another type of the sequence.
         """
-        types = {c.name: c.type for c in self._table.all_columns}
+        types = self._types
         wanted = [*((k, types[k]) for k in self._options.keys), (SEQUENCE, self._sequence_type), (DELETED, "boolean")]
         if not self._companion_name:
             self._companion_name = self._new_companion(wanted)
@@ -308,14 +313,6 @@ class ChangeApplier:
         return counts
 
 
-def _has_map(type: HiveType) -> bool:
-    if isinstance(type, Array):
-        return _has_map(type.element)
-    if isinstance(type, Struct):
-        return any(_has_map(field) for _, field in type.fields)
-    return isinstance(type, Map)
-
-
 def _comparable(events: DataFrame, name: str) -> Column:
     """A value as JSON tells it apart from every other: texts by their bytes."""
     value = F.col(quote(name))
@@ -336,7 +333,7 @@ def _names(table: Table, changes: DataFrame, options: ChangeOptions) -> list[str
             raise AnalysisError(f"The changes have no column {name}")
     types = {c.name: parse_type(c.type) for c in table.all_columns}
     for name in options.keys:
-        if name in types and _has_map(types[name]):
+        if name in types and contains(types[name], "map"):
             raise AnalysisError(f"{name} cannot be a key: maps are not compared")
         if name in (SEQUENCE, DELETED):
             raise AnalysisError(f"A key cannot be called {name}: the table of what was applied has such a column")

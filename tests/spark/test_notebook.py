@@ -136,17 +136,21 @@ def test_a_setting_that_nobody_knows_is_refused_and_no_session_is_made(shell: In
     assert "acid" not in shell.user_ns
 
 
+def run(name: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[str]]:
+    """Execute a notebook; its cells with code, and the text that each has printed and given."""
+    for variable, value in environment().items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
+    notebook = nbformat.read(ROOT / "notebooks" / name, as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": place}}).execute()
+    cells = [c for c in notebook.cells if c.cell_type == "code"]
+    return cells, ["".join(o.get("data", o).get("text/plain", o.get("text", "")) for o in c.outputs) for c in cells]
+
+
 @pytest.mark.long
 def test_the_quickstart_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
-    notebook = nbformat.read(ROOT / "notebooks" / "quickstart.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
-
-    cells = [c for c in notebook.cells if c.cell_type == "code"]
+    cells, texts = run("quickstart.ipynb", tmp_path, monkeypatch)
     pages = ["".join(o.get("data", {}).get("text/html", "") for o in c.outputs) for c in cells]
-    texts = ["".join(o.get("data", o).get("text/plain", o.get("text", "")) for o in c.outputs) for c in cells]
     inserted, updated, deleted, selected = pages[1:5]
     assert "<td>3</td><td>0</td><td>0</td><td>3</td>" in inserted
     assert "<td>1</td><td>1</td><td>0</td><td>0</td>" in updated
@@ -168,14 +172,7 @@ def test_the_quickstart_notebook_runs_and_shows_what_it_says(tmp_path: Path, mon
 
 @pytest.mark.long
 def test_the_streaming_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
-    notebook = nbformat.read(ROOT / "notebooks" / "streaming.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
-
-    cells = [c for c in notebook.cells if c.cell_type == "code"]
-    texts = ["".join(o.get("data", o).get("text/plain", o.get("text", "")) for o in c.outputs) for c in cells]
+    cells, texts = run("streaming.ipynb", tmp_path, monkeypatch)
     pictures = [sum("image/png" in o.get("data", {}) for o in c.outputs) for c in cells]
     assert texts[1] == "(11000, 220)"
     rows, deltas = map(int, texts[2].strip("()").split(", "))
