@@ -18,7 +18,8 @@ from acidsql.catalyst.plans import TABLE_FUNCTION, Catalyst, conjuncts_of, parts
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
 from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, copied, rows_in_memory, with_copied_lists
-from acidsql.catalyst.settled import settled, with_subqueries_beside
+from acidsql.catalyst.streams import streaming_frame
+from acidsql.catalyst.subqueries import as_leaf, closed, has_subqueries, with_subqueries_beside
 
 __all__ = [
     "MAX_RESULT_SIZE",
@@ -34,20 +35,23 @@ __all__ = [
     "JavaExpressions",
     "Plan",
     "active",
+    "as_leaf",
     "bytes_in_memory",
     "can_store",
     "check",
+    "closed",
     "collect_garbage",
     "conjuncts_of",
     "copied",
     "ended_with_the_call",
     "file_scan",
     "files_of",
+    "has_subqueries",
     "max_scan_tasks",
     "parts_of",
     "reader_options",
     "rows_in_memory",
-    "settled",
+    "streaming_frame",
     "union",
     "with_copied_lists",
     "with_subqueries_beside",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
-from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING, SUBQUERY
+from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING, SUBQUERY, WINDOW_CLAUSE
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
 _NEEDED = {
     "org.apache.spark.SparkStatusTracker": ("getJobIdsForTag",),
     "org.apache.spark.scheduler.LiveListenerBus": ("waitUntilEmpty",),
+    f"{_SQL}.catalyst.analysis.Analyzer": ("WindowsSubstitution",),
     f"{_SQL}.catalyst.analysis.CTESubstitution": ("apply",),
     f"{_SQL}.catalyst.analysis.DeduplicateRelations": ("apply",),
     f"{_SQL}.catalyst.analysis.BindParameters": ("apply",),
@@ -28,13 +29,7 @@ _NEEDED = {
     f"{_SQL}.catalyst.expressions.CreateNamedStruct": (),
     f"{_SQL}.catalyst.expressions.KnownNullable": (),
     f"{_SQL}.catalyst.expressions.Literal$": ("apply", "create"),
-    f"{_SQL}.catalyst.analysis.EliminateSubqueryAliases": ("apply",),
-    f"{_SQL}.catalyst.analysis.EliminateView": ("apply",),
     f"{_SQL}.catalyst.optimizer.InlineCTE": ("apply",),
-    f"{_SQL}.catalyst.optimizer.PushDownPredicates": ("apply",),
-    f"{_SQL}.catalyst.optimizer.PushPredicateThroughJoin": ("applyLocally",),
-    f"{_SQL}.catalyst.optimizer.RewriteDistinctAggregates": ("apply",),
-    f"{_SQL}.catalyst.expressions.PlanExpression": ("withNewPlan",),
     f"{_SQL}.catalyst.trees.TreePattern": (
         "CURRENT_LIKE",
         CTE,
@@ -42,6 +37,7 @@ _NEEDED = {
         "PYTHON_UDF",
         REPARTITION,
         SUBQUERY,
+        WINDOW_CLAUSE,
         *SHUFFLING,
     ),
     f"{_SQL}.catalyst.plans.logical.Project": ("hiddenOutputTag",),
@@ -73,6 +69,8 @@ _NEEDED = {
         "sessionState",
     ),
     f"{_SQL}.execution.LogicalRDD": ("rdd",),
+    f"{_SQL}.execution.LogicalRDD$": ("fromDataset",),
+    f"{_SQL}.execution.QueryExecution": ("toRdd",),
     f"{_SQL}.execution.datasources.DataSourceStrategy$": ("translateFilter",),
     f"{_SQL}.execution.datasources.HadoopFsRelation": ("location", "sizeInBytes", "sparkSession"),
     f"{_SQL}.execution.datasources.InMemoryFileIndex": ("allFiles", "inputFiles"),

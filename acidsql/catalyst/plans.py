@@ -42,6 +42,11 @@ _OFFSET = "OFFSET"
 """And of those that leave out rows at the beginning; Spark 4.0 has no name for them."""
 CTE = "CTE"
 """And of WITH clauses."""
+WINDOW_CLAUSE = "WITH_WINDOW_DEFINITION"
+"""And of WINDOW clauses."""
+_WINDOW_CLAUSE, _STAR = "WithWindowDefinition", "UnresolvedStarExceptOrReplace"
+_DEEPEST = 20
+"""So many WINDOW clauses are one in another at most."""
 
 TABLE_FUNCTION = "UnresolvedTableValuedFunction"
 """The node of a function that stands in the place of a relation."""
@@ -102,6 +107,38 @@ class Catalyst(PlanBuilder):
     def substitute_with(self, plan: Plan) -> Plan:
         """The plan with the names of its WITH clauses replaced by their queries, by Spark's own rule."""
         return self._static(f"{ANALYSIS}.CTESubstitution", "apply")(plan)
+
+    @in_its_session
+    def with_windows(self, plan: Plan) -> Plan:
+        """The plan with the windows that a WINDOW clause names in the places of their names, by Spark's own rule:
+        subqueries in such a clause are part of no expression."""
+        pattern = self._pattern(WINDOW_CLAUSE)
+        for _ in range(_DEEPEST):
+            if not plan.containsPattern(pattern):
+                break
+            plan = self.transform(plan, lambda n: self._windows.apply(n) if n.nodeName() == _WINDOW_CLAUSE else n)
+        return plan
+
+    @cached_property
+    def _windows(self) -> Any:
+        return self._session.sessionState().analyzer().WindowsSubstitution()
+
+    def with_replacements(self, plan: Plan, function: Callable[[Plan], Plan]) -> Plan:
+        """The plan with what stars replace columns by (``|> SET``) as a function makes it of plans that select it."""
+
+        def replaced(star: Expression) -> Expression:
+            if star.nodeName() != _STAR or star.replacements().isEmpty():
+                return star
+            made = function(self.project(star.replacements().get(), self.one_row()))
+            return star.copy(star.target(), star.excepts(), self.java.option(made.projectList()))
+
+        def with_stars(node: Plan) -> Plan:
+            if node.nodeName() != "Project":
+                return node
+            with rule(replaced) as each:
+                return node.transformExpressions(each)
+
+        return self.transform(plan, with_stars)
 
     def inlined(self, plan: Plan) -> Plan:
         """An analysed plan with those of its WITH clauses in their places that Spark's optimiser would put there: which

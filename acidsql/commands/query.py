@@ -23,7 +23,6 @@ from acidsql.format.data_files import DirectoryGone
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import TxnType
 from acidsql.plan.feed import TABLE_CHANGES
-from acidsql.plan.feed_history import Changes, newest_final
 from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
 from acidsql.sql.placed import padded, with_versions
 from acidsql.sql.statements import CreateTempView, Query, Span, TableName
@@ -234,27 +233,6 @@ def table_frame(env: Environment, name: TableName, version: int | None = None) -
         return pin.hold(binding.answer(binding.whole(resolved, name, version)), binding.held)
 
     return over_snapshot(env, rows)
-
-
-def changes_frame(env: Environment, name: TableName, changes: Changes) -> DataFrame:
-    """The changes of an ACID table, as ``acid.changes()`` returns them."""
-
-    def rows(pin: Pin) -> DataFrame:
-        binding = Binding(pin.context, {})
-        return pin.hold(binding.answer(binding.changes(name, changes)), binding.held)
-
-    return over_snapshot(env, rows)
-
-
-def newest_version(env: Environment, name: TableName) -> int:
-    """The newest write id of an ACID table whose changes are final."""
-
-    def newest(context: StatementContext) -> int:
-        table = env.get_table(name)
-        with context.unchanged(table):
-            return newest_final(context.write_ids(table))
-
-    return at_snapshot(env, newest)
 
 
 def _without_versions(name: TableName) -> UnsupportedError:

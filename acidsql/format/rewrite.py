@@ -167,10 +167,10 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
     if not tables:
         return Rewritten()
     columns = [*KEY_COLUMNS, CURRENT_TRANSACTION]
-    merged = pa.concat_tables(tables).group_by(columns, use_threads=False).aggregate([])
     order = [*((name, "ascending") for name in KEY_COLUMNS), (CURRENT_TRANSACTION, "descending")]
-    events = merged.select(columns).sort_by(order).combine_chunks()
-    dropped = sum(len(table) for table in tables) - len(events)
+    count = sum(len(table) for table in tables)
+    events = _each_once(pa.concat_tables(tables).select(columns).sort_by(order).combine_chunks())
+    dropped = count - len(events)
     if not len(events):
         return Rewritten(dropped=dropped, bytes_read=size)
     keys = RowKeys.of(events)
@@ -182,6 +182,16 @@ def rewrite_deletes(fs: FileSystem, work: Rewrite) -> Rewritten:
     last = [RecordKey(*keys.at(int(end) - 1)) for end in np.cumsum(ends)]
     target.close(acid_metadata(AcidStats(deletes=len(events)), last))
     return Rewritten(len(events), dropped, 0, len(ends), size, size_of(fs, work.target))
+
+
+def _each_once(events: pa.Table) -> pa.Table:
+    """Sorted rows of numbers without those that are equal to the one before."""
+    is_new = np.zeros(len(events), dtype=bool)
+    is_new[:1] = True
+    for column in events.columns:
+        values = column.to_numpy()
+        is_new[1:] |= values[1:] != values[:-1]
+    return events if is_new.all() else events.filter(pa.array(is_new)).combine_chunks()
 
 
 def _delete_set(fs: FileSystem, work: Rewrite) -> DeleteSet:

@@ -4,7 +4,7 @@ The delete files are read on the driver (:mod:`acidsql.plan.deleted_rows`) and b
 
 * a bitmap, if the deletes fall into few runs of row ids (:mod:`acidsql.plan.bitmap`);
 * a broadcast anti join on the row identity otherwise;
-* a scan of the delete files and an ordinary anti join, if they are too many for the driver.
+* a scan of the delete files and an ordinary anti join, if they are too many for that.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from acidsql.plan.snapshot import TableSnapshot
 
 DRIVER_BYTES = 256 << 20
 """Delete files with a larger total size are joined by Spark instead of being read by the driver."""
+
+MOST_BROADCAST = 1_000_000
+"""More deleted rows are not broadcast: each takes some hundred bytes of the driver and of every executor."""
 
 PART = "__acid_part"
 """Column with the number of a row's partition in the snapshot: row ids are only unique within a partition."""
@@ -66,10 +69,7 @@ class Deletes:
 def deletes_since(own: Catalyst, snapshot: TableSnapshot, first: int) -> Deletes | None:
     """The delete events of a snapshot from a write id on; None where there are none."""
     if not _fits_the_driver(snapshot):
-        scanned = _scanned_keys(own, snapshot, "currentTransaction").filter(f"dcurrentTransaction >= {first}L")
-        by_row = scanned.frame().groupBy(*[f"d{n}" for n in _IDENTITY])
-        once = by_row.agg(F.min("dcurrentTransaction").alias(DELETED_BY))
-        return Deletes(Draft.of(own, once), is_small=False, origins=None)
+        return _scanned_since(own, snapshot, first, None)
     found = []
     for origin, row_ids, by in delete_events(snapshot):
         is_new = by >= first
@@ -77,13 +77,24 @@ def deletes_since(own: Catalyst, snapshot: TableSnapshot, first: int) -> Deletes
             found.append((origin, row_ids[is_new], by[is_new]))
     if not found:
         return None
+    origins = frozenset((origin.part, origin.write_id) for origin, _, _ in found)
+    if sum(len(ids) for _, ids, _ in found) > MOST_BROADCAST:
+        return _scanned_since(own, snapshot, first, origins)
     events = pa.table(_keys([(origin, ids) for origin, ids, _ in found]))
     events = events.append_column(DELETED_BY, pa.array(np.concatenate([by for _, _, by in found])))
     # of a row that two events delete the first one did it
     once = events.group_by([f"d{n}" for n in _IDENTITY]).aggregate([(DELETED_BY, "min")])
     keys = once.rename_columns([n.removesuffix("_min") for n in once.column_names])
-    origins = frozenset((origin.part, origin.write_id) for origin, _, _ in found)
     return Deletes(Draft.of(own, rows_in_memory(own.spark, keys)), is_small=True, origins=origins)
+
+
+def _scanned_since(
+    own: Catalyst, snapshot: TableSnapshot, first: int, origins: frozenset[tuple[int, int]] | None
+) -> Deletes:
+    scanned = _scanned_keys(own, snapshot, "currentTransaction").filter(f"dcurrentTransaction >= {first}L")
+    by_row = scanned.frame().groupBy(*[f"d{n}" for n in _IDENTITY])
+    once = by_row.agg(F.min("dcurrentTransaction").alias(DELETED_BY))
+    return Deletes(Draft.of(own, once), is_small=False, origins=origins)
 
 
 def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) -> Callable[[Draft], Draft] | None:
@@ -100,7 +111,12 @@ def hide_deleted(own: Catalyst, snapshot: TableSnapshot, *, mark: bool = False) 
     if not deleted:
         return (lambda rows: rows.with_columns({IS_DELETED: F.lit(False)})) if mark else None
     is_packed = not mark and snapshot.write_ids.high_watermark <= _MOST_PACKED
-    return (_by_bitmap(own, deleted) if is_packed else None) or _broadcast_join(own, deleted, mark)
+    hidden = _by_bitmap(own, deleted) if is_packed else None
+    if hidden is not None:
+        return hidden
+    if sum(len(run) for runs in deleted.values() for run in runs) > MOST_BROADCAST:
+        return _scan_join(own, snapshot, mark)
+    return _broadcast_join(own, deleted, mark)
 
 
 def _fits_the_driver(snapshot: TableSnapshot) -> bool:

@@ -10,6 +10,7 @@ from acidsql import fs
 from acidsql.errors import InvalidValue, SnapshotTooOld, UnsupportedError
 from acidsql.format.directory import AcidState, acid_state, look_again
 from acidsql.format.history import Replacements, last_forgotten, replacements
+from acidsql.format.names import DeltaName
 from acidsql.metastore.model import Partition, Table
 from acidsql.plan.snapshot import PartitionState, Resolve, TableSnapshot, partition_names
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
@@ -223,3 +224,20 @@ def segments_of(table: Table, write_ids: ValidWriteIdList, places: Sequence[Plac
         Segment(*key, TableSnapshot(table, write_ids.as_of(key[1]), tuple(parts)))
         for key, parts in sorted(found.items())
     )
+
+
+def bytes_of_changes(history: TableHistory) -> dict[int, float]:
+    """Bytes of files by the write id whose changes they tell; those of a compacted delta in equal parts."""
+    found: dict[int, float] = defaultdict(float)
+    for segment in history.segments:
+        for part in segment.snapshot.partitions:
+            for directory in (*part.state.data_directories, *part.state.delete_deltas):
+                name, size = directory.name, sum(file.length for file in directory.files)
+                first, last = (
+                    (name.min_write_id, name.max_write_id)
+                    if isinstance(name, DeltaName)
+                    else (name.write_id, name.write_id)
+                )
+                for write_id in range(max(first, segment.first), min(last, segment.last) + 1):
+                    found[write_id] += size / (last - first + 1)
+    return found

@@ -38,6 +38,7 @@ class Relation:
         conditions: What each copy of the leaf in the optimised plan is filtered by, with that copy; None for one that
             is read whole. Not known before :func:`find_conditions`.
         needed: Columns that are read of it in the optimised plan, in lower case, as far as they are known.
+        needs_all: Whether others may be read, too.
         changes: Which changes of it are read, in the place of its rows.
     """
 
@@ -50,7 +51,13 @@ class Relation:
     is_target: bool = False
     conditions: list[Occurrence] | None = None
     needed: frozenset[str] = frozenset()
+    needs_all: bool = True
     changes: Changes | None = None
+
+    @property
+    def needed_positions(self) -> list[int]:
+        """Those of the leaf's columns that are read; what the others are makes no difference to the statement."""
+        return [i for i, name in enumerate(self.attributes) if self.needs_all or name.lower() in self.needed]
 
     @cached_property
     def attributes(self) -> Mapping[str, Expression]:
@@ -173,6 +180,7 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
     by_number = {r.number: r for r in relations}
     filtered: dict[int, list[Occurrence]] = {number: [] for number in by_number}
     needed: dict[int, set[str]] = {number: set() for number in by_number}
+    chosen = dict.fromkeys(by_number, 0)
     seen = dict.fromkeys(by_number, 0)
     for node in catalyst.nodes(catalyst.optimized(catalyst.frame(analysed))):
         name = node.nodeName()
@@ -191,18 +199,19 @@ def find_conditions(catalyst: Catalyst, analysed: Plan, relations: Iterable[Rela
             number = Catalyst.leaf_number(below)
             if number in needed:
                 needed[number] |= _references(node)
+                chosen[number] += 1
     for number, known in by_number.items():
         whole = [Occurrence((), known.leaf)] * (seen[number] - len(filtered[number]))
         known.conditions = [*filtered[number], *whole]
         known.needed = frozenset(needed[number])
+        known.needs_all = chosen[number] < seen[number]
 
 
 def with_scans(catalyst: Catalyst, plan: Plan, scan: Callable[[int], Plan | None]) -> Plan:
     """The plan with leaves replaced by scans; a scan's columns become the leaf's, by position.
 
-    It is not analysed again, since it is resolved already. Spark would refuse some valid plans because it considers
-    scans non-deterministic (a subquery in ON, or in an aggregate function; LATERAL). So that this also holds for what
-    is built on it, no table is twice in it: the analyser would put another plan in the place of the second one.
+    It is not analysed again, since it is resolved already. So that this also holds for what is built on it, no table is
+    twice in it: the analyser would put another plan in the place of the second one.
 
     Args:
         catalyst: The session that the plan was analysed in.

@@ -86,7 +86,8 @@ class ChangeApplier:
             self._check_validity()
         database = quote(self._table.database)
         self._target = f"{database}.{quote(self._table.name)}"
-        self._companion_name = self._table.parameters.get(APPLIED, "")
+        place, _, name = self._table.parameters.get(APPLIED, "").partition(".")
+        self._companion_at: tuple[str, str] | None = (place, name) if name else None
 
     def apply(self) -> DataFrame:
         """Apply them.
@@ -104,8 +105,8 @@ class ChangeApplier:
         write = self._type_1 if self._options.scd_type == 1 else self._type_2
 
         def run(txn: WriteTransaction) -> DataFrame:
-            kind, companion = LockType.EXCL_WRITE, self._companion_name
-            txn.lock([LockComponent(kind, self._table.database, companion, operation=Operation.UPDATE)])
+            database, name = self._memory
+            txn.lock([LockComponent(LockType.EXCL_WRITE, database, name, operation=Operation.UPDATE)])
             with Views(self._env.spark) as views:
                 return write(views, views.add(events))
 
@@ -188,20 +189,20 @@ class ChangeApplier:
     def _make_companion(self) -> None:
         """Make it, or check that it is as it was.
 
-        The table has its name in a property, which goes with it: RENAME keeps it, and a table that is made anew under
-        the name of a dropped one has none.
+        The table has its full name in a property, which goes with it: RENAME keeps it, also into another database, and
+        a table that is made anew under the name of a dropped one has none.
 
         Raises:
             AnalysisError: When it is gone, or of other keys, or of another type of the sequence.
         """
         types = self._types
         wanted = [*((k, types[k]) for k in self._options.keys), (SEQUENCE, self._sequence_type), (DELETED, "boolean")]
-        if not self._companion_name:
-            self._companion_name = self._new_companion(wanted)
-        found = self._env.metastore.find_table(self._table.database, self._companion_name)
+        if self._companion_at is None:
+            self._companion_at = self._new_companion(wanted)
+        found = self._env.metastore.find_table(*self._companion_at)
         if found is None:
             raise AnalysisError(
-                f"{self._companion_name}, which remembers what was applied to {self._table.full_name}, is gone",
+                f"{'.'.join(self._companion_at)}, which remembers what was applied to {self._table.full_name}, is gone",
                 hint=f"To begin anew: ALTER TABLE … UNSET TBLPROPERTIES ('{APPLIED}').",
             )
         if [(c.name, c.type) for c in found.columns] != wanted:
@@ -210,8 +211,8 @@ class ChangeApplier:
                 hint=f"Apply changes as before; or begin anew: ALTER TABLE … UNSET TBLPROPERTIES ('{APPLIED}').",
             )
 
-    def _new_companion(self, wanted: Sequence[tuple[str, str]]) -> str:
-        """Make one, unless somebody else has done so meanwhile; its name."""
+    def _new_companion(self, wanted: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        """Make one, unless somebody else has done so meanwhile; its database and name."""
         columns = ", ".join(f"{quote(name)} {type}" for name, type in wanted)
         first, database = f"{_PREFIX}{self._table.name}", quote(self._table.database)
         for name in itertools.chain([first], (f"{first}_{number}" for number in itertools.count(2))):
@@ -225,16 +226,22 @@ class ChangeApplier:
             self._env,
             self._name,
             LockType.EXCL_WRITE,
-            lambda t: replace(t, parameters={APPLIED: name, **t.parameters}),
+            lambda t: replace(t, parameters={APPLIED: f"{t.database}.{name}", **t.parameters}),
         )
-        known = self._env.get_table(self._name).parameters[APPLIED]
-        if known != name:
+        known, _, its_name = self._env.get_table(self._name).parameters[APPLIED].partition(".")
+        if its_name != name:
             self._sql(f"DROP TABLE {database}.{quote(name)}")
-        return known
+        return known, its_name
+
+    @property
+    def _memory(self) -> tuple[str, str]:
+        """Its database and name, once it is made."""
+        assert self._companion_at is not None
+        return self._companion_at
 
     @property
     def _companion(self) -> str:
-        return f"{quote(self._table.database)}.{quote(self._companion_name)}"
+        return ".".join(map(quote, self._memory))
 
     def _on(self, one: str, other: str) -> str:
         return " AND ".join(f"{one}.{quote(k)} = {other}.{quote(k)}" for k in self._options.keys)

@@ -353,6 +353,50 @@ def test_what_was_applied_goes_with_the_table(acid: AcidSession) -> None:
     assert found(acid) == [(1, "two")]
 
 
+def test_what_was_applied_is_not_that_of_another_table(acid: AcidSession) -> None:
+    acid.sql("CREATE DATABASE q")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    apply(acid, [(1, 5, "five", "U")], 1)
+    [(text,)] = acid.sql("SHOW CREATE TABLE t").collect()
+    assert "acidsql.applied" not in text
+    acid.sql("CREATE TRANSACTIONAL TABLE copy (id int, v string) TBLPROPERTIES ('acidsql.applied'='acidsql_applied_t')")
+    apply(acid, [(1, 4, "four", "U")], 1, "copy")
+    assert found(acid, "copy") == [(1, "four")]
+    acid.sql("CREATE TRANSACTIONAL TABLE q.t (id int, v string)")
+    apply(acid, [(1, 100, "old", "U")], 1, "q.t")
+    acid.sql("DROP TABLE q.t")
+    acid.sql("ALTER TABLE t RENAME TO q.t")
+    apply(acid, [(1, 4, "four", "U"), (1, 6, "six", "U")], 1, "q.t")
+    apply(acid, [(1, 5, "five", "U")], 1, "q.t")
+    assert found(acid, "q.t") == [(1, "six")]
+
+
+@pytest.mark.parametrize("value", ["", "__HIVE_DEFAULT_PARTITION__"])
+def test_a_key_that_would_be_stored_in_the_default_partition_is_refused(acid: AcidSession, value: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string)")
+    changes = acid.spark.createDataFrame([(1, value, "a", 1)], "id int, p string, v string, at int")
+    for write in (
+        lambda: acid.apply_changes("t", changes, keys=["id", "p"], sequence_by="at", except_columns=["at"]),
+        lambda: acid.sink("t", mode="merge", keys=["id", "p"])(changes.drop("at"), 0),
+    ):
+        with pytest.raises(Exception, match="A key does not fit into p"):
+            write()
+    assert found(acid) == []
+
+
+def test_two_moments_of_one_wall_clock_are_no_two_keys(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k timestamp, v string)")
+    acid.sql("SET TIME ZONE 'Europe/Berlin'")
+    for seconds, fits in ((1698539400, True), (1698539400 + 3600, False)):  # 02:30, in summer and in winter
+        changes = acid.spark.sql(f"SELECT timestamp_seconds({seconds}) AS k, 'v' AS v, 1 AS at")
+        if fits:
+            acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+            continue
+        with pytest.raises(Exception, match="A key does not fit into k"):
+            acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+    assert acid.table("t").count() == 1
+
+
 def test_two_that_begin_at_once_remember_in_one_place(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
     changes = [frame(acid.spark, [(1, n, f"v{n}", "U"), (n, 1, "own", "U")]) for n in (7, 9, 8)]

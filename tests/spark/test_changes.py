@@ -399,10 +399,11 @@ def test_a_property_that_is_no_duration_keeps_all(emp: AcidSession) -> None:
     assert told(emp.changes("emp", 1)) == sorted(EMP, key=repr)
 
 
-def test_many_deletes_are_joined_by_spark(emp: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bound", ["DRIVER_BYTES", "MOST_BROADCAST"])
+def test_many_deletes_are_joined_by_spark(emp: AcidSession, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
     emp.sql("INSERT OVERWRITE TABLE emp SELECT id, 'o' FROM emp")
     expected = told(emp.changes("emp", 1))
-    monkeypatch.setattr(deletes, "DRIVER_BYTES", 0)
+    monkeypatch.setattr(deletes, bound, 0)
     assert told(emp.changes("emp", 1)) == expected
     assert told(emp.changes("emp", 3)) == [c for c in expected if c[0] >= 3]
 

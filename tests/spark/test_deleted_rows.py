@@ -64,8 +64,9 @@ def test_in_a_join_each_table_has_its_own(acid: AcidSession) -> None:
     assert found == [(1, True, False), (2, False, True)]
 
 
-def test_by_a_scan_of_the_delete_files(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletes, "DRIVER_BYTES", -1)
+@pytest.mark.parametrize("bound", ["DRIVER_BYTES", "MOST_BROADCAST"])
+def test_by_a_scan_of_the_delete_files(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    monkeypatch.setattr(deletes, bound, -1)
     acid.sql("SET acid.fetch.deleted.rows=true")
     assert rows(acid, QUERY) == ALL
 

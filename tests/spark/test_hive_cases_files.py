@@ -21,7 +21,11 @@ from tests.spark.hive_cases import BUCKET_1, INSERT_ONLY, check_unique, ids, mak
 from tests.spark.hive_files import BUCKET_0, EVENT, Row, deletes, inserts, write_events, write_orc
 from tests.spark.hive_tables import register
 
-WAYS = {"bitmap": {}, "broadcast join": {"bitmap.MAX_WORDS": 0}, "scan and join": {"deletes.DRIVER_BYTES": 0}}
+WAYS = {
+    "bitmap": {},
+    "broadcast join": {"bitmap.MAX_WORDS": 0},
+    "scan and join": {"bitmap.MAX_WORDS": 0, "deletes.MOST_BROADCAST": 0},
+}
 
 
 @pytest.fixture(params=WAYS)

@@ -95,7 +95,11 @@ def test_numbers_stay_when_partitions_are_merged_joined_and_read_twice(acid: Aci
     assert joined.collect()[0][0] == len(expected)
 
 
-WAYS = {"bitmap": {}, "broadcast join": {"bitmap.MAX_WORDS": 0}, "scan and join": {"deletes.DRIVER_BYTES": 0}}
+WAYS = {
+    "bitmap": {},
+    "broadcast join": {"bitmap.MAX_WORDS": 0},
+    "scan and join": {"bitmap.MAX_WORDS": 0, "deletes.MOST_BROADCAST": 0},
+}
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -37,7 +37,7 @@ MAX_BUCKETS = 4096
 
 _VALUES = {TRANSACTIONAL_PROPERTIES: ("default", INSERT_ONLY), BUCKETING_VERSION: ("2", "1")}
 """Properties with a fixed set of values; the first is the default."""
-_OWN = (TRANSACTIONAL, "external", VALID_WRITE_IDS, *_VALUES)
+_OWN = (TRANSACTIONAL, "external", VALID_WRITE_IDS, APPLIED, *_VALUES)
 """Properties that are set here or not stored."""
 _OF_ONE_TABLE = frozenset({*STATISTICS, LAST_DDL, APPLIED})
 """Properties that LIKE does not copy."""

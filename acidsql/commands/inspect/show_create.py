@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.inspect import show_constraints
-from acidsql.metastore.model import STATISTICS, Column, Table
+from acidsql.metastore.model import APPLIED, STATISTICS, Column, Table
 from acidsql.plan.text import literal, quote
 from acidsql.sql.statements import ShowCreateTable
 
@@ -22,7 +22,7 @@ def _column_text(column: Column, constraints: Sequence[str]) -> str:
 
 
 def _properties(table: Table) -> Iterator[str]:
-    shown = table.shown_parameters.keys() & table.parameters.keys() - STATISTICS
+    shown = table.shown_parameters.keys() & table.parameters.keys() - {*STATISTICS, APPLIED}
     kept = {k: table.parameters[k] for k in sorted(shown)}
     if kept:
         yield "TBLPROPERTIES (\n" + ",\n".join(f"  {literal(k)}={literal(v)}" for k, v in kept.items()) + ")"

@@ -17,8 +17,10 @@ from acidsql.catalyst import (
     Expression,
     HeldFiles,
     Plan,
+    as_leaf,
+    closed,
+    has_subqueries,
     parts_of,
-    settled,
     with_subqueries_beside,
 )
 from acidsql.commands.error_location import with_location
@@ -185,7 +187,7 @@ class Binding:
             # Spark has to see that a subquery in the SELECT list is the one that stands in GROUP BY
             self._shared = {}
         # an expression may have subqueries with a WITH clause of their own, whose queries are no children of the plan
-        plan = catalyst.substitute_with(plan)
+        plan = catalyst.with_windows(catalyst.substitute_with(plan))
         if self.parameters and not inside:
             for name in catalyst.positions_by_parameter(plan):  # Spark 4.1 sorts by the column there, 4.0 by a constant
                 problem = f"The parameter :{name} cannot be the position of a column in ORDER BY, SORT BY or GROUP BY"
@@ -211,6 +213,8 @@ class Binding:
                 return self._aliased(node)
             return node
 
+        if "|>" in span.text:  # what its SET puts in the place of columns is hidden in a star
+            plan = catalyst.with_replacements(plan, lambda one: self.bound(one, span, inside, database, session))
         return catalyst.transform(plan, replaced)
 
     def _time_travel(self, node: Plan, span: Span, inside: tuple[str, ...], database: str | None) -> Plan:
@@ -470,26 +474,32 @@ class Binding:
     def scanned(self, analysed: Plan, *, is_our_join: bool = False) -> Plan:
         """The plan over scans of the snapshot.
 
-        Subqueries and WITH clauses are put where Spark's optimiser puts them before there are scans in the plan
-        (:func:`acidsql.catalyst.settled`).
+        WITH clauses are put where Spark's optimiser puts them before there are scans in the plan, whose subqueries see
+        scans as tables of Spark's own (:mod:`acidsql.catalyst.subqueries`).
 
         Args:
             analysed: The plan.
             is_our_join: Whether its outermost join is none of the user's.
         """
         by_number = {r.number: r for r in self.relations}
-        scans: dict[int, Plan] = {}
+        if not by_number:
+            return analysed
+        catalyst, scans = self.catalyst, dict[int, Plan]()
+        meant = with_subqueries_beside(catalyst, analysed) if is_our_join else analysed
+        plan, is_as_looked_into = catalyst.inlined(meant), meant.fastEquals(analysed)
+        are_leaves = has_subqueries(catalyst, plan)
 
         def scan(number: int) -> Plan | None:
             made = by_number.get(number)
             if made is not None and number not in scans:  # copies of a leaf stay copies of one plan
-                scans[number] = self._scan(made, self.read(analysed, made))
+                found = self._scan(made, self.read(analysed, made))
+                if are_leaves:
+                    positions = made.needed_positions if is_as_looked_into else range(len(made.attributes))
+                    found = as_leaf(self.env.sessions.own, found, positions)
+                scans[number] = found
             return scans.get(number)
 
-        if not by_number:
-            return analysed
-        plan = with_subqueries_beside(self.catalyst, analysed) if is_our_join else analysed
-        return with_scans(self.catalyst, settled(self.catalyst, plan), scan)
+        return with_scans(catalyst, plan, scan)
 
     def read(self, analysed: Plan, made: Relation) -> Read:
         """The snapshot of a relation, pruned by the conditions in a plan."""
@@ -501,7 +511,7 @@ class Binding:
 
     def _looked_up(self, analysed: Plan, made: Relation) -> Read:
         if self._looked_into is not analysed:
-            made.conditions = None
+            made.conditions, made.needs_all = None, True
         partitions = self.remaining(analysed, made)
         try:
             if made.changes is not None:
@@ -551,7 +561,10 @@ class Binding:
 
     def answer(self, plan: Plan) -> DataFrame:
         """A bound plan as a DataFrame of the user's session."""
-        return self.catalyst.frame(self.scanned(self.analysed(plan)))
+        scanned = self.scanned(self.analysed(plan))
+        if has_subqueries(self.catalyst, scanned):  # what its leaves have beside the answer may not be there
+            scanned = closed(self.catalyst, scanned)
+        return self.catalyst.frame(scanned)
 
 
 def refuse_evaluated_twice(span: Span, *parts: tuple[Binding, Plan]) -> None:
