@@ -112,7 +112,8 @@ def test_queries_with_subqueries_answer_as_of_spark(both: AcidSession, spark: Sp
         f"UPDATE t SET a = -1 WHERE id IN (SELECT u.id FROM t x LEFT JOIN {MEMBER} u ON u.id = x.id WHERE NOT u.b)",
         f"MERGE INTO t USING (SELECT u.* FROM {MEMBER} u WHERE NOT b AND {COUNT} >= 0) s ON t.id = s.id"
         " WHEN MATCHED THEN DELETE",
-        f"MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED AND s.id IN (SELECT id FROM {MEMBER} WHERE NOT b) THEN DELETE",
+        f"MERGE INTO t USING t s ON t.id = s.id WHEN MATCHED AND s.id IN (SELECT id FROM {MEMBER} WHERE NOT b)"
+        " THEN DELETE",
         f"INSERT INTO t SELECT id, k, 0 FROM {MEMBER} u WHERE NOT b AND {COUNT} >= 0",
         "DELETE FROM t WHERE 0 = (SELECT count(DISTINCT a + (SELECT max(k) FROM t)) FROM t)",
     ],
