@@ -19,9 +19,17 @@ from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
 from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, copied, rows_in_memory, with_copied_lists
 from acidsql.catalyst.streams import streaming_frame
-from acidsql.catalyst.subqueries import as_leaf, closed, has_subqueries, with_subqueries_beside
+from acidsql.catalyst.subqueries import (
+    FILES,
+    as_leaf,
+    closed,
+    has_subqueries,
+    with_subqueries_beside,
+    with_views_as_leaves,
+)
 
 __all__ = [
+    "FILES",
     "MAX_RESULT_SIZE",
     "TABLE_FUNCTION",
     "ZONE",
@@ -55,4 +63,5 @@ __all__ = [
     "union",
     "with_copied_lists",
     "with_subqueries_beside",
+    "with_views_as_leaves",
 ]

@@ -201,6 +201,19 @@ class Catalyst(PlanBuilder):
         """Whether a name is that of a temporary view."""
         return bool(self._catalog.getTempView(name).isDefined())
 
+    def reads_a_changing_view(self, plan: Plan) -> bool:
+        """Whether a parsed plan names a temporary view that is not deterministic for Spark, as those over scans."""
+        found = (self._temp_view(*name) for name in map(self.name_of, self.relations(plan)) if name is not None)
+        return any(not view.get().deterministic() for view in found if view.isDefined())
+
+    def _temp_view(self, table: str, database: str | None, catalog: str | None) -> Any:
+        if catalog is not None:
+            return self.java.none
+        if database is None:
+            return self._catalog.getTempView(table)
+        is_global = database.lower() == self._catalog.globalTempDatabase().lower()
+        return self._catalog.getGlobalTempView(table) if is_global else self.java.none
+
     def looks_along_a_path(self) -> bool:
         """Whether this session looks for a table without a database in several ones (``SET PATH``, since Spark 4.3)."""
         return self._knows_path and self.spark.conf.get(_PATH_ENABLED) == "true"

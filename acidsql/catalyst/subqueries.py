@@ -18,6 +18,8 @@ from acidsql.catalyst.java import SPARK, Java
 from acidsql.catalyst.plans import SUBQUERY, Catalyst, conjuncts_of, parts_of
 from acidsql.catalyst.rules import rule
 
+FILES = "acidsql.files"
+"""The option of the reader that every scan of acidsql's has."""
 _PREDICATES = ("InSubquery", "Exists")
 _BESIDE = "__acid_beside_"
 """Prefix of the columns that carry a condition over one side of a join."""
@@ -26,9 +28,17 @@ _LOGICAL_RDD = f"{SPARK}.sql.execution.LogicalRDD$"
 _FROM_DATASET = "fromDataset"
 
 
-def has_subqueries(catalyst: Catalyst, node: Any) -> bool:
-    """Whether a plan or an expression has a subquery in an expression."""
-    return bool(node.containsPattern(catalyst.java.constant(f"{SPARK}.sql.catalyst.trees.TreePattern", SUBQUERY)))
+def has_subqueries(catalyst: Catalyst, plan: Plan) -> bool:
+    """Whether a plan has a subquery in an expression, but for those that scans in temporary views have."""
+    pattern, stack = catalyst.java.constant(f"{SPARK}.sql.catalyst.trees.TreePattern", SUBQUERY), [plan]
+    while stack:
+        node = stack.pop()
+        if not node.containsPattern(pattern) or _is_scanning_view(node):
+            continue
+        if any(expression.containsPattern(pattern) for expression in Catalyst.items(node.expressions())):
+            return True
+        stack += Catalyst.items(node.children())
+    return False
 
 
 def as_leaf(catalyst: Catalyst, plan: Plan, needed: Collection[int]) -> Plan:
@@ -73,6 +83,28 @@ def _further_arguments(java: Java) -> tuple[Any, ...]:
     names = java.static("scala.runtime.ScalaRunTime", "stringOf")(made.getClass().getMethods())
     default = f"{_FROM_DATASET}$default$4"
     return (getattr(made, default)(),) if f"{default}(" in names else ()
+
+
+def with_views_as_leaves(catalyst: Catalyst, plan: Plan) -> Plan:
+    """An analysed plan in which temporary views over scans are leaves, too; as the plan's own tables are."""
+
+    def changed(node: Plan) -> Plan:
+        if not _is_scanning_view(node):
+            return node
+        output = Catalyst.output(node)
+        leaf = as_leaf(catalyst, node, range(len(output)))
+        return catalyst.project(catalyst.same(Catalyst.output(leaf), output), leaf)
+
+    return catalyst.transform(plan, changed)
+
+
+def _is_scanning_view(node: Plan) -> bool:
+    """Whether a node is a temporary view with scans of acidsql's."""
+    if node.nodeName() != "View" or not node.isTempView() or node.deterministic():
+        return False
+    leaves = (leaf for leaf in Catalyst.leaves(node) if leaf.getClass().getSimpleName() == "LogicalRelation")
+    relations = (leaf.relation() for leaf in leaves)
+    return any(r.getClass().getSimpleName() == "HadoopFsRelation" and r.options().contains(FILES) for r in relations)
 
 
 def with_subqueries_beside(catalyst: Catalyst, plan: Plan) -> Plan:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import HeldFiles, Plan
+from acidsql.catalyst import HeldFiles, Plan, has_subqueries
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
@@ -146,9 +146,11 @@ def _names_acid_tables(env: Environment, plan: Plan, text: str) -> bool:
 
 def answered(env: Environment, span: Span, parameters: Mapping[str, Any]) -> DataFrame:
     """The result of a query over one snapshot; run by Spark alone if it names no ACID table."""
-    text = with_versions(span, parameters)
-    plan = env.catalyst.parse(padded(text))
-    if not _names_acid_tables(env, plan, span.text):
+    text, catalyst = with_versions(span, parameters), env.catalyst
+    plan = catalyst.parse(padded(text))
+    # over temporary views of acidsql's, Spark alone would answer subqueries in another way
+    is_ours = has_subqueries(catalyst, plan) and catalyst.reads_a_changing_view(plan)
+    if not is_ours and not _names_acid_tables(env, plan, span.text):
         return env.sql(span.text, parameters)
 
     def answer(pin: Pin) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, Draft, Expression, file_scan, files_of, rows_in_memory
+from acidsql.catalyst import FILES, Catalyst, Draft, Expression, file_scan, files_of, rows_in_memory
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import AcidFile
 from acidsql.metastore.model import Column
@@ -43,7 +43,7 @@ def identity(files: Iterable[AcidFile]) -> dict[str, str]:
     Spark compares plans to find out what it has in its cache: of a scan's files only their paths.
     """
     listed = sorted(f.identity for f in files)
-    return {"acidsql.files": hashlib.sha256(repr(listed).encode()).hexdigest()}
+    return {FILES: hashlib.sha256(repr(listed).encode()).hexdigest()}
 
 
 def events_of(

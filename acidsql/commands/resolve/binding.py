@@ -22,6 +22,7 @@ from acidsql.catalyst import (
     has_subqueries,
     parts_of,
     with_subqueries_beside,
+    with_views_as_leaves,
 )
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.context import StatementContext
@@ -482,7 +483,7 @@ class Binding:
             is_our_join: Whether its outermost join is none of the user's.
         """
         by_number = {r.number: r for r in self.relations}
-        if not by_number:
+        if not by_number and not has_subqueries(self.catalyst, analysed):
             return analysed
         catalyst, scans = self.catalyst, dict[int, Plan]()
         meant = with_subqueries_beside(catalyst, analysed) if is_our_join else analysed
@@ -499,7 +500,7 @@ class Binding:
                 scans[number] = found
             return scans.get(number)
 
-        return with_scans(catalyst, plan, scan)
+        return with_scans(catalyst, with_views_as_leaves(catalyst, plan) if are_leaves else plan, scan)
 
     def read(self, analysed: Plan, made: Relation) -> Read:
         """The snapshot of a relation, pruned by the conditions in a plan."""
@@ -561,8 +562,9 @@ class Binding:
 
     def answer(self, plan: Plan) -> DataFrame:
         """A bound plan as a DataFrame of the user's session."""
-        scanned = self.scanned(self.analysed(plan))
-        if has_subqueries(self.catalyst, scanned):  # what its leaves have beside the answer may not be there
+        analysed = self.analysed(plan)
+        scanned = self.scanned(analysed)
+        if has_subqueries(self.catalyst, analysed):  # leaves have no columns that the answer does not need
             scanned = closed(self.catalyst, scanned)
         return self.catalyst.frame(scanned)
 
