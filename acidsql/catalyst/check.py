@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from acidsql.catalyst.java import Java
 from acidsql.catalyst.plans import CTE, JOIN, REPARTITION, SHUFFLING, SUBQUERY, WINDOW_CLAUSE
+from acidsql.catalyst.streams import OFFSET, RELATION, STREAMING, moved
 from acidsql.errors import UnsupportedError
 
 _SQL = "org.apache.spark.sql"
@@ -85,6 +86,8 @@ _NEEDED = {
     f"{_SQL}.execution.datasources.orc.OrcFileFormat": (),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
     f"{_SQL}.execution.datasources.parquet.ParquetFileFormat": (),
+    f"{STREAMING}.Source": ("getBatch", "schema"),
+    f"{_SQL}.connector.read.streaming.SupportsTriggerAvailableNow": ("latestOffset", "prepareForTriggerAvailableNow"),
     f"{_SQL}.internal.SQLConf": ("filesMaxPartitionBytes", "filesOpenCostInBytes"),
     f"{_SQL}.internal.VariableSubstitution": ("substitute",),
 }
@@ -112,6 +115,8 @@ def check(spark: SparkSession) -> None:
         for method in methods:
             if f".{method}(" not in found:
                 raise _missing(spark, f"{name}.{method}")
+    for name in (RELATION, OFFSET):
+        moved(java, name)
     _checked.add(spark.sparkContext.applicationId)
 
 

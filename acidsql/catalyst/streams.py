@@ -19,6 +19,8 @@ from acidsql.catalyst.java import SPARK, Java
 from acidsql.errors import UnsupportedError
 
 STREAMING = f"{SPARK}.sql.execution.streaming"
+RELATION, OFFSET = "StreamingExecutionRelation", "SerializedOffset"
+"""The node of a plan that stands for a source, and an offset that is a text."""
 _READ_ALL = "ReadAllAvailable"
 _RUN = "spark.jobGroup.id"
 """The local property that has the id of a query's run, in its thread."""
@@ -66,22 +68,18 @@ def streaming_frame(spark: SparkSession, batches: MicroBatches, schema: StructTy
     """
     java = Java.of(spark)
     source = _Source(spark, batches, java.static(f"{SPARK}.sql.types.DataType", "fromJson")(schema.json()), name)
-    relation = java.static(f"{relation_class(java)}$", "MODULE$")
+    relation = java.static(f"{moved(java, RELATION)}$", "MODULE$")
     with active(spark):
         plan = relation.apply(source, spark._jsparkSession)
         return DataFrame(java.static(f"{SPARK}.sql.classic.Dataset", "ofRows")(spark._jsparkSession, plan), spark)
 
 
-def relation_class(java: Java) -> str:
-    """The node of a plan that stands for a source, which Spark 4.1 has moved.
+def moved(java: Java, name: str) -> str:
+    """The full name of a class of streaming queries, most of which Spark 4.1 has moved.
 
     Raises:
         UnsupportedError: When this Spark has none.
     """
-    return _moved(java, "StreamingExecutionRelation")
-
-
-def _moved(java: Java, name: str) -> str:
     for place in (f"{STREAMING}.runtime.{name}", f"{STREAMING}.{name}"):
         if isinstance(java.type(place), JavaClass):
             return place
@@ -94,7 +92,7 @@ class _Source:
     def __init__(self, spark: SparkSession, batches: MicroBatches, schema: Any, name: str) -> None:
         self._spark, self._batches, self._schema, self._name = spark, batches, schema, name
         self._java = Java.of(spark)
-        self._offset = self._java.type(_moved(self._java, "SerializedOffset"))
+        self._offset = self._java.type(moved(self._java, OFFSET))
         self._answers: defaultdict[str, deque[Any]] = defaultdict(lambda: deque(maxlen=_KEPT))
 
     def _answer(self, made: Any) -> Any:

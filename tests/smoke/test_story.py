@@ -154,3 +154,27 @@ def test_a_condition_behind_a_window_is_none_for_partitions(acid: AcidSession) -
         assert acid.spark.version < "4.3", "it has QUALIFY"
     else:
         assert found == [(3,)]
+
+
+def test_subqueries_answer_as_over_tables_of_sparks(emp: AcidSession, spark: SparkSession) -> None:
+    emp.sql("CREATE TRANSACTIONAL TABLE boss (id int)")
+    emp.sql("INSERT INTO boss VALUES (1), (NULL)")
+    emp.sql("UPDATE emp SET salary = 4500 WHERE salary = (SELECT min(salary) FROM emp)")
+    member = "(SELECT name, id IN (SELECT id FROM boss) AS is_boss, salary FROM emp)"
+    assert rows(emp, f"SELECT name FROM {member} WHERE NOT is_boss") == []
+    assert rows(emp, f"SELECT name, salary FROM {member} WHERE is_boss") == [("Ann", 5000)]
+    assert counts(emp, "DELETE FROM emp WHERE id NOT IN (SELECT id FROM boss)") == (0, 0, 0, 0)
+    assert counts(emp, "DELETE FROM emp WHERE EXISTS (SELECT 1 FROM boss b WHERE b.id = emp.id)") == (1, 0, 1, 0)
+    assert rows(emp, "SELECT name, salary FROM emp") == [("Bob", 5500), ("Cid", 4500)]
+
+
+def test_changes_are_streamed(emp: AcidSession, tmp_path: Path) -> None:
+    emp.sql("CREATE TRANSACTIONAL TABLE log (id int, name string, kind string)")
+    stream = emp.read_stream("emp", keys=["id"]).selectExpr("id", "name", "_change_type AS kind")
+    for _ in range(2):
+        emp.write_stream(
+            stream, "log", checkpoint=str(tmp_path / "c"), trigger={"availableNow": True}
+        ).awaitTermination()
+        emp.sql("UPDATE emp SET name = upper(name) WHERE id = 1")
+    told = [(1, "ANN", "update_postimage"), (1, "Ann", "insert"), (1, "Ann", "update_preimage"), (2, "Bob", "insert")]
+    assert rows(emp, "SELECT * FROM log") == [*told, (3, "Cid", "insert")]
