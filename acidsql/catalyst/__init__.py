@@ -18,7 +18,7 @@ from acidsql.catalyst.plans import TABLE_FUNCTION, Catalyst, conjuncts_of, parts
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
 from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, copied, rows_in_memory, with_copied_lists
-from acidsql.catalyst.streams import streaming_frame
+from acidsql.catalyst.streams import QUERY_ID, streaming_frame
 from acidsql.catalyst.subqueries import (
     FILES,
     as_leaf,
@@ -31,6 +31,7 @@ from acidsql.catalyst.subqueries import (
 __all__ = [
     "FILES",
     "MAX_RESULT_SIZE",
+    "QUERY_ID",
     "TABLE_FUNCTION",
     "ZONE",
     "Catalyst",

@@ -22,38 +22,39 @@ STREAMING = f"{SPARK}.sql.execution.streaming"
 RELATION, OFFSET = "StreamingExecutionRelation", "SerializedOffset"
 """The node of a plan that stands for a source, and an offset that is a text."""
 _READ_ALL = "ReadAllAvailable"
-_RUN = "spark.jobGroup.id"
-"""The local property that has the id of a query's run, in its thread."""
+QUERY_ID = "sql.streaming.queryId"
+"""Spark's local property with the id of a streaming query, in its thread; the checkpoint keeps it. No two runs of one
+are active at once. (The job group, which is the id of the run, functions of ``foreachBatch`` like to change.)"""
 _KEPT = 2
-"""Answers of a run that are kept until the JVM has looked them up (:mod:`acidsql.catalyst.rules`)."""
+"""Answers to a query that are kept until the JVM has looked them up (:mod:`acidsql.catalyst.rules`)."""
 
 
 class MicroBatches(Protocol):
-    """What a streaming DataFrame reads, for any number of queries at once, which have ids of their runs.
+    """What a streaming DataFrame reads, for any number of queries at once, which have ids.
 
     Offsets are texts that Spark keeps in a query's checkpoint, and gives back when the query is started again.
     """
 
-    def newest(self, run: str, start: str | None, *, is_limited: bool) -> str | None:
+    def newest(self, query: str, start: str | None, *, is_limited: bool) -> str | None:
         """The end of the next batch: ``start`` where there is nothing new, None where nothing is there at all.
 
         Args:
-            run: Of a query.
+            query: Its id.
             start: Up to where it is; None at its beginning.
             is_limited: Whether limits of batches hold; otherwise the batch takes all that is there.
         """
         ...
 
-    def end_with_now(self, run: str) -> None:
-        """Give a run nothing that comes after now."""
+    def end_with_now(self, query: str) -> None:
+        """Give a run of a query nothing that comes after now."""
         ...
 
-    def rows(self, run: str, start: str | None, end: str) -> DataFrame:
+    def rows(self, query: str, start: str | None, end: str) -> DataFrame:
         """The rows from behind one offset to another one. It is asked for in order, the last batch more than once."""
         ...
 
-    def stop(self, run: str) -> None:
-        """A run has ended."""
+    def stop(self, query: str) -> None:
+        """A run of a query has ended."""
         ...
 
 
@@ -96,12 +97,12 @@ class _Source:
         self._answers: defaultdict[str, deque[Any]] = defaultdict(lambda: deque(maxlen=_KEPT))
 
     def _answer(self, made: Any) -> Any:
-        self._answers[self._run].append(made)
+        self._answers[self._query].append(made)
         return made
 
     @property
-    def _run(self) -> str:
-        return str(self._spark.sparkContext.getLocalProperty(_RUN))
+    def _query(self) -> str:
+        return str(self._spark.sparkContext.getLocalProperty(QUERY_ID))
 
     def _as_offset(self, json: str | None) -> Any:
         return None if json is None else self._answer(self._offset(json))
@@ -116,7 +117,7 @@ class _Source:
 
     def getBatch(self, start: Any, end: Any) -> Any:
         begin = start.get().json() if start.isDefined() else None
-        rows = self._batches.rows(self._run, begin, end.json())
+        rows = self._batches.rows(self._query, begin, end.json())
         with active(self._spark):
             rdd = rows._jdf.queryExecution().toRdd()
             session: Any = self._spark._jsparkSession
@@ -126,8 +127,8 @@ class _Source:
         """Nothing: the offset is in the checkpoint."""
 
     def stop(self) -> None:
-        self._answers.pop(self._run, None)
-        self._batches.stop(self._run)
+        self._answers.pop(self._query, None)
+        self._batches.stop(self._query)
 
     def initialOffset(self) -> Any:
         raise NotImplementedError("only asked of newer sources")
@@ -140,7 +141,7 @@ class _Source:
     def latestOffset(self, start: Any, limit: Any) -> Any:
         is_limited = limit.getClass().getSimpleName() != _READ_ALL
         begin = None if start is None else start.json()
-        return self._as_offset(self._batches.newest(self._run, begin, is_limited=is_limited))
+        return self._as_offset(self._batches.newest(self._query, begin, is_limited=is_limited))
 
     def getDefaultReadLimit(self) -> Any:
         """Any limit but "all": the object knows its own."""
@@ -150,7 +151,7 @@ class _Source:
         return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._batches.end_with_now(self._run)
+        self._batches.end_with_now(self._query)
 
     # --- Object ------------------------------------------------------------------------------------------------------
 

@@ -95,10 +95,10 @@ class Follower:
         self._name = replace(name, database=env.database_of(name))  # whatever the current database will be
         self._lock = threading.Lock()
         self._ends: dict[str, int] = {}
-        """The last write id of runs that end with what was there when they began."""
+        """The last write id of queries that end with what was there when they began."""
         self._held: dict[str, DataFrame] = {}
-        """The batch of each run: as long as it is here, nothing removes its files."""
-        self._runs: set[str] = set()
+        """The batch of each query: as long as it is here, nothing removes its files."""
+        self._running: set[str] = set()
         """Those that are past the batches of former runs."""
         table, newest = newest_version(env, self._name)
         first = newest + 1 if options.first is None else options.first
@@ -112,7 +112,7 @@ class Follower:
 
     # --- what Spark asks ---------------------------------------------------------------------------------------------
 
-    def newest(self, run: str, start: str | None, *, is_limited: bool) -> str | None:
+    def newest(self, query: str, start: str | None, *, is_limited: bool) -> str | None:
         """See :class:`acidsql.catalyst.streams.MicroBatches`.
 
         Raises:
@@ -120,13 +120,13 @@ class Follower:
         """
         table, version = newest_version(self._env, self._name)
         with self._lock:
-            self._runs.add(run)
-            version = min(version, self._ends.get(run, version))
+            self._running.add(query)
+            version = min(version, self._ends.get(query, version))
         if start is None and self._options.first is None:
             return str(_Offset(table.created_at, version))
         told = self._told(start, table)
         if version < told.version:
-            if run in self._ends:
+            if query in self._ends:
                 return start
             raise TransactionError(
                 f"{table.full_name} has {version} write ids, the query has read up to {told.version}: the checkpoint"
@@ -137,13 +137,13 @@ class Follower:
             version = self._limited(told.version, version)
         return str(_Offset(table.created_at, version, told.first))
 
-    def end_with_now(self, run: str) -> None:
+    def end_with_now(self, query: str) -> None:
         """See :class:`acidsql.catalyst.streams.MicroBatches`."""
         _, version = newest_version(self._env, self._name)
         with self._lock:
-            self._ends[run] = version
+            self._ends[query] = version
 
-    def rows(self, run: str, start: str | None, end: str) -> DataFrame:
+    def rows(self, query: str, start: str | None, end: str) -> DataFrame:
         """See :class:`acidsql.catalyst.streams.MicroBatches`.
 
         Spark asks for the last batch of a former run, too, and does not read it if it was committed: its files may be
@@ -157,11 +157,11 @@ class Follower:
             made = self._batch(start, end)
         except AcidError as e:
             with self._lock:
-                if run in self._runs:
+                if query in self._running:
                     raise
             made = self._failing(e)
         with self._lock:
-            self._held[run] = made
+            self._held[query] = made
         return made
 
     def _batch(self, start: str | None, end: str) -> DataFrame:
@@ -185,12 +185,12 @@ class Follower:
         columns = [F.expr(f"raise_error({message})").cast(f.dataType).alias(f.name) for f in self._schema.fields]
         return self._env.spark.range(1).select(*columns)
 
-    def stop(self, run: str) -> None:
+    def stop(self, query: str) -> None:
         """See :class:`acidsql.catalyst.streams.MicroBatches`."""
         with self._lock:
-            self._held.pop(run, None)
-            self._ends.pop(run, None)
-            self._runs.discard(run)
+            self._held.pop(query, None)
+            self._ends.pop(query, None)
+            self._running.discard(query)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

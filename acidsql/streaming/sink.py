@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.builders import insert_text
+from acidsql.catalyst import QUERY_ID
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction.write_transaction import WriteTransaction, together
 from acidsql.errors import InvalidValue, TransactionError
@@ -38,8 +39,6 @@ BATCHES = "acidsql_batches"
 counts; older ones are removed when a sink begins."""
 
 APPEND, MERGE, OVERWRITE = "append", "merge", "overwrite"
-_QUERY_ID = "sql.streaming.queryId"
-"""Spark's local property with the id of a streaming query, which its checkpoint keeps."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class Sink:
         if not self._is_ready:
             self._prepare()
             self._is_ready = True
-        batch = _Batch(frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID) or "", int(batch_id))
+        batch = _Batch(frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID) or "", int(batch_id))
         found = together(self._env, lambda txn: self._write(txn, frame, batch))
         self._last = batch, found
 

@@ -200,6 +200,20 @@ def test_two_queries_over_one_stream_and_a_join_with_itself_see_all(emp: AcidSes
     assert values(run(stream, tmp_path / "b")) == [Counter([(1, "Ada", "insert", 1), (2, "Bob", "insert", 1)])]
 
 
+def test_a_run_ends_with_what_was_there_whatever_the_consumer_sets(emp: AcidSession, tmp_path: Path) -> None:
+    seen = []
+
+    def consume(batch: DataFrame, number: int) -> None:
+        batch.sparkSession.sparkContext.setJobGroup("mine", "")
+        seen.append(batch.count())
+        emp.sql(f"INSERT INTO emp VALUES ({number + 10}, 'n')")
+
+    stream = emp.read_stream("emp", first=1, max_versions=1)
+    writer = stream.writeStream.foreachBatch(consume).option("checkpointLocation", str(tmp_path / "c"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert seen == [2]
+
+
 def test_a_running_query_sees_what_is_written_beside_it(emp: AcidSession, tmp_path: Path) -> None:
     seen: Batches = []
     query = (
