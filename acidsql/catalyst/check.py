@@ -82,7 +82,7 @@ _NEEDED = {
     f"{_SQL}.execution.datasources.HadoopFsRelation": ("location", "sizeInBytes", "sparkSession"),
     f"{_SQL}.execution.datasources.InMemoryFileIndex": ("allFiles", "inputFiles"),
     f"{_SQL}.execution.datasources.NoopCache$": (),
-    f"{_SQL}.execution.datasources.PartitionSpec": ("emptySpec", "partitionColumns"),
+    f"{_SQL}.execution.datasources.PartitionSpec": ("emptySpec",),
     f"{_SQL}.execution.datasources.orc.OrcFileFormat": (),
     f"{_SQL}.execution.datasources.orc.OrcFilters": ("createFilter",),
     f"{_SQL}.execution.datasources.parquet.ParquetFileFormat": (),

@@ -2,8 +2,9 @@
 
 A plan that is derived from a scan (a filter, a join, a view, a cache, a running query) refers to the same
 ``HadoopFsRelation.location``. When the last of them is garbage a JVM ``WeakReference`` on it is empty. An RDD
-(``frame.rdd``, ``frame.toLocalIterator()``) refers to no plan, but to the function that reads a file, which has the
-relation's ``dataSchema``: an object of each relation's own.
+(``frame.rdd``, ``frame.toLocalIterator()``, the leaves of :mod:`acidsql.catalyst.subqueries`) refers to no plan, but to
+the function that reads a file, which has the relation's ``partitionSchema``: an object of each scan's own, which stays
+the same where Spark's optimiser replaces the relation by one with fewer columns.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LISTENERS_MS = 2000
 
 
 class HeldFiles:
-    """What belongs to a scan alone, its file index and its schema, by weak references."""
+    """What belongs to a scan alone, its file index and the schema of its partitions, by weak references."""
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._weak = catalyst.java.type("java.lang.ref.WeakReference")
@@ -37,7 +38,7 @@ class HeldFiles:
         for leaf in Catalyst.leaves(scan):
             if leaf.nodeName().startswith("LogicalRelation") or leaf.getClass().getSimpleName() == "LogicalRelation":
                 relation = leaf.relation()
-                self._references += [self._weak(relation.location()), self._weak(relation.dataSchema())]
+                self._references += [self._weak(relation.location()), self._weak(relation.partitionSchema())]
 
     def are_read(self) -> bool:
         """Whether anything refers to one of them."""

@@ -62,7 +62,7 @@ def file_scan(
         )
         if index.allFiles().size() != len(paths):
             raise DirectoryGone(_missing(java, index, paths))
-        keys = nowhere.partitionColumns()
+        keys = java.type(f"{SPARK}.sql.types.StructType")()  # an object of its own: see acidsql.catalyst.held
         reader = java.type(_FORMATS[format])()
         relation = java.type(f"{_SOURCES}.HadoopFsRelation")(index, keys, type, java.none, reader, read, own)
         user: Any = spark._jsparkSession

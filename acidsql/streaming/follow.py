@@ -101,8 +101,12 @@ class Follower:
         self._running: set[str] = set()
         """Those that are past the batches of former runs."""
         table, newest = newest_version(env, self._name)
-        first = newest + 1 if options.first is None else options.first
-        told = changes_frame(env, self._name, Changes(first, None, options.keys)).schema
+        if options.first is not None and options.first > newest + 1:
+            raise InvalidValue(
+                f"{table.full_name} has no write id {options.first}: its write ids go from 1 to {newest}"
+            )
+        # of no changes: those of the first write id may be gone, and the checkpoint of a query be far behind it
+        told = changes_frame(env, self._name, Changes(newest + 1, None, options.keys)).schema
         self._schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in told.fields])
         self._label = f"changes of {table.full_name}"
 

@@ -140,11 +140,24 @@ def test_a_statement_sees_one_snapshot_however_late_it_is_read(shop: AcidSession
     assert answer(shop, "SELECT id FROM emp") == [(8,)]
 
 
-def test_a_read_is_pinned_until_its_frame_is_garbage(shop: AcidSession) -> None:
-    frame = shop.sql("SELECT * FROM emp")
+@pytest.mark.parametrize("text", ["SELECT * FROM emp", "SELECT id, name FROM emp WHERE id IN (SELECT id FROM emp)"])
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda frame: frame.filter("id > 1").select("name"),
+        lambda frame: frame.filter("id > 1").select("name").rdd,
+        lambda frame: frame.filter("id > 1").select("name").rdd.map(lambda row: row),
+    ],
+    ids=["frame", "RDD", "RDD of an RDD"],
+)
+@pytest.mark.usefixtures("search")
+def test_a_read_is_pinned_until_its_frame_is_garbage(
+    shop: AcidSession, text: str, derive: Callable[[Any], Any]
+) -> None:
+    frame = shop.sql(text)
     assert len(shop.sql("SHOW TRANSACTIONS").collect()) == 1
     assert shop.sql("SHOW LOCKS").collect() == []
-    derived = frame.filter("id > 1").select("name")
+    derived = derive(frame)
     del frame
     end_released(shop)
     assert len(shop.sql("SHOW TRANSACTIONS").collect()) == 1

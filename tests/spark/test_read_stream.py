@@ -139,6 +139,17 @@ def test_changes_that_were_removed_end_the_query_with_an_error(emp: AcidSession,
         run(emp.read_stream("emp"), tmp_path / "c")
 
 
+def test_a_query_goes_on_whose_first_changes_are_gone(emp: AcidSession, tmp_path: Path) -> None:
+    emp.sql("DELETE FROM emp WHERE id = 1")
+    run(emp.read_stream("emp", first=1), tmp_path / "c")
+    emp.sql("ALTER TABLE emp COMPACT 'major' AND WAIT")
+    emp.compactor.run_once()
+    emp.sql("INSERT INTO emp VALUES (3, 'Cyd')")
+    assert values(run(emp.read_stream("emp", first=1), tmp_path / "c")) == [Counter([(3, "Cyd", "insert", 3)])]
+    with pytest.raises(StreamingQueryException, match="are not all there"):
+        run(emp.read_stream("emp", first=1), tmp_path / "new")
+
+
 def test_a_table_that_was_made_anew_ends_the_query_with_an_error(emp: AcidSession, tmp_path: Path) -> None:
     run(emp.read_stream("emp"), tmp_path / "c")
     emp.sql("DROP TABLE emp")
