@@ -41,18 +41,19 @@ def has_subqueries(catalyst: Catalyst, plan: Plan) -> bool:
     return False
 
 
-def as_leaf(catalyst: Catalyst, plan: Plan, needed: Collection[int]) -> Plan:
+def as_leaf(catalyst: Catalyst, plan: Plan, needed: Collection[int], name: str) -> Plan:
     """The rows of a plan as a leaf of other plans; what joins in it broadcast is read now.
 
     Args:
         catalyst: The session that plans it.
         plan: An analysed plan.
         needed: Positions of the columns that are read; the others are NULL.
+        name: What it is called in Spark's plans.
     """
     output = Catalyst.output(plan)
     with catalyst.active():
         frame = catalyst.frame(catalyst.project([output[i] for i in needed], plan))
-        rdd = frame._jdf.queryExecution().toRdd()
+        rdd = frame._jdf.queryExecution().toRdd().setName(name)
         leaf = catalyst.java.static(_LOGICAL_RDD, "MODULE$").fromDataset(
             rdd, frame._jdf, False, *_further_arguments(catalyst.java)
         )
@@ -92,7 +93,7 @@ def with_views_as_leaves(catalyst: Catalyst, plan: Plan) -> Plan:
         if not _is_scanning_view(node):
             return node
         output = Catalyst.output(node)
-        leaf = as_leaf(catalyst, node, range(len(output)))
+        leaf = as_leaf(catalyst, node, range(len(output)), "temporary view")
         return catalyst.project(catalyst.same(Catalyst.output(leaf), output), leaf)
 
     return catalyst.transform(plan, changed)

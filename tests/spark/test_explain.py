@@ -63,7 +63,7 @@ def test_an_update_tells_its_phases_locks_partitions_and_files(acid: AcidSession
         next(line for line in found if "id > 1" in line and line.endswith("files of less than 4 MB are read whole)")),
         "",
     ]
-    assert any("FileScan orc" in line for line in found)
+    assert any("Scan ExistingRDD default.emp" in line for line in found)
 
 
 def test_a_delete_shows_its_delete_deltas_and_the_search(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -496,7 +496,7 @@ class Binding:
                 found = self._scan(made, self.read(analysed, made))
                 if are_leaves:
                     positions = made.needed_positions if is_as_looked_into else range(len(made.attributes))
-                    found = as_leaf(self.env.sessions.own, found, positions)
+                    found = as_leaf(self.env.sessions.own, found, positions, made.table.full_name)
                 scans[number] = found
             return scans.get(number)
 
