@@ -24,8 +24,8 @@ _PREDICATES = ("InSubquery", "Exists")
 _BESIDE = "__acid_beside_"
 """Prefix of the columns that carry a condition over one side of a join."""
 _EXPRESSIONS = f"{SPARK}.sql.catalyst.expressions"
-_LOGICAL_RDD = f"{SPARK}.sql.execution.LogicalRDD$"
-_FROM_DATASET = "fromDataset"
+_EXECUTION = f"{SPARK}.sql.execution"
+_TENTH = "apply$default$10"
 
 
 def has_subqueries(catalyst: Catalyst, plan: Plan) -> bool:
@@ -51,18 +51,20 @@ def as_leaf(catalyst: Catalyst, plan: Plan, needed: Collection[int], name: str) 
         name: What it is called in Spark's plans.
     """
     output = Catalyst.output(plan)
+    read = [output[i] for i in needed]
     with catalyst.active():
-        frame = catalyst.frame(catalyst.project([output[i] for i in needed], plan))
-        rdd = frame._jdf.queryExecution().toRdd().setName(name)
-        leaf = catalyst.java.static(_LOGICAL_RDD, "MODULE$").fromDataset(
-            rdd, frame._jdf, False, *_further_arguments(catalyst.java)
-        )
+        execution = catalyst.frame(catalyst.project(read, plan))._jdf.queryExecution()
+        session = execution.sparkSession()
+        # not as Spark plans a query: its adaptive execution would run the stages of shuffles now
+        prepare = catalyst.java.static(f"{_EXECUTION}.QueryExecution", "prepareExecutedPlan")
+        rdd = prepare(session, execution.sparkPlan()).execute().setName(name)
+        leaf = _of_rdd(catalyst.java, rdd, catalyst.seq(read), session, execution.optimizedPlan().stats())
     if len(needed) == len(output):
         return leaf
-    read = dict(zip(needed, Catalyst.output(leaf), strict=True))
+    found = dict(zip(needed, Catalyst.output(leaf), strict=True))
     create = catalyst.java.static(f"{_EXPRESSIONS}.Literal$", "MODULE$").create
     columns = [
-        read.get(i) or catalyst.alias(create(None, attribute.dataType()), attribute.name())
+        found.get(i) or catalyst.alias(create(None, attribute.dataType()), attribute.name())
         for i, attribute in enumerate(output)
     ]
     return catalyst.project(columns, leaf)
@@ -77,13 +79,19 @@ def closed(catalyst: Catalyst, plan: Plan) -> Plan:
     return catalyst.project(catalyst.renamed(output, output), catalyst.named("__acid_answer", [], plan))
 
 
+def _of_rdd(java: Java, rdd: Any, columns: Any, session: Any, statistics: Any) -> Plan:
+    """Spark's ``LogicalRDD``; Spark 4.3 has one argument more."""
+    made = java.static(f"{_EXECUTION}.LogicalRDD$", "MODULE$")
+    anywhere = getattr(made, "apply$default$3")()
+    first = (columns, rdd, anywhere, java.nothing, False, java.none)
+    further = [getattr(made, _TENTH)(*first)] if _has_tenth(java) else []
+    return made.apply(*first, session, java.option(statistics), java.none, *further)
+
+
 @lru_cache(maxsize=2)
-def _further_arguments(java: Java) -> tuple[Any, ...]:
-    """Spark 4.3 has one argument more, with a default."""
-    made = java.static(_LOGICAL_RDD, "MODULE$")
-    names = java.static("scala.runtime.ScalaRunTime", "stringOf")(made.getClass().getMethods())
-    default = f"{_FROM_DATASET}$default$4"
-    return (getattr(made, default)(),) if f"{default}(" in names else ()
+def _has_tenth(java: Java) -> bool:
+    methods = java.static(f"{_EXECUTION}.LogicalRDD$", "MODULE$").getClass().getMethods()
+    return f".{_TENTH}(" in str(java.static("scala.runtime.ScalaRunTime", "stringOf")(methods))
 
 
 def with_views_as_leaves(catalyst: Catalyst, plan: Plan) -> Plan:

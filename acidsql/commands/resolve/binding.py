@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -485,7 +485,7 @@ class Binding:
         by_number = {r.number: r for r in self.relations}
         if not by_number and not has_subqueries(self.catalyst, analysed):
             return analysed
-        catalyst, scans = self.catalyst, dict[int, Plan]()
+        catalyst, scans, leaves = self.catalyst, dict[int, Plan](), dict[Hashable, Plan]()
         meant = with_subqueries_beside(catalyst, analysed) if is_our_join else analysed
         plan, is_as_looked_into = catalyst.inlined(meant), meant.fastEquals(analysed)
         are_leaves = has_subqueries(catalyst, plan)
@@ -493,14 +493,26 @@ class Binding:
         def scan(number: int) -> Plan | None:
             made = by_number.get(number)
             if made is not None and number not in scans:  # copies of a leaf stay copies of one plan
-                found = self._scan(made, self.read(analysed, made))
-                if are_leaves:
-                    positions = made.needed_positions if is_as_looked_into else range(len(made.attributes))
-                    found = as_leaf(self.env.sessions.own, found, positions, made.table.full_name)
-                scans[number] = found
+                read = self.read(analysed, made)
+                if not are_leaves:
+                    scans[number] = self._scan(made, read)
+                    return scans[number]
+                positions = made.needed_positions if is_as_looked_into else range(len(made.attributes))
+                kind = self._kind_of_leaf(made, read, positions)
+                if kind not in leaves:
+                    leaf = self._scan(made, read)
+                    leaves[kind] = as_leaf(self.env.sessions.own, leaf, positions, made.table.full_name)
+                scans[number] = leaves[kind]
             return scans.get(number)
 
         return with_scans(catalyst, with_views_as_leaves(catalyst, plan) if are_leaves else plan, scan)
+
+    @staticmethod
+    def _kind_of_leaf(made: Relation, read: Read, positions: Sequence[int]) -> Hashable:
+        """What is the same for leaves that have the same rows and columns."""
+        if read.history is not None or read.partitions is not None or _bytes(read.snapshot) >= MIN_BYTES:
+            return made.number  # conditions may leave out partitions, files, stripes, or rows
+        return made.table.full_name, made.version, made.columns, tuple(positions)
 
     def read(self, analysed: Plan, made: Relation) -> Read:
         """The snapshot of a relation, pruned by the conditions in a plan."""
