@@ -251,12 +251,16 @@ def _scanned_keys(own: Catalyst, snapshot: TableSnapshot, *further: str) -> Draf
     return keys.select(*[f"d{n}" for n in (PART, *names)])
 
 
+_DIRECTORY = r"^.*/delete_delta_\\d+_(\\d+)(?:_(\\d+))?(?:_v\\d+)?/"
+"""The directory of a file of delete events in SQL: its last write id, and its statement."""
+
+
 def _reaches_expression(snapshot: TableSnapshot) -> str:
-    """Which rows a delete event reaches (:mod:`acidsql.plan.deleted_rows`), without knowing the partition: older rows,
-    and rows inside a compacted directory."""
-    deleted, deleting = "originalTransaction", "currentTransaction"
-    statement = rf"coalesce(try_cast(regexp_extract({PATH}, 'delete_delta_\\d+_\\d+_(\\d+)/', 1) AS int), 0)"
-    rules = [f"{deleted} < {deleting}", f"({deleted} = {deleting} AND (bucket & {STATEMENT_MASK}) < {statement})"]
+    """Which rows a delete event reaches, as :mod:`acidsql.plan.deleted_rows` finds out, without knowing the partition:
+    rows older than the last write id of its directory, and those of a directory that began before it."""
+    deleted, last = "originalTransaction", f"CAST(regexp_extract({PATH}, '{_DIRECTORY}', 1) AS bigint)"
+    statement = f"coalesce(try_cast(regexp_extract({PATH}, '{_DIRECTORY}', 2) AS int), 0)"
+    rules = [f"{deleted} < {last}", f"({deleted} = {last} AND (bucket & {STATEMENT_MASK}) < {statement})"]
     for part in snapshot.partitions:
         base = part.state.base
         if base is not None and isinstance(base.name, BaseName):
@@ -264,6 +268,7 @@ def _reaches_expression(snapshot: TableSnapshot) -> str:
         for directory in part.state.insert_deltas:
             name = directory.name
             if isinstance(name, DeltaName) and name.min_write_id != name.max_write_id:
-                between = f"{deleted} BETWEEN {name.min_write_id}L AND {name.max_write_id}L"
-                rules.append(f"({between} AND {deleting} > {name.min_write_id}L)")
+                first = name.min_write_id
+                began = f"({first}L < {last} OR ({first}L = {last} AND {max(name.statement_id, 0)} < {statement}))"
+                rules.append(f"({deleted} BETWEEN {first}L AND {name.max_write_id}L AND {began})")
     return " OR ".join(rules)
