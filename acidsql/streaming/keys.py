@@ -8,17 +8,21 @@ from pyspark.sql import functions as F
 from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.text import literal, quote
-from acidsql.types import Char, HiveType, Varchar, parse_type, to_hive, to_spark
+from acidsql.types import Char, Varchar, parse_type, to_hive, to_spark
 
-
-def _is_text(type: HiveType) -> bool:
-    return isinstance(type, Char | Varchar) or to_hive(type) == "string"
+_CLOCKS = {"date": "date", "timestamp": "timestamp_ntz"}
+_NOT_IN_ORC = {
+    "date": "{0} BETWEEN DATE'1582-10-05' AND DATE'1582-10-14'",
+    "timestamp": "({0} >= TIMESTAMP_NTZ'1582-10-05' AND {0} < TIMESTAMP_NTZ'1582-10-15')"
+    " OR ({0} > TIMESTAMP_NTZ'1969-12-31 23:59:59' AND {0} < TIMESTAMP_NTZ'1970-01-01')",
+}
+"""Days and times that ORC stores as later ones (docs/limits.md)."""
 
 
 def with_keys_as_stored(rows: DataFrame, table: Table, keys: dict[str, str]) -> DataFrame:
     """Rows with the values of their keys as they are in the table once they have been stored; an error when the rows
     are read for one that is stored as another value: decimals that are rounded, texts that are too long, texts that
-    name the default partition, the second of two moments with one wall clock.
+    name the default partition, the second of two moments with one wall clock, times that ORC does not have.
 
     Args:
         rows: The rows.
@@ -46,7 +50,11 @@ def with_keys_as_stored(rows: DataFrame, table: Table, keys: dict[str, str]) -> 
             elif to_hive(type) == "timestamp":
                 again = f"CAST(CAST({value} AS timestamp_ntz) AS {spark})"
                 made[given] = f"if({value} IS NULL OR {again} = {value}, {value}, {refused})"
-        if name in partitions and _is_text(type):
+            if to_hive(type) in _NOT_IN_ORC and name not in partitions:
+                kept = made.get(given, value)
+                lost = _NOT_IN_ORC[to_hive(type)].format(f"CAST({kept} AS {_CLOCKS[to_hive(type)]})")
+                made[given] = f"if({lost}, {refused}, {kept})"
+        if name in partitions and (isinstance(type, Varchar) or to_hive(type) == "string"):
             kept = made.get(given, value)
-            made[given] = f"if(rtrim(CAST({value} AS string)) IN ('', '{DEFAULT_PARTITION}'), {refused}, {kept})"
+            made[given] = f"if({kept} IN ('', '{DEFAULT_PARTITION}'), {refused}, {kept})"
     return rows.withColumns({name: F.expr(text) for name, text in made.items()}) if made else rows

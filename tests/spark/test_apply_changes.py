@@ -384,6 +384,31 @@ def test_a_key_that_would_be_stored_in_the_default_partition_is_refused(acid: Ac
     assert found(acid) == []
 
 
+@pytest.mark.parametrize("type", ["string", "varchar(4)", "char(4)"])
+def test_a_partition_key_of_blanks_is_one(acid: AcidSession, type: str) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p {type})")
+    for number in range(2):
+        changes = acid.spark.createDataFrame([(1, " ", f"v{number}", number)], "id int, p string, v string, at int")
+        acid.apply_changes("t", changes, keys=["id", "p"], sequence_by="at", except_columns=["at"])
+    assert [(r.id, r.v, r.p.strip()) for r in acid.table("t").collect()] == [(1, "v1", "")]
+
+
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [
+        ("date", "DATE'1582-10-10'"),
+        ("timestamp", "TIMESTAMP'1582-10-10 12:00:00'"),
+        ("timestamp", "TIMESTAMP'1969-12-31 23:59:59.5'"),
+        ("timestamp", "TIMESTAMP_NTZ'1582-10-05 00:00:00'"),
+    ],
+)
+def test_days_and_times_that_orc_does_not_have_are_no_keys(acid: AcidSession, type: str, text: str) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (k {type}, v string)")
+    changes = acid.spark.sql(f"SELECT {text} AS k, 'v' AS v, 1 AS at")
+    with pytest.raises(Exception, match="A key does not fit into k"):
+        acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+
+
 def test_two_moments_of_one_wall_clock_are_no_two_keys(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (k timestamp, v string)")
     acid.sql("SET TIME ZONE 'Europe/Berlin'")
