@@ -189,7 +189,7 @@ def _tpcds_value(
         return None if chance.random() < 0.03 and name not in PARTITIONED.values() else key
     if own in ("ticket_number", "order_number"):
         return number // 3 + 1
-    if own.endswith("_id"):
+    if own.endswith("_id") and "char" in type.lower():
         return f"AAAA{number // 2 if prefix in ('i', 's', 'web') else number:04d}"
     return None if chance.random() < 0.03 else value(chance, type, asked.get(name, ()))
 
