@@ -27,9 +27,9 @@ from acidsql.metastore.model import DEFAULT_DATABASE
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.views import Views
 from acidsql.settings import Settings
-from acidsql.sql.parser import parse_statement, parse_table_name, split_script, substitute
+from acidsql.sql.parser import parse_statement, split_script, substitute
 from acidsql.sql.statements import Statement
-from acidsql.streaming.face import StreamingFace
+from acidsql.streaming.face import StreamingFace, string, table_name
 
 STORE_NAME = "acidsql.db"
 """File of the embedded store inside the warehouse."""
@@ -97,7 +97,7 @@ class AcidSession(StreamingFace):
             pyspark.errors.PySparkException: For an error that Spark detects in an expression or a query.
         """
         self._require_open()
-        return self._execute(parse_statement(_string(text, "the statement")), parameters)
+        return self._execute(parse_statement(string(text, "the statement")), parameters)
 
     def table(self, name: str, *, version: int | None = None) -> DataFrame:
         """All rows of a table as a lazy DataFrame over the current snapshot.
@@ -113,7 +113,7 @@ class AcidSession(StreamingFace):
         """
         self._require_open()
         with self._env.catalyst.active():
-            return table_frame(self._env, parse_table_name(_string(name, "the table's name")), version)
+            return table_frame(self._env, table_name(name), version)
 
     # --- DML without SQL text ----------------------------------------------------------------------------------------
 
@@ -242,13 +242,6 @@ class AcidSession(StreamingFace):
 
     def _execute(self, statement: Statement, parameters: Mapping[str, Any]) -> DataFrame:
         return execute(self._env, statement, parameters)
-
-
-def _string(value: Any, what: str) -> str:
-    """What must be a string, if it is one."""
-    if not isinstance(value, str):
-        raise InvalidValue(f"{type(value).__name__} is not {what}: a string is expected")
-    return value
 
 
 def _script_text(script: str | os.PathLike[str]) -> str:

@@ -72,7 +72,7 @@ class StreamingFace(ABC):
             if isinstance(number, bool) or not isinstance(number, int | None) or first is None:
                 raise InvalidValue(f"{number!r} is no write id")
         with self._env.catalyst.active():
-            name = _name(table)
+            name = table_name(table)
             return changes_frame(self._env, name, Changes(first, last, names))
 
     def newest_version(self, table: str) -> int:
@@ -85,7 +85,7 @@ class StreamingFace(ABC):
             TableNotFound, NotTransactional: As :meth:`sql`.
         """
         self._require_open()
-        _, version = newest_version(self._env, _name(table))
+        _, version = newest_version(self._env, table_name(table))
         return version
 
     def read_stream(
@@ -117,7 +117,7 @@ class StreamingFace(ABC):
         self._require_open()
         options = FollowOptions(_names(keys), first, max_versions, max_bytes)
         with self._env.catalyst.active():
-            return Follower(self._env, _name(table), options).frame()
+            return Follower(self._env, table_name(table), options).frame()
 
     def streaming(
         self,
@@ -158,7 +158,7 @@ class StreamingFace(ABC):
             buffer_bytes=buffer_bytes,
             buffer_rows=buffer_rows,
         )
-        stream = StreamingConnection(self._env, _name(table), options)
+        stream = StreamingConnection(self._env, table_name(table), options)
         self._streams.add(stream)
         return stream
 
@@ -263,11 +263,17 @@ def _names(keys: Sequence[str] | str) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _name(table: Any) -> TableName:
+def table_name(table: Any) -> TableName:
+    """The name of a table. Raises: InvalidValue when it is no string."""
     return parse_table_name(_text(table))
 
 
+def string(value: Any, what: str) -> str:
+    """What must be a string. Raises: InvalidValue when it is none."""
+    if not isinstance(value, str):
+        raise InvalidValue(f"{type(value).__name__} is not {what}: a string is expected")
+    return value
+
+
 def _text(table: Any) -> str:
-    if not isinstance(table, str):
-        raise InvalidValue(f"{type(table).__name__} is not the table's name: a string is expected")
-    return table
+    return string(table, "the table's name")

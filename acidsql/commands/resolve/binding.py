@@ -487,7 +487,7 @@ class Binding:
             return analysed
         catalyst, scans, leaves = self.catalyst, dict[int, Plan](), dict[Hashable, Plan]()
         meant = with_subqueries_beside(catalyst, analysed) if is_our_join else analysed
-        plan, is_as_looked_into = catalyst.inlined(meant), meant.fastEquals(analysed)
+        plan, is_as_looked_into = catalyst.inlined(meant), not is_our_join or meant.fastEquals(analysed)
         are_leaves = has_subqueries(catalyst, plan)
 
         def scan(number: int) -> Plan | None:
