@@ -70,7 +70,7 @@ class PlanBuilder:
         """A static member of such a class."""
         return self.java.static(f"{SPARK}.{owner}", member)
 
-    def _pattern(self, name: str) -> Any:
+    def pattern(self, name: str) -> Any:
         """A pattern that plans are asked for, as Spark calls it."""
         return self.java.constant(f"{SPARK}.sql.catalyst.trees.TreePattern", name)
 

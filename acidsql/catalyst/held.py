@@ -35,10 +35,8 @@ class HeldFiles:
 
     def add(self, scan: Plan) -> None:
         """Watch the relations of a scan."""
-        for leaf in Catalyst.leaves(scan):
-            if leaf.nodeName().startswith("LogicalRelation") or leaf.getClass().getSimpleName() == "LogicalRelation":
-                relation = leaf.relation()
-                self._references += [self._weak(relation.location()), self._weak(relation.partitionSchema())]
+        for relation in Catalyst.base_relations(scan):
+            self._references += [self._weak(relation.location()), self._weak(relation.partitionSchema())]
 
     def are_read(self) -> bool:
         """Whether anything refers to one of them."""

@@ -112,7 +112,7 @@ class Catalyst(PlanBuilder):
     def with_windows(self, plan: Plan) -> Plan:
         """The plan with the windows that a WINDOW clause names in the places of their names, by Spark's own rule:
         subqueries in such a clause are part of no expression."""
-        pattern = self._pattern(WINDOW_CLAUSE)
+        pattern = self.pattern(WINDOW_CLAUSE)
         for _ in range(_DEEPEST):
             if not plan.containsPattern(pattern):
                 break
@@ -143,7 +143,7 @@ class Catalyst(PlanBuilder):
     def inlined(self, plan: Plan) -> Plan:
         """An analysed plan with those of its WITH clauses in their places that Spark's optimiser would put there: which
         are used once, or are deterministic."""
-        if not plan.containsPattern(self._pattern(CTE)):
+        if not plan.containsPattern(self.pattern(CTE)):
             return plan
         with self.active():
             return self._inliner.apply(plan)
@@ -230,7 +230,7 @@ class Catalyst(PlanBuilder):
     def zoned_function(self, plan: Plan) -> str | None:
         """A Python function in an analysed plan that sees timestamps in the zone of the session that runs the plan: one
         over pandas or Arrow. None where there is none."""
-        if not plan.containsPattern(self._pattern("PYTHON_UDF")):
+        if not plan.containsPattern(self.pattern("PYTHON_UDF")):
             return None
         for expression in self.expressions(plan):
             if expression.nodeName() == "PythonUDF" and expression.evalType() != _BATCHED_UDF:
@@ -325,7 +325,7 @@ class Catalyst(PlanBuilder):
     def changing_definitions(self, plan: Plan, numbers: Collection[int]) -> dict[int, str]:
         """The WITH clauses that a resolved plan reads, and that may give other rows each time (:meth:`is_repeatable`,
         with its arguments): their names, by a number that each copy of a clause has for itself."""
-        if not plan.containsPattern(self._pattern(CTE)):
+        if not plan.containsPattern(self.pattern(CTE)):
             return {}
         definitions: dict[int, Plan] = {}
         read: set[int] = set()
@@ -372,9 +372,9 @@ class Catalyst(PlanBuilder):
 
     def groups_by_subqueries(self, plan: Plan) -> bool:
         """Whether a parsed plan has a subquery in a GROUP BY."""
-        if not plan.containsPattern(self._pattern(SUBQUERY)) or not plan.containsPattern(self._pattern(AGGREGATE)):
+        if not plan.containsPattern(self.pattern(SUBQUERY)) or not plan.containsPattern(self.pattern(AGGREGATE)):
             return False
-        pattern = self._pattern(SUBQUERY)
+        pattern = self.pattern(SUBQUERY)
         aggregates = (node for node in self.nodes(plan) if node.nodeName() == "Aggregate")
         grouping = (e for node in aggregates for e in self.items(node.groupingExpressions()))
         return any(e.containsPattern(pattern) for e in grouping)
@@ -430,13 +430,13 @@ class Catalyst(PlanBuilder):
 
     def joins(self, plan: Plan) -> bool:
         """Whether there is a join in a plan."""
-        return bool(plan.containsPattern(self._pattern(JOIN)))
+        return bool(plan.containsPattern(self.pattern(JOIN)))
 
     def rearranges(self, plan: Plan) -> bool:
         """Whether there is a step in a plan that skips rows, or sends them to as many tasks as somebody likes."""
         if self._knows_offset:
             return bool(plan.containsAnyPattern(self._rearranging))
-        return bool(plan.containsPattern(self._pattern(REPARTITION))) or self.skips_rows(plan)
+        return bool(plan.containsPattern(self.pattern(REPARTITION))) or self.skips_rows(plan)
 
     @staticmethod
     def default_parallelism(spark: SparkSession) -> int:
@@ -447,7 +447,7 @@ class Catalyst(PlanBuilder):
     def skips_rows(self, plan: Plan) -> bool:
         """Whether there is an OFFSET in a plan."""
         if self._knows_offset:
-            return bool(plan.containsPattern(self._pattern(_OFFSET)))
+            return bool(plan.containsPattern(self.pattern(_OFFSET)))
         return any(node.nodeName() == "Offset" for node in self.nodes(plan))
 
     @cached_property
@@ -457,11 +457,11 @@ class Catalyst(PlanBuilder):
 
     @cached_property
     def _rearranging(self) -> Any:
-        return self.seq(map(self._pattern, (REPARTITION, _OFFSET)))
+        return self.seq(map(self.pattern, (REPARTITION, _OFFSET)))
 
     @cached_property
     def _shuffling(self) -> Any:
-        return self.seq(map(self._pattern, SHUFFLING))
+        return self.seq(map(self.pattern, SHUFFLING))
 
     @staticmethod
     def leaf_number(node: Plan) -> int | None:
@@ -472,6 +472,13 @@ class Catalyst(PlanBuilder):
     def leaves(cls, plan: Plan) -> Iterator[Plan]:
         """The nodes of a plan without children, those of subqueries left out."""
         return cls.items(plan.collectLeaves())
+
+    @classmethod
+    def base_relations(cls, plan: Plan) -> Iterator[Any]:
+        """The ``BaseRelation`` of each ``LogicalRelation`` that a plan reads, those of subqueries left out."""
+        for leaf in cls.leaves(plan):
+            if leaf.nodeName().startswith("LogicalRelation") or leaf.getClass().getSimpleName() == "LogicalRelation":
+                yield leaf.relation()
 
 
 @contextmanager

@@ -30,7 +30,7 @@ _TENTH = "apply$default$10"
 
 def has_subqueries(catalyst: Catalyst, plan: Plan) -> bool:
     """Whether a plan has a subquery in an expression, but for those that scans in temporary views have."""
-    pattern, stack = catalyst.java.constant(f"{SPARK}.sql.catalyst.trees.TreePattern", SUBQUERY), [plan]
+    pattern, stack = catalyst.pattern(SUBQUERY), [plan]
     while stack:
         node = stack.pop()
         if not node.containsPattern(pattern) or _is_scanning_view(node):
@@ -111,8 +111,7 @@ def _is_scanning_view(node: Plan) -> bool:
     """Whether a node is a temporary view with scans of acidsql's."""
     if node.nodeName() != "View" or not node.isTempView() or node.deterministic():
         return False
-    leaves = (leaf for leaf in Catalyst.leaves(node) if leaf.getClass().getSimpleName() == "LogicalRelation")
-    relations = (leaf.relation() for leaf in leaves)
+    relations = Catalyst.base_relations(node)
     return any(r.getClass().getSimpleName() == "HadoopFsRelation" and r.options().contains(FILES) for r in relations)
 
 
