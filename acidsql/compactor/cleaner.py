@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from acidsql import fs
@@ -66,22 +67,18 @@ class Cleaner:
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
 
-    def run(self) -> int:
-        """Run one round; returns how many compactions and aborted components were cleaned."""
-        metastore, settings = self._context.metastore, self._context.settings
+    def run(self, stop: threading.Event | None = None) -> int:
+        """Run one round; returns how many compactions and aborted components were cleaned.
+
+        Of a table or partition that has several compactions they are cleaned one after the other, in one round; Hive
+        cleans one of them in a round, and does not keep up with a table that is compacted more often.
+
+        Args:
+            stop: When set, no further compaction is cleaned after.
+        """
+        metastore = self._context.metastore
         min_open = metastore.min_open_txn()
-        retention, done = retention_of(settings), 0
-        kept: dict[tuple[str, str], float] = {}
-        for entry in self._due(min_open, int(retention * 1000)):
-            try:
-                if self._is_kept(entry, kept):
-                    continue
-                with CleanerLock(self._context, entry.database, entry.table, entry.partition) as lock:
-                    done += lock.is_free() and self._clean_entry(entry, min_open, lock)
-            except Exception as e:  # a failure must not block the other entries
-                if not isinstance(e, AcidError):
-                    logger.exception("compaction %s of %s could not be cleaned", entry.id, place_of(entry))
-                self._retry_later(entry, e.message if isinstance(e, AcidError) else repr(e))
+        done = self._clean_due(min_open, stop or threading.Event())
         for component in metastore.aborted_components():
             done += self._clean_component(component, min_open, self._clean_aborted)
         for component in metastore.aborted_compactions():
@@ -109,6 +106,31 @@ class Cleaner:
         return False
 
     # --- after a compaction ------------------------------------------------------------------------------------------
+
+    def _clean_due(self, min_open: int, stop: threading.Event) -> int:
+        retention_ms, done = int(retention_of(self._context.settings) * 1000), 0
+        kept: dict[tuple[str, str], float] = {}
+        tried = set[int]()
+        while due := [entry for entry in self._due(min_open, retention_ms) if entry.id not in tried]:
+            for entry in due:
+                if stop.is_set():
+                    return done
+                tried.add(entry.id)
+                done += self._try_to_clean(entry, min_open, kept)
+        return done
+
+    def _try_to_clean(self, entry: CompactionInfo, min_open: int, kept: dict[tuple[str, str], float]) -> bool:
+        """A failure does not block the other entries: this one is tried again later."""
+        try:
+            if self._is_kept(entry, kept):
+                return False
+            with CleanerLock(self._context, entry.database, entry.table, entry.partition) as lock:
+                return lock.is_free() and self._clean_entry(entry, min_open, lock)
+        except Exception as e:
+            if not isinstance(e, AcidError):
+                logger.exception("compaction %s of %s could not be cleaned", entry.id, place_of(entry))
+            self._retry_later(entry, e.message if isinstance(e, AcidError) else repr(e))
+            return False
 
     def _clean_entry(self, entry: CompactionInfo, min_open: int, lock: CleanerLock) -> bool:
         state = CompactionState.READY_FOR_CLEANING

@@ -130,7 +130,7 @@ class Compactor:
         """Run one round of all services: initiate due compactions, run them, and clean where possible.
 
         Args:
-            stop: When set, no further compaction starts.
+            stop: When set, no further compaction starts, and none is cleaned after.
         """
         settings = self.context.settings
         self.context.heartbeats.end_released(collect=True)  # readers that no longer exist must not delay the cleaner
@@ -144,7 +144,7 @@ class Compactor:
         while not (stop is not None and stop.is_set()) and (outcome := self._work(worker)) is not None:
             outcomes.append(outcome)
         if self.is_own_store and settings.value(CLEANER_ON):
-            cleaned = self._cleaner.run()
+            cleaned = self._cleaner.run(stop)
         return RoundResult(initiated, tuple(outcomes), cleaned)
 
     def work_on(self, id: int) -> threading.Event:
@@ -220,7 +220,7 @@ class Compactor:
             if settings.value(INITIATOR_ON):
                 self._run_every("initiator", CHECK_INTERVAL, self._initiator.run)
             if settings.value(CLEANER_ON):
-                self._run_every("cleaner", CLEANER_INTERVAL, self._cleaner.run)
+                self._run_every("cleaner", CLEANER_INTERVAL, partial(self._cleaner.run, self._stop))
             self._run_every("housekeeper", HOUSEKEEPER_INTERVAL, self._housekeeper.run, HOUSEKEEPER_START)
         own = [None] * settings.value(WORKER_THREADS)
         of_pools = [pool for pool, threads in settings.worker_pools.items() for _ in range(threads)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
@@ -30,6 +33,22 @@ def fill(world: World, name: str = "t", part: str | None = None) -> None:
     world.clean()
     world.insert(3, name=name, part=part)
     world.insert(4, name=name, part=part)
+
+
+Seen = TypeVar("Seen")
+
+
+def at_each(world: World, monkeypatch: pytest.MonkeyPatch, look: Callable[[], Seen]) -> list[Seen]:
+    """What ``look`` returns whenever the cleaner has removed the files of a compaction, and marks it."""
+    seen: list[Seen] = []
+    mark_cleaned = type(world.store).mark_cleaned
+
+    def noted(*args: object, **kwargs: object) -> None:
+        seen.append(look())
+        mark_cleaned(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(world.store), "mark_cleaned", noted)
+    return seen
 
 
 @pytest.fixture
@@ -162,7 +181,7 @@ class TestAfterAMinorCompaction:
             assert [n.partition("_0")[0] for n in world.names(part=part)] == ["base", "delta"]
             assert world.content(part=part) == [1, 2, 3, 4]
 
-    def test_a_reader_from_before_keeps_all_and_one_round_later_a_major_one_cleans_both(self, world: World) -> None:
+    def test_a_reader_from_before_keeps_all_and_after_it_one_round_cleans_both(self, world: World) -> None:
         world.table("t", "today")
         fill(world, part="today")
         reader = world.reader(part="today")
@@ -175,13 +194,12 @@ class TestAfterAMinorCompaction:
         assert world.states() == [READY, READY, DONE]
         assert sorted(world.rows(reader, "today").values()) == [1, 2, 3, 4]
         world.end(reader.txn_id)
-        world.clean()
-        world.clean()
+        assert world.clean() == 2
         assert unversioned(world.names(part="today")) == ["base_0000006"]
         assert world.states() == [DONE] * 3
 
-    def test_two_compactions_are_cleaned_the_lower_one_first_and_only_up_to_its_own_write_id(
-        self, world: World
+    def test_two_compactions_are_cleaned_in_one_round_the_lower_one_first_and_only_up_to_its_own_write_id(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         world.table("t", "today")
         fill(world, part="today")
@@ -189,18 +207,58 @@ class TestAfterAMinorCompaction:
         world.insert(5, part="today")
         world.insert(6, part="today")
         world.compact(MINOR, part="today")
-        assert world.clean() == 1
-        assert world.states()[:2] == [READY, DONE]
-        left = [
-            "base_0000002",
-            "delta_0000003_0000004",
-            "delta_0000003_0000006",
-            "delta_0000005_0000005_0000",
-            "delta_0000006_0000006_0000",
+        left = at_each(world, monkeypatch, lambda: unversioned(world.names(part="today")))
+        assert world.clean() == 2
+        assert world.states() == [DONE] * 3
+        deltas = ["delta_0000003_0000004", "delta_0000003_0000006"]
+        written_since = ["delta_0000005_0000005_0000", "delta_0000006_0000006_0000"]
+        assert left == [
+            ["base_0000002", *deltas, *written_since],
+            ["base_0000002", deltas[-1]],
         ]
-        assert unversioned(world.names(part="today")) == left
-        assert world.clean() == 1
-        assert unversioned(world.names(part="today")) == ["base_0000002", "delta_0000003_0000006"]
+
+    def test_of_more_compactions_than_are_fetched_at_once_one_round_cleans_all(self, world: World) -> None:
+        world.settings.set("hive.compactor.fetch.size", "2")
+        tables = ["t", "u", "v"]
+        for name in tables:
+            world.table(name)
+        for number in range(1, 9):
+            for name in tables:
+                world.insert(number, name=name)
+                if number % 2 == 0:
+                    world.compact(MINOR, name=name)
+        assert world.clean() == 12
+        for name in tables:
+            assert unversioned(world.names(name)) == ["delta_0000001_0000008"]
+            assert world.content(name) == list(range(1, 9))
+
+    def test_of_those_that_cannot_be_cleaned_each_is_tried_once_in_a_round(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world.table()
+        for number in range(1, 5):
+            world.insert(number)
+            if number % 2 == 0:
+                world.compact(MINOR)
+
+        def fails(*_: object, **__: object) -> None:
+            raise StorageError("no one may remove anything here")
+
+        monkeypatch.setattr(LocalFileSystem, "delete", fails)
+        assert world.clean() == 0
+        assert [(one.state, one.retries) for one in world.entries()] == [(READY, 1), (READY, 1)]
+        assert world.content() == [1, 2, 3, 4]
+
+    def test_once_it_is_to_stop_no_further_one_is_cleaned(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        world.table()
+        for number in range(1, 7):
+            world.insert(number)
+            if number % 2 == 0:
+                world.compact(MINOR)
+        stop = threading.Event()
+        at_each(world, monkeypatch, stop.set)
+        assert world.cleaner.run(stop) == 1
+        assert world.states() == [READY, READY, DONE]
 
     def test_of_two_workers_at_once_the_later_delta_is_left(self, based: World) -> None:
         """As after a worker that was given up and finished all the same."""
@@ -216,7 +274,9 @@ class TestAfterAMinorCompaction:
 
 
 class TestTheWatermark:
-    def test_is_honoured_with_an_open_writer_and_forgotten_write_ids(self, world: World) -> None:
+    def test_is_honoured_with_an_open_writer_and_forgotten_write_ids(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Three compactions wait; the store has forgotten whose the write ids are; a writer is open."""
         world.table()
         for _ in range(3):
@@ -228,12 +288,12 @@ class TestTheWatermark:
         assert world.write_id(txn_id) == 10
         deltas = {i: f"delta_{i:07d}_{i:07d}_0000" for i in range(1, 10)}
         assert set(deltas.values()) < set(world.names())
-        for round in (1, 2, 3):
-            world.clean()
-            names = world.names()
-            assert [i for i, name in deltas.items() if name in names] == list(range(3 * round + 1, 10))
-            assert [n for n in unversioned(names) if n[0] == "b"] == [f"base_{3 * i:07d}" for i in range(round, 4)]
-            assert world.content() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+        seen = at_each(world, monkeypatch, lambda: (world.names(), world.content()))
+        assert world.clean() == 3
+        for number, (names, content) in enumerate(seen, start=1):
+            assert [i for i, name in deltas.items() if name in names] == list(range(3 * number + 1, 10))
+            assert [n for n in unversioned(names) if n[0] == "b"] == [f"base_{3 * i:07d}" for i in range(number, 4)]
+            assert content == [0, 0, 0, 1, 1, 1, 2, 2, 2]
         assert world.states() == [DONE] * 3
 
     def test_keeps_an_aborted_overwrite_above_it_until_that_is_cleaned_for_itself(self, world: World) -> None:
@@ -251,7 +311,9 @@ class TestTheWatermark:
         assert unversioned(world.names()) == ["base_0000003"]
         assert (world.remembered(), world.content()) == (set(), [0, 1, 2])
 
-    def test_of_one_from_before_the_first_base_leaves_all_to_the_one_that_made_it(self, world: World) -> None:
+    def test_of_one_from_before_the_first_base_leaves_all_to_the_one_that_made_it(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Below it there is no base that the lower one's view could begin with: Hive's 10327 to a reader."""
         world.table()
         for i in range(2):
@@ -262,9 +324,10 @@ class TestTheWatermark:
         world.insert(5)
         world.compact()
         world.end(reader.txn_id)
-        assert (world.clean(), world.states()) == (1, [READY, DONE])
-        assert world.remembered() == {4}
-        assert (world.clean(), world.states()) == (1, [DONE, DONE])
+        before = world.names()
+        seen = at_each(world, monkeypatch, lambda: (world.names(), world.remembered()))
+        assert (world.clean(), world.states()) == (2, [DONE, DONE])
+        assert seen[0] == (before, {4})
         assert unversioned(world.names()) == ["base_0000005"]
         assert (world.content(), world.remembered()) == ([0, 1, 3, 5], set())
 
