@@ -44,6 +44,15 @@ class StagedDirectory:
         return fs.join(self.path, bucket_file(number) if self.events else original_file(number))
 
 
+@dataclass(frozen=True)
+class StagedPart:
+    """What another process has staged for a transaction: its directory, and the directories of events in it, with the
+    number of their events."""
+
+    path: str
+    directories: tuple[tuple[StagedDirectory, int], ...]
+
+
 class Staging:
     """The directories that the statements of one transaction write to one table.
 
@@ -61,6 +70,8 @@ class Staging:
         self.path = fs.join(self._root, staging_name(txn_id))
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
         self._published: list[str] = []
+        self._taken: list[str] = []
+        """Directories of other processes, for which this one answers."""
         self.registered: Mapping[str, str] = {}
         """Where the partitions were, by name, that were registered when it was published."""
         self._rows: Counter[StagedDirectory] = Counter()
@@ -68,6 +79,19 @@ class Staging:
     def wrote(self, directory: StagedDirectory, events: int) -> None:
         """Count the events of a file that is in a staged directory."""
         self._rows[directory] += events
+
+    def handed_over(self) -> StagedPart:
+        """All of it for the process that publishes it; this one is done with it."""
+        return StagedPart(self.path, tuple((d, self._rows[d]) for d in self._directories.values()))
+
+    def take(self, part: StagedPart) -> None:
+        """Publish, or discard, what another process has staged, too: directories of other names than those of here."""
+        self._taken.append(part.path)
+        for directory, events in part.directories:
+            key = (directory.partition, directory.name)
+            assert key not in self._directories, f"{directory.name} of {directory.partition!r} was staged twice"
+            self._directories[key] = directory
+            self._rows[directory] += events
 
     @property
     def changes(self) -> dict[str, RowChange]:
@@ -134,7 +158,8 @@ class Staging:
             self.fs.rename(directory.path, target)
         if self._sync:
             self.fs.sync(directories=named)
-        self.fs.delete(self.path)
+        for path in (self.path, *self._taken):
+            self.fs.delete(path)
 
     def _above(self, parent: str) -> list[str]:
         """A directory and those above it, up to the table's; itself alone where it is not below the table."""
@@ -167,12 +192,13 @@ class Staging:
             Whether all of it is gone, as far as can be told: where its parent is not there, a directory may have moved
             with it. What is left belongs to an aborted write id and is invisible.
         """
-        gone = [self._delete(path) for path in [*self._published, self.path]]
+        gone = [self._delete(path) for path in [*self._published, self.path, *self._taken]]
         return all(gone) and all(self._is_there(path.rpartition("/")[0]) for path in self._published)
 
     def discard_staged(self) -> None:
         """Remove what is staged and not published: a reader has never seen it."""
-        self._delete(self.path)
+        for path in (self.path, *self._taken):
+            self._delete(path)
 
     def _is_there(self, path: str) -> bool:
         try:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -22,11 +21,9 @@ from pyspark.sql import DataFrame
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver
 from acidsql.commands.transaction.locking import insert_lock
-from acidsql.commands.transaction.write_transaction import WriteTransaction, begin, roll_back
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, TransactionError
 from acidsql.format.bucket import MAX_STATEMENT_ID
-from acidsql.interrupts import Deferred
-from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.arrow import fetched
@@ -35,6 +32,7 @@ from acidsql.plan.staging import Staging
 from acidsql.settings import SNAPSHOT_RETRIES
 from acidsql.sql.statements import TableName
 from acidsql.streaming.bad_records import ERROR, BadRecords
+from acidsql.streaming.held import HeldTransactions, Step
 from acidsql.streaming.records import RecordReader, Rows
 from acidsql.streaming.target import BadRecord, StreamTarget
 from acidsql.streaming.values import BadValue
@@ -165,9 +163,7 @@ class StreamingConnection:
         self._target: StreamTarget | None = None
         """That of the last transaction, for as long as the table stays as it is."""
         self._done = Statistics()
-        self._held: set[int] = set()
-        """Transactions that are open. They end soon, without rows, if the connection becomes garbage."""
-        weakref.finalize(self, _let_go, env.heartbeats, self._held)
+        self._held = HeldTransactions(env, self)
 
     @property
     def statistics(self) -> Statistics:
@@ -255,7 +251,7 @@ class StreamingConnection:
                 step.is_unclear = True
                 self._env.metastore.commit_txn(now.txn.id)
             self._open = None
-            self._ended(now.txn)
+            self._held.ended(now.txn)
             self._done += now.done + Statistics(committed=1, commit_seconds=time.monotonic() - started)
             now.txn.committed()
 
@@ -297,24 +293,14 @@ class StreamingConnection:
     def _next(self) -> WriteTransaction:
         """The next transaction, kept alive; of a batch all are opened at once."""
         if not self._ready:
-            with Deferred():
-                for txn in begin(self._env, self._options.batch):
-                    self._held.add(txn.id)
-                    self._env.heartbeats.hold(txn.id)
-                    self._ready.append(txn)
+            self._held.open(self._options.batch, self._ready)
         return self._ready.pop(0)
 
     def _end_ready(self, error: AcidError) -> None:
         """End the transactions of the batch that are still to come."""
         while self._ready:
             txn = self._ready.pop()
-            self._ended(txn)
-            roll_back(txn, error)
-
-    def _ended(self, txn: WriteTransaction) -> None:
-        """Send no more heartbeats for a transaction."""
-        self._env.heartbeats.let_go(txn.id)
-        self._held.discard(txn.id)
+            self._held.roll_back(txn, error)
 
     def _locked(self, txn: WriteTransaction) -> StreamTarget:
         """The table, once the transaction has its lock: it stays as it is as long as it has."""
@@ -348,40 +334,15 @@ class StreamingConnection:
         target = StreamTarget(self._env, table, {})
         return {name: target.key_text(keys[name], value) for name, value in self._given.items()}
 
-    @contextmanager
-    def _step(self, txn: WriteTransaction, *, lets: type[AcidError] | None = None) -> Iterator[_Step]:
-        """A step of the transaction: an error in it ends the transaction, but for those of the kind that it lets go."""
-        step = _Step()
-        try:
-            with own_failures(), self._env.metastore.on_behalf_of(txn.id):
-                yield step
-        except BaseException as e:
-            if lets is not None and isinstance(e, lets):
-                raise
-            ended = self._roll_back(txn, e, is_unclear=step.is_unclear)
-            if ended is not None:
-                raise ended from e
-            raise
+    def _step(self, txn: WriteTransaction, *, lets: type[AcidError] | None = None) -> AbstractContextManager[Step]:
+        return self._held.step(txn, self._roll_back, lets=lets)
 
     def _roll_back(
-        self, txn: WriteTransaction, error: BaseException, *, is_unclear: bool = False
+        self, txn: WriteTransaction, error: BaseException, is_unclear: bool = False
     ) -> TransactionError | None:
         self._open = None
-        self._ended(txn)
         self._done += Statistics(aborted=1)
-        ended = roll_back(txn, error, is_unclear=is_unclear)
+        ended = self._held.roll_back(txn, error, is_unclear=is_unclear)
         if txn.is_aborted:
             self._options.bad_records.discard(txn.id)
         return ended
-
-
-def _let_go(heartbeats: Heartbeats, held: set[int]) -> None:
-    """Called by the garbage collector, which may interrupt anything: it takes no lock."""
-    for txn_id in held:
-        heartbeats.release(txn_id)
-
-
-@dataclass
-class _Step:
-    is_unclear: bool = False
-    """Whether the transaction may be committed."""

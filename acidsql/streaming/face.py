@@ -20,6 +20,7 @@ from acidsql.streaming.apply_changes import VALIDITY, ChangeApplier, options_of
 from acidsql.streaming.bad_records import BadRecords
 from acidsql.streaming.connection import StreamingConnection, StreamOptions
 from acidsql.streaming.follow import Follower, FollowOptions
+from acidsql.streaming.mutation import BUFFER_ROWS, Mutation
 from acidsql.streaming.records import RecordReader, Rows
 from acidsql.streaming.sink import Sink
 
@@ -29,7 +30,7 @@ class StreamingFace(ABC):
 
     def __init__(self, env: Environment) -> None:
         self._env = env
-        self._streams: weakref.WeakSet[StreamingConnection] = weakref.WeakSet()
+        self._streams: weakref.WeakSet[StreamingConnection | Mutation] = weakref.WeakSet()
 
     @abstractmethod
     def sql(self, text: str, /, **parameters: Any) -> DataFrame:
@@ -161,6 +162,25 @@ class StreamingFace(ABC):
         stream = StreamingConnection(self._env, table_name(table), options)
         self._streams.add(stream)
         return stream
+
+    def mutation(self, table: str, *, buffer_rows: int = BUFFER_ROWS) -> Mutation:
+        """Begin a transaction in which workers, in any processes, insert, update and delete rows by their ids.
+
+        Args:
+            table: ``table`` or ``database.table``, a full-ACID table.
+            buffer_rows: How many rows a worker holds in memory before it writes a part of them.
+
+        Raises:
+            InvalidValue: When an argument is not valid.
+            UnsupportedError: When the table has moments, or timestamps as partition keys.
+            LockTimeout: When the lock of an ``UPDATE`` was not granted in time.
+            TableNotFound, NotTransactional: As :meth:`sql`.
+        """
+        self._require_open()
+        with self._env.catalyst.active():
+            made = Mutation(self._env, table_name(table), buffer_rows)
+        self._streams.add(made)
+        return made
 
     def sink(
         self,

@@ -19,10 +19,10 @@ from acidsql.plan.arrow import arrow_type, fetched, is_utf8
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, NUMBER, key_column, value_column
 from acidsql.plan.checks import of_row, violations
+from acidsql.plan.event_writer import EventWriter
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.values import bounded, default_value, from_orc_driver, has_wall_clock, key_text
-from acidsql.plan.write import Writer
 from acidsql.streaming.records import Field, RecordReader
 from acidsql.streaming.values import BadValue, column_of, of_arrow
 from acidsql.types import HiveType, parse_type
@@ -152,7 +152,7 @@ class StreamTarget:
     # --- what is stored ----------------------------------------------------------------------------------------------
 
     def _stored(self, given: Mapping[str, pa.Array], count: int) -> pa.Table:
-        """Columns as :meth:`acidsql.plan.write.Writer.write_fetched` takes them; those not given get their DEFAULT.
+        """Columns as :meth:`acidsql.plan.event_writer.EventWriter.write` takes them; those not given get their DEFAULT.
 
         Raises:
             BadValue: When a partition key is not given.
@@ -234,7 +234,7 @@ class StreamTarget:
         target = Target(table, txn.allocate_write_id(table), env.compression_of(table), statement_id)
         if table.bucket_columns:
             rows = rows.append_column(BUCKET, self._bucket_numbers(rows))
-        return Writer(env.writing, target, staging, env.driver_limit).write_fetched(rows, Change.INSERT)
+        return EventWriter(target, staging).write(rows, Change.INSERT)
 
     def _bucket_numbers(self, rows: pa.Table) -> pa.ChunkedArray:
         by = {c.name: i for i, c in enumerate(self.table.columns)}

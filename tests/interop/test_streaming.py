@@ -68,3 +68,34 @@ def test_batches_are_written_once(both: Both, open_acid: OpenAcid) -> None:
     t.holds((0, "b2"), (1, "b1"))
     [(last,)] = both.answer_alike(f"SELECT max(batch) FROM {both.database}.{BATCHES} WHERE sink = '{t.name}'")
     assert int(last) == 2
+
+
+@pytest.mark.parametrize("by", SIDES)
+def test_hive_reads_what_workers_have_changed(both: Both, by: str) -> None:
+    t = both.table("id int, v string, at timestamp", "k int", by=by)
+    t.hive("INSERT INTO {t} PARTITION (k) VALUES (1, 'a', '1500-03-01 12:00:00.5', 0)")
+    t.hive("INSERT INTO {t} PARTITION (k) VALUES (2, 'b', NULL, 0), (3, 'c', NULL, 1)")
+    t.acid("INSERT INTO {t} VALUES (4, 'd', NULL, 0), (5, 'e', NULL, 1)")
+    for round in range(2):
+        with both.acid.mutation(t.name, buffer_rows=1) as mutation:
+            tasks = mutation.tasks(2)
+            found = mutation.rows().orderBy("k", "ROW__ID").collect()
+            written = []
+            for task in tasks:
+                with task.open() as worker:
+                    for row in found:
+                        if row.k != task.number:
+                            continue
+                        if row.id % 3 == 2:
+                            worker.delete(row["ROW__ID"], row.asDict())
+                        else:
+                            worker.update(row["ROW__ID"], {**row.asDict(), "v": f"{row.v}{round}"})
+                    worker.insert((10 * (round + 1) + task.number, "new", None, 2))
+                written.append(worker.written)
+            mutation.commit(written)
+        both.wrote(ACIDSQL)
+        t.agree()
+    t.hive("UPDATE {t} SET v = 'hive' WHERE id > 3", "ALTER TABLE {t} PARTITION (k = 0) COMPACT 'major' AND WAIT")
+    t.agree()
+    [total] = t.answer_alike("SELECT count(*), sum(id) FROM {t}")
+    assert tuple(int(Decimal(value)) for value in total) == (7, 70)

@@ -6,16 +6,17 @@ breaks with another version of Spark: plans, expressions, the write job, the rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 import acidsql
 from acidsql.session import AcidSession
+from acidsql.streaming import Written
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -178,3 +179,21 @@ def test_changes_are_streamed(emp: AcidSession, tmp_path: Path) -> None:
         emp.sql("UPDATE emp SET name = upper(name) WHERE id = 1")
     told = [(1, "ANN", "update_postimage"), (1, "Ann", "insert"), (1, "Ann", "update_preimage"), (2, "Bob", "insert")]
     assert rows(emp, "SELECT * FROM log") == [*told, (3, "Cid", "insert")]
+
+
+def test_workers_change_rows_by_their_ids(emp: AcidSession) -> None:
+    with emp.mutation("emp") as mutation:
+        tasks = mutation.tasks(2)
+
+        def work(number: int, part: Iterable[Row]) -> Iterable[Written]:
+            with tasks[number].open() as worker:
+                for row in part:
+                    if row.id == 1:
+                        worker.delete(row["ROW__ID"])
+                    else:
+                        worker.update(row["ROW__ID"], {**row.asDict(), "name": row.name.upper()})
+            yield worker.written
+
+        written = mutation.sorted(mutation.rows()).rdd.mapPartitionsWithIndex(work).collect()
+        assert mutation.commit(written).first()[:4] == (3, 2, 1, 0)
+    assert rows(emp, "SELECT name FROM emp") == [("BOB",), ("CID",)]

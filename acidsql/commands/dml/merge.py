@@ -18,7 +18,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks, refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.locking import change_lock_type, change_locks, insert_lock
+from acidsql.commands.transaction.locking import change_locks, upsert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AcidError, AnalysisError
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
@@ -199,10 +199,7 @@ class MergeCommand:
             updates = any(c.match is not Match.NOT_MATCHED and not is_delete(c) for c in self.statement.clauses)
             made += change_locks(env, table, Operation.UPDATE if updates else Operation.DELETE, partitions)
         if Match.NOT_MATCHED in self.matches and (table.partition_keys or not made):
-            lock = insert_lock(env, table, None, overwrite=False, dynamic=bool(table.partition_keys))
-            # as in Hive: then what is inserted counts as a change, also where the first commit wins
-            strong = replace(lock, type=change_lock_type(env), operation=Operation.UPDATE)
-            made.append(strong if env.settings.value(XLOCK_MERGE_INSERT) else lock)
+            made.append(upsert_lock(env, table))
         if evolves:
             made.append(LockComponent(LockType.EXCL_WRITE, table.database, table.name))
         return made

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from acidsql.commands.environment import Environment
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.snapshot import partition_names
-from acidsql.settings import LOCK_PARTITIONS, XLOCK_IOW, XLOCK_WRITE
+from acidsql.settings import LOCK_PARTITIONS, XLOCK_IOW, XLOCK_MERGE_INSERT, XLOCK_WRITE
 
 
 def name_lock(database: str, name: str) -> LockComponent:
@@ -55,3 +56,11 @@ def insert_lock(
         exclusive = waits and env.settings.value(XLOCK_IOW)
         kind, operation = (LockType.EXCLUSIVE if exclusive else LockType.EXCL_WRITE), Operation.UPDATE
     return LockComponent(kind, table.database, table.name, partition, operation, is_dynamic_partition_write=dynamic)
+
+
+def upsert_lock(env: Environment, table: Table) -> LockComponent:
+    """The lock of what a statement inserts besides the rows that it changes, as MERGE does."""
+    lock = insert_lock(env, table, None, overwrite=False, dynamic=bool(table.partition_keys))
+    # as in Hive: then what is inserted counts as a change, also where the first commit wins
+    strong = replace(lock, type=change_lock_type(env), operation=Operation.UPDATE)
+    return strong if env.settings.value(XLOCK_MERGE_INSERT) else lock

@@ -1,0 +1,86 @@
+"""Transactions that stay open from one call of the user's to the next."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from acidsql.commands.environment import Environment
+from acidsql.commands.transaction.write_transaction import WriteTransaction, begin, roll_back
+from acidsql.errors import AcidError, TransactionError
+from acidsql.interrupts import Deferred
+from acidsql.metastore.heartbeat import Heartbeats
+from acidsql.plan.failures import own_failures
+
+
+@dataclass
+class Step:
+    """A step of a transaction."""
+
+    is_unclear: bool = False
+    """Whether the transaction may be committed."""
+
+
+class HeldTransactions:
+    """Transactions of an object of the user's, kept alive by heartbeats until they end; or the object is garbage: then
+    they end soon, without rows."""
+
+    def __init__(self, env: Environment, owner: object) -> None:
+        self._env = env
+        self._held: set[int] = set()
+        weakref.finalize(owner, _let_go, env.heartbeats, self._held)
+
+    def open(self, count: int, into: list[WriteTransaction]) -> None:
+        """Open transactions, and append them to a list, also where this is interrupted."""
+        with Deferred():
+            for txn in begin(self._env, count):
+                self._held.add(txn.id)
+                self._env.heartbeats.hold(txn.id)
+                into.append(txn)
+
+    def ended(self, txn: WriteTransaction) -> None:
+        """Send no more heartbeats for a transaction."""
+        self._env.heartbeats.let_go(txn.id)
+        self._held.discard(txn.id)
+
+    def roll_back(
+        self, txn: WriteTransaction, error: BaseException, *, is_unclear: bool = False
+    ) -> TransactionError | None:
+        """Abort a transaction (:func:`acidsql.commands.transaction.write_transaction.roll_back`)."""
+        self.ended(txn)
+        return roll_back(txn, error, is_unclear=is_unclear)
+
+    @contextmanager
+    def step(
+        self,
+        txn: WriteTransaction,
+        roll_back: Callable[[WriteTransaction, BaseException, bool], TransactionError | None],
+        *,
+        lets: type[AcidError] | None = None,
+    ) -> Iterator[Step]:
+        """A step of a transaction: an error in it ends the transaction, but for those of the kind that it lets go.
+
+        Args:
+            txn: The transaction.
+            roll_back: Aborts it, told why and whether it may be committed; returns how others had ended it before.
+            lets: Errors that do not.
+        """
+        step = Step()
+        try:
+            with own_failures(), self._env.metastore.on_behalf_of(txn.id):
+                yield step
+        except BaseException as e:
+            if lets is not None and isinstance(e, lets):
+                raise
+            ended = roll_back(txn, e, step.is_unclear)
+            if ended is not None:
+                raise ended from e
+            raise
+
+
+def _let_go(heartbeats: Heartbeats, held: set[int]) -> None:
+    """Called by the garbage collector, which may interrupt anything: it takes no lock."""
+    for txn_id in held:
+        heartbeats.release(txn_id)

@@ -1,0 +1,425 @@
+"""Changes of rows by their ids, written by workers of the user's in one transaction (Hive's ``MutatorClient``).
+
+The client has the transaction, its locks and its snapshot. It makes a task for each worker; what the workers have
+written it publishes, holds against the table, and commits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from acidsql import fs
+from acidsql.catalyst import Catalyst, rows_in_memory
+from acidsql.commands.environment import Environment
+from acidsql.commands.resolve.context import StartOver, StatementContext
+from acidsql.commands.transaction.locking import change_locks, upsert_lock
+from acidsql.commands.transaction.write_transaction import WriteTransaction
+from acidsql.errors import (
+    AcidError,
+    ConstraintViolation,
+    InvalidValue,
+    StorageError,
+    TransactionError,
+    UnsupportedError,
+)
+from acidsql.format.names import staging_txn
+from acidsql.metastore.model import Operation, Table
+from acidsql.plan.bucketing import bucket_number
+from acidsql.plan.changes import NUMBER, key_column, value_column
+from acidsql.plan.checks import of_row, violations
+from acidsql.plan.scan import RAW_KEY, ROW_ID, ScanColumns, snapshot_frame
+from acidsql.plan.snapshot import TableSnapshot, partition_names, take_snapshot
+from acidsql.plan.target import RowCounts
+from acidsql.plan.text import quote
+from acidsql.plan.values import Zones, from_key_text, with_leaves
+from acidsql.settings import SNAPSHOT_RETRIES, XLOCK_MERGE_INSERT
+from acidsql.sql.statements import TableName
+from acidsql.streaming.held import HeldTransactions, Step
+from acidsql.streaming.worker import MOST_TASKS, Key, MutationTask, Written, signs
+from acidsql.types import LOCAL_TIMESTAMP, HiveType, Primitive, contains, parse_type
+
+BUFFER_ROWS = 100_000
+
+
+class NoSuchRow(InvalidValue):
+    """Raised when a row id that was to be updated or deleted names no row, or was named twice."""
+
+
+@dataclass(frozen=True)
+class _Open:
+    """The transaction, and the table as it was when the locks were granted."""
+
+    txn: WriteTransaction
+    table: Table
+    seen: TableSnapshot
+
+
+class Mutation:
+    """One transaction whose rows workers write. Made by ``acid.mutation``.
+
+    ::
+
+        with acid.mutation("emp") as mutation:
+            rows = mutation.sorted(mutation.rows().where("salary < 3000"))
+            tasks = mutation.tasks(2)
+            written = rows.rdd.mapPartitionsWithIndex(lambda number, part: [work(tasks[number], part)]).collect()
+            mutation.commit(written)
+
+    It holds the lock of an ``UPDATE`` of the whole table from the beginning to the end. A block that ends without
+    :meth:`commit` aborts it, as an error of any method but :meth:`rows`, :meth:`sorted` and :meth:`bucketed` does.
+    """
+
+    def __init__(self, env: Environment, name: TableName, buffer_rows: int = BUFFER_ROWS) -> None:
+        """Begin the transaction; it waits for its lock.
+
+        Raises:
+            InvalidValue: When ``buffer_rows`` is no number above 0.
+            TableNotFound, NotTransactional: As ``UPDATE``.
+            UnsupportedError: When times of the table cannot be handed to Python and back.
+            LockTimeout: When the lock was not granted in time.
+        """
+        if isinstance(buffer_rows, bool) or not isinstance(buffer_rows, int) or buffer_rows < 1:
+            raise InvalidValue(f"buffer_rows is a whole number above 0, not {buffer_rows!r}")
+        self._env, self._buffer_rows = env, buffer_rows
+        self._name = replace(name, database=env.database_of(name))
+        self._lock = threading.RLock()
+        self._held = HeldTransactions(env, self)
+        self._tasks: tuple[MutationTask, ...] = ()
+        self._open: _Open | None = None
+        retries = env.settings.value(SNAPSHOT_RETRIES)
+        for attempt in range(retries + 1):
+            try:
+                self._open = self._begin()
+                return
+            except StartOver:
+                if attempt == retries:
+                    raise
+
+    # --- what is there -----------------------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> Table:
+        """The table. Raises: TransactionError when the mutation is over."""
+        return self._required().table
+
+    def rows(self) -> DataFrame:
+        """The rows of the table as the mutation sees them, with ``ROW__ID`` behind their columns.
+
+        A ``timestamp`` is there as a ``timestamp_ntz``, the wall clock that is stored, so that Python's zone makes no
+        difference. The frame can be read as long as the mutation is open.
+
+        Raises:
+            TransactionError: When the mutation is over.
+        """
+        with self._lock:
+            now = self._required()
+            utc = self._env.sessions.in_zone("UTC")
+            frame = snapshot_frame(utc, now.seen, self._utc_zones, ScanColumns(row_id=True))
+            columns = [(c.name, parse_type(c.type)) for c in now.table.all_columns]
+            made = [f"{_naive(quote(name), type)} AS {quote(name)}" for name, type in columns]
+            return self._env.catalyst.moved(frame.selectExpr(*made, ROW_ID))
+
+    def sorted(self, frame: DataFrame) -> DataFrame:
+        """Rows in the order that workers take them in, each partition and bucket file in one partition of Spark's.
+
+        Args:
+            frame: Rows with the partition keys and ``ROW__ID``.
+
+        Returns:
+            The same rows, in as many partitions of Spark's as there are tasks.
+
+        Raises:
+            TransactionError: When the mutation is over, or has no tasks yet.
+        """
+        table = self._required().table
+        if not self._tasks:
+            raise TransactionError("The mutation has no tasks yet: tasks() says how many workers there are")
+        file = [*(F.col(quote(k.name)) for k in table.partition_keys), _writer_of(F.col(f"{ROW_ID}.bucketId"))]
+        spread = frame.repartition(len(self._tasks), *file)
+        return spread.sortWithinPartitions(*file, ROW_ID)
+
+    def bucketed(self, frame: DataFrame, column: str) -> DataFrame:
+        """Rows with the number of the bucket that they belong to, which :meth:`MutationWorker.insert` is told.
+
+        Args:
+            frame: Rows with the bucketing columns, of the types that they have in the table.
+            column: The name of a further column for the number.
+
+        Raises:
+            AnalysisError: When the table is not bucketed.
+            TransactionError: When the mutation is over.
+        """
+        table = self._required().table
+        if not table.bucket_columns:
+            raise InvalidValue(f"{table.full_name} is not bucketed")
+        values = [F.col(quote(c.name)) if c.name in table.bucket_columns else F.lit(None) for c in table.columns]
+        named = frame.select("*", *[v.alias(value_column(i)) for i, v in enumerate(values)])
+        number = bucket_number(frame.sparkSession, table, named)
+        return named.select(*[F.col(quote(name)) for name in frame.columns], number.alias(column))
+
+    def tasks(self, count: int) -> tuple[MutationTask, ...]:
+        """What each of the workers needs to know, once for the mutation.
+
+        Args:
+            count: How many workers there are, at most 2048.
+
+        Raises:
+            InvalidValue: When it is no such number.
+            TransactionError: When the mutation is over, or has tasks already.
+        """
+        with self._lock:
+            now = self._required()
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_TASKS:
+                raise InvalidValue(f"A mutation has 1 to {MOST_TASKS} tasks, not {count!r}")
+            if self._tasks:
+                raise TransactionError("The mutation has its tasks already")
+            with self._step(now.txn):
+                made = MutationTask(
+                    number=0,
+                    count=count,
+                    txn_id=now.txn.id,
+                    write_id=now.txn.allocate_write_id(now.table),
+                    table=now.table,
+                    compression=self._env.compression_of(now.table),
+                    zone=self._env.zones.session,
+                    partitions=self._partitions(now),
+                    buffer_rows=self._buffer_rows,
+                )
+            self._tasks = tuple(replace(made, number=number) for number in range(count))
+            return self._tasks
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def commit(self, written: Iterable[Written]) -> DataFrame:
+        """Commit what the workers have written: all of it is visible when this returns.
+
+        1. Publish the files, invisible before the commit.
+        2. Count the rows that are hidden now: each row id that was named hides one.
+        3. Hold the new rows against CHECK constraints, and against their buckets.
+        4. Commit.
+
+        Args:
+            written: :attr:`MutationWorker.written` of each task, once.
+
+        Returns:
+            The row of counts.
+
+        Raises:
+            NoSuchRow: When a row id names no row, or was named twice.
+            ConstraintViolation: When a new row does not meet a CHECK constraint.
+            InvalidValue: When a new row is in the wrong bucket.
+            TransactionError: When a task has handed in nothing, or twice; the mutation is over; others have ended it.
+        """
+        with self._lock:
+            now = self._required()
+            with self._step(now.txn) as step:
+                parts = self._all_of(written)
+                counts = sum((part.counts for part in parts), RowCounts())
+                self._publish(now, parts)
+                self._check(now, parts, counts)
+                step.is_unclear = True
+                self._env.metastore.commit_txn(now.txn.id)
+            self._open = None
+            self._held.ended(now.txn)
+            self._sweep(now)
+            now.txn.committed()
+            return self._env.counts(updated=counts.updated, deleted=counts.deleted, inserted=counts.inserted)
+
+    def abort(self) -> None:
+        """Abort the transaction: nothing of it is there. Raises: TransactionError when the mutation is over."""
+        with self._lock:
+            self._roll_back(self._required().txn, AcidError("aborted by the client"))
+
+    def close(self) -> None:
+        """Abort the transaction if it is open. A mutation may be closed twice."""
+        with self._lock:
+            if self._open is not None:
+                self._roll_back(self._open.txn, AcidError("the mutation was closed"))
+
+    def __enter__(self) -> Mutation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> _Open:
+        env, opened = self._env, list[WriteTransaction]()
+        self._held.open(1, opened)
+        [txn] = opened
+        with self._step(txn):
+            table = env.changeable_table(self._name)
+            _refuse_times(table)
+            context = StatementContext(env)
+            context.add(table)
+            locks = change_locks(env, table, Operation.UPDATE, None)
+            txn.lock([*locks, upsert_lock(env, table)] if table.partition_keys else locks)
+            context.revalidate(txn.snapshot)
+            return _Open(txn, table, context.table_snapshot(table, context.partitions(table)))
+
+    def _required(self) -> _Open:
+        if self._open is None:
+            raise TransactionError("The mutation is over")
+        return self._open
+
+    @property
+    def _utc_zones(self) -> Zones:
+        return replace(self._env.zones, session="UTC")
+
+    def _partitions(self, now: _Open) -> dict[Key, str | None]:
+        """The partitions by the values of their keys, as rows have them."""
+        table, types = now.table, [parse_type(k.type) for k in now.table.partition_keys]
+        places = [p.partition for p in now.seen.partitions if p.partition is not None]
+        if not places:
+            return {}
+        spark = self._env.own_spark
+        names = [key_column(i) for i in range(len(types))]
+        listed = pa.table({n: pa.array([p.values[i] for p in places], pa.string()) for i, n in enumerate(names)})
+        values = [f"{from_key_text(name, type)} AS {name}" for name, type in zip(names, types, strict=True)]
+        found: dict[Key, str | None] = {}
+        for place, row in zip(places, rows_in_memory(spark, listed).selectExpr(*values).collect(), strict=True):
+            key = signs(tuple(row), types)
+            found[key] = None if key in found else partition_names(table, place)
+        return found
+
+    def _all_of(self, written: Iterable[Written]) -> list[Written]:
+        txn_id, by_task = self._required().txn.id, dict[int, Written]()
+        for one in written:
+            if not isinstance(one, Written) or one.txn_id != txn_id:
+                raise TransactionError("What was handed in was not written for this mutation")
+            if one.task in by_task:
+                raise TransactionError(f"Task {one.task} has handed in twice")
+            by_task[one.task] = one
+        missing = [task.number for task in self._tasks if task.number not in by_task]
+        if missing:
+            raise TransactionError(f"Task {missing[0]} of {len(self._tasks)} has handed in nothing")
+        return list(by_task.values())
+
+    def _publish(self, now: _Open, parts: Sequence[Written]) -> None:
+        if not any(part.part.directories for part in parts):
+            return
+        staging = now.txn.stage(now.table)
+        for one in parts:
+            staging.take(one.part)
+            for directory, _ in one.part.directories:
+                if not staging.fs.exists(directory.path):
+                    raise StorageError(f"What task {one.task} has written is not there: {directory.path}")
+        as_changes = self._env.settings.value(XLOCK_MERGE_INSERT)
+        now.txn.publish(now.table, staging, dynamic=True, as_changes=as_changes)
+
+    def _check(self, now: _Open, parts: Sequence[Written], counts: RowCounts) -> None:
+        """Hold what was published against the table. Raises: NoSuchRow, ConstraintViolation, InvalidValue."""
+        named = counts.updated + counts.deleted
+        if named:
+            before, after = self._before_and_after(now, parts)
+            columns = ScanColumns(row_id=True)
+            own, zones = self._env.sessions.own, self._env.zones
+            left = snapshot_frame(own, after, zones, columns).where(~_is_of(now)).count()
+            hidden = snapshot_frame(own, before, zones, columns).count() - left
+            if hidden != named:
+                raise NoSuchRow(
+                    f"Of {named} row ids to be updated or deleted, {named - hidden} name no row, or one named before",
+                    hint="Row ids are those of mutation.rows(); others may be of rows that were changed since.",
+                )
+        if named == counts.deleted and not counts.inserted:
+            return
+        if now.table.bucket_columns:
+            self._check_buckets(now, parts)
+        if now.table.checks:
+            self._check_conditions(now, parts)
+
+    def _before_and_after(self, now: _Open, parts: Sequence[Written]) -> tuple[TableSnapshot, TableSnapshot]:
+        """What was written to, as the transaction has found it, and as it leaves it."""
+        table, metastore = now.table, self._env.metastore
+        names = sorted({directory.partition for one in parts for directory, _ in one.part.directories})
+        txns, listed, before = now.txn.valid_txns, None, now.seen
+        if table.partition_keys:
+            listed = metastore.list_partitions(table.database, table.name, names)
+            known = [p for p in before.partitions if p.partition and partition_names(table, p.partition) in names]
+            before = replace(before, partitions=tuple(known))
+        [write_ids] = metastore.get_valid_write_ids([table.full_name], txns)
+        return before, take_snapshot(table, write_ids, txns, listed, is_pinned=True)
+
+    def _new_rows(self, now: _Open, parts: Sequence[Written], own: Catalyst, zones: Zones) -> DataFrame:
+        """What was written: values, texts of keys, ``ROW__ID``, and a number."""
+        table, (_, after) = now.table, self._before_and_after(now, parts)
+        rows = snapshot_frame(own, after, zones, ScanColumns(row_id=True, raw_keys=RAW_KEY)).where(_is_of(now))
+        values = [f"{quote(c.name)} AS {value_column(i)}" for i, c in enumerate(table.columns)]
+        keys = [f"{RAW_KEY}{i} AS {key_column(i)}" for i in range(len(table.partition_keys))]
+        return rows.selectExpr(*values, *keys, ROW_ID, f"monotonically_increasing_id() AS {NUMBER}")
+
+    def _check_buckets(self, now: _Open, parts: Sequence[Written]) -> None:
+        own = self._env.sessions.in_zone("UTC")
+        rows = self._new_rows(now, parts, own, self._utc_zones)
+        wrong = bucket_number(own.spark, now.table, rows) != _writer_of(F.col(f"{ROW_ID}.bucketId"))
+        if count := rows.where(wrong).count():
+            raise InvalidValue(f"{count} new rows of {now.table.full_name} are in buckets that are not theirs")
+
+    def _check_conditions(self, now: _Open, parts: Sequence[Written]) -> None:
+        table, own = now.table, self._env.sessions.own
+        rows = self._new_rows(now, parts, own, self._env.zones).drop(ROW_ID)
+        values = [of_row(value_column(i)) for i in range(len(table.columns))]
+        for message in violations(own.spark, rows, table, values).values():
+            raise ConstraintViolation(message)
+
+    def _sweep(self, now: _Open) -> None:
+        """Remove what tasks have left that were opened more than once; the cleaner does so later, too."""
+        try:
+            filesystem, path = fs.resolve(now.table.location)
+            for entry in filesystem.list(path):
+                if staging_txn(entry.name) == now.txn.id:
+                    filesystem.delete(entry.path)
+        except AcidError:
+            pass
+
+    def _step(self, txn: WriteTransaction) -> AbstractContextManager[Step]:
+        return self._held.step(txn, self._roll_back)
+
+    def _roll_back(
+        self, txn: WriteTransaction, error: BaseException, is_unclear: bool = False
+    ) -> TransactionError | None:
+        now, self._open = self._open, None
+        ended = self._held.roll_back(txn, error, is_unclear=is_unclear)
+        if now is not None and txn.is_aborted:
+            self._sweep(now)
+        return ended
+
+
+def _refuse_times(table: Table) -> None:
+    """Raises: UnsupportedError for types whose values Python has in its own zone, or is not to compare."""
+    for column in table.all_columns:
+        if contains(parse_type(column.type), LOCAL_TIMESTAMP):
+            raise UnsupportedError(f"{column.name} is a moment, which Python has in the zone of its own process")
+    for key in table.partition_keys:
+        if contains(parse_type(key.type), "timestamp"):
+            raise UnsupportedError(f"Partition key {key.name} is a timestamp: its partitions cannot be told in Python")
+
+
+def _naive(expression: str, type: HiveType) -> str:
+    """Wall clocks without a zone; in UTC, where each is one."""
+
+    def leaf(value: str, of: HiveType) -> str:
+        return f"CAST({value} AS timestamp_ntz)" if of == Primitive("timestamp") else value
+
+    return with_leaves(expression, type, leaf)
+
+
+def _is_of(now: _Open) -> Column:
+    """Whether a row was written by the transaction."""
+    return F.col(f"{ROW_ID}.writeId") == now.txn.allocate_write_id(now.table)
+
+
+def _writer_of(bucket: Column) -> Column:
+    """The number of the bucket file of a row (:mod:`acidsql.format.bucket`)."""
+    return F.when(F.shiftright(bucket, 29) == 0, bucket).otherwise(F.shiftright(bucket, 16).bitwiseAND(0x0FFF))
