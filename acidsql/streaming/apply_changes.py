@@ -19,13 +19,21 @@ from pyspark.sql.types import StringType, StructType, TimestampType
 from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction.write_transaction import WriteTransaction, together
-from acidsql.errors import AcidError, AlreadyExists, AnalysisError, InvalidValue, UnsupportedError
+from acidsql.errors import (
+    AcidError,
+    AlreadyExists,
+    AnalysisError,
+    ConstraintViolation,
+    InvalidValue,
+    UnsupportedError,
+)
 from acidsql.format.writer_clocks import is_utc
 from acidsql.metastore.model import APPLIED, LockComponent, LockType, Operation, Table
+from acidsql.plan.failures import failing_with, own_failures
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
 from acidsql.sql.parser import parse_table_name
-from acidsql.streaming.keys import with_keys_as_stored
+from acidsql.streaming.keys import not_in_orc, with_keys_as_stored
 from acidsql.types import contains, parse_type, to_hive
 
 VALIDITY = ("valid_from", "valid_to")
@@ -96,10 +104,15 @@ class ChangeApplier:
             The counts of what was changed in the table.
 
         Raises:
-            InvalidValue: When a key or a sequence is NULL, or two changes of a key have one sequence and differ.
+            InvalidValue: When a key or a sequence is NULL or would be stored as another one, or two changes of a key
+                have one sequence and differ.
         """
         # what may give other rows each time is evaluated once
-        events = self._events.localCheckpoint()
+        try:
+            with own_failures():
+                events = self._events.localCheckpoint()
+        except ConstraintViolation as e:
+            raise InvalidValue(e.message) from None
         self._check(events)
         self._make_companion()
         write = self._type_1 if self._options.scd_type == 1 else self._type_2
@@ -132,17 +145,23 @@ class ChangeApplier:
         """Keys, values, sequence, and whether it is a delete; and the sequence's type in a table."""
         options = self._options
         deletes = "false" if options.deletes is None else options.deletes
-        given = {name.lower(): name for name in changes.columns}
-        columns = [f"{quote(given[n])} AS {quote(n)}" for n in (*options.keys, *self._values)]
+        spelled = {name.lower(): name for name in changes.columns}
+        columns = [f"{quote(spelled[n])} AS {quote(n)}" for n in (*options.keys, *self._values)]
         made = changes.selectExpr(
             *columns, f"({options.sequence_by}) AS {_SEQUENCE}", f"coalesce(({deletes}), false) AS {_DELETED}"
         )
-        made = self._with_moments(with_keys_as_stored(made, self._table, {key: key for key in options.keys}))
-        type = made.schema[_SEQUENCE].dataType.simpleString()
+        keys = {key: key for key in options.keys}
+        made = self._with_moments(with_keys_as_stored(made, self._table, keys, all_in_files=True))
+        given = made.schema[_SEQUENCE].dataType.simpleString()
         try:
-            return made, to_hive(parse_type(type))
+            type = parse_type(given)
         except AcidError as e:
-            raise UnsupportedError(f"A sequence of the type {type} cannot be stored: {e.message}") from e
+            raise UnsupportedError(f"A sequence of the type {given} cannot be stored: {e.message}") from e
+        lost = not_in_orc(_SEQUENCE, type)
+        if lost is not None:
+            said = f"concat('A sequence cannot be stored as it is, ', CAST({_SEQUENCE} AS string))"
+            made = made.withColumn(_SEQUENCE, F.expr(f"if({lost}, {failing_with(said)}, {_SEQUENCE})"))
+        return made, to_hive(type)
 
     def _with_moments(self, changes: DataFrame) -> DataFrame:
         """Changes whose sequence is remembered as it is: a time is stored as a wall clock, of which an hour in autumn

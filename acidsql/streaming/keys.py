@@ -5,21 +5,59 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from acidsql.errors import UnsupportedError
 from acidsql.metastore.model import Table
 from acidsql.partition_names import DEFAULT_PARTITION
+from acidsql.plan.failures import failing_with
 from acidsql.plan.text import literal, quote
-from acidsql.types import Char, Varchar, parse_type, to_hive, to_spark
+from acidsql.types import (
+    LOCAL_TIMESTAMP,
+    Array,
+    Char,
+    HiveType,
+    Primitive,
+    Struct,
+    Varchar,
+    contains,
+    parse_type,
+    to_hive,
+    to_spark,
+)
 
-_CLOCKS = {"date": "date", "timestamp": "timestamp_ntz"}
 _NOT_IN_ORC = {
-    "date": "{0} BETWEEN DATE'1582-10-05' AND DATE'1582-10-14'",
-    "timestamp": "({0} >= TIMESTAMP_NTZ'1582-10-05' AND {0} < TIMESTAMP_NTZ'1582-10-15')"
-    " OR ({0} > TIMESTAMP_NTZ'1969-12-31 23:59:59' AND {0} < TIMESTAMP_NTZ'1970-01-01')",
+    "date": "CAST({0} AS date) BETWEEN DATE'1582-10-05' AND DATE'1582-10-14'",
+    "timestamp": "{0} >= TIMESTAMP_NTZ'1582-10-05' AND {0} < TIMESTAMP_NTZ'1582-10-15'"
+    " OR {0} > TIMESTAMP_NTZ'1969-12-31 23:59:59' AND {0} < TIMESTAMP_NTZ'1970-01-01'",
 }
 """Days and times that ORC stores as later ones (docs/limits.md)."""
 
 
-def with_keys_as_stored(rows: DataFrame, table: Table, keys: dict[str, str]) -> DataFrame:
+def not_in_orc(value: str, type: HiveType, depth: int = 0) -> str | None:
+    """A condition that is true for a value with a day or a time in it that ORC stores as a later one.
+
+    Args:
+        value: An expression.
+        type: The type that it is stored as.
+        depth: In how many arrays it is.
+
+    Returns:
+        The condition; None for types without such values.
+    """
+    if isinstance(type, Struct):
+        made = [not_in_orc(f"({value}).{quote(name)}", field, depth) for name, field in type.fields]
+        return " OR ".join(f"({one})" for one in made if one is not None) or None
+    if isinstance(type, Array):
+        element = f"e{depth}"
+        inside = not_in_orc(element, type.element, depth + 1)
+        return None if inside is None else f"exists({value}, {element} -> {inside})"
+    if to_hive(type) in ("timestamp", to_hive(Primitive(LOCAL_TIMESTAMP))):
+        return f"({_NOT_IN_ORC['timestamp'].format(f'CAST({value} AS timestamp_ntz)')})"
+    return f"({_NOT_IN_ORC['date'].format(value)})" if to_hive(type) == "date" else None
+
+
+def with_keys_as_stored(
+    rows: DataFrame, table: Table, keys: dict[str, str], *, all_in_files: bool = False
+) -> DataFrame:
     """Rows with the values of their keys as they are in the table once they have been stored; an error when the rows
     are read for one that is stored as another value: decimals that are rounded, texts that are too long, texts that
     name the default partition, the second of two moments with one wall clock, times that ORC does not have.
@@ -28,13 +66,22 @@ def with_keys_as_stored(rows: DataFrame, table: Table, keys: dict[str, str]) -> 
         rows: The rows.
         table: The table.
         keys: Names of the columns in ``rows``, by their names in the table.
+        all_in_files: Whether those of partitions are kept in files, too.
+
+    Raises:
+        UnsupportedError: When a type is one inside of which values are stored as others.
     """
     types = {c.name: parse_type(c.type) for c in table.all_columns}
     partitions = {c.name for c in table.partition_keys}
     made: dict[str, str] = {}
     for name, given in keys.items():
         value, type = quote(given), types[name]
-        refused = f"raise_error(concat({literal(f'A key does not fit into {name}, ')}, CAST({value} AS string)))"
+        shown = f"CAST({value} AS string)"
+        refused = failing_with(f"concat({literal(f'A key does not fit into {name}, ')}, {shown})")
+        if isinstance(type, Struct | Array):
+            for inside in ("char", "varchar", "timestamp", LOCAL_TIMESTAMP):
+                if contains(type, inside):
+                    raise UnsupportedError(f"{name} cannot be a key: it has a {inside} inside")
         if isinstance(type, Char):
             bare = f"rtrim(CAST({value} AS string))"
             made[given] = f"if(length({bare}) > {type.length}, {refused}, rpad({bare}, {type.length}, ' '))"
@@ -50,10 +97,9 @@ def with_keys_as_stored(rows: DataFrame, table: Table, keys: dict[str, str]) -> 
             elif to_hive(type) == "timestamp":
                 again = f"CAST(CAST({value} AS timestamp_ntz) AS {spark})"
                 made[given] = f"if({value} IS NULL OR {again} = {value}, {value}, {refused})"
-            if to_hive(type) in _NOT_IN_ORC and name not in partitions:
-                kept = made.get(given, value)
-                lost = _NOT_IN_ORC[to_hive(type)].format(f"CAST({kept} AS {_CLOCKS[to_hive(type)]})")
-                made[given] = f"if({lost}, {refused}, {kept})"
+            lost = not_in_orc(made.get(given, value), type) if all_in_files or name not in partitions else None
+            if lost is not None:
+                made[given] = f"if({lost}, {refused}, {made.get(given, value)})"
         if name in partitions and (isinstance(type, Varchar) or to_hive(type) == "string"):
             kept = made.get(given, value)
             made[given] = f"if({kept} IN ('', '{DEFAULT_PARTITION}'), {refused}, {kept})"

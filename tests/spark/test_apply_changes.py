@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, NotTransactional, TableNotFound, UnsupportedError
 from acidsql.session import AcidSession
@@ -380,7 +381,7 @@ def test_a_key_that_would_be_stored_in_the_default_partition_is_refused(acid: Ac
         lambda: acid.apply_changes("t", changes, keys=["id", "p"], sequence_by="at", except_columns=["at"]),
         lambda: acid.sink("t", mode="merge", keys=["id", "p"])(changes.drop("at"), 0),
     ):
-        with pytest.raises(Exception, match="A key does not fit into p"):
+        with pytest.raises(AcidError, match="A key does not fit into p"):
             write()
     assert found(acid) == []
 
@@ -392,6 +393,9 @@ def test_a_partition_key_of_blanks_is_one(acid: AcidSession, type: str) -> None:
         changes = acid.spark.createDataFrame([(1, " ", f"v{number}", number)], "id int, p string, v string, at int")
         acid.apply_changes("t", changes, keys=["id", "p"], sequence_by="at", except_columns=["at"])
     assert [(r.id, r.v, r.p.strip()) for r in acid.table("t").collect()] == [(1, "v1", "")]
+
+
+LAST_SECOND = "TIMESTAMP'1969-12-31 23:59:59.5'"
 
 
 @pytest.mark.parametrize(
@@ -406,8 +410,85 @@ def test_a_partition_key_of_blanks_is_one(acid: AcidSession, type: str) -> None:
 def test_days_and_times_that_orc_does_not_have_are_no_keys(acid: AcidSession, type: str, text: str) -> None:
     acid.sql(f"CREATE TRANSACTIONAL TABLE t (k {type}, v string)")
     changes = acid.spark.sql(f"SELECT {text} AS k, 'v' AS v, 1 AS at")
-    with pytest.raises(Exception, match="A key does not fit into k"):
+    with pytest.raises(AcidError, match="A key does not fit into k"):
         acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+
+
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [("date", "DATE'1582-10-10'"), ("timestamp", "TIMESTAMP'1582-10-14 23:59:59'"), ("timestamp", LAST_SECOND)],
+)
+def test_nor_are_they_keys_of_partitions(acid: AcidSession, type: str, text: str) -> None:
+    """A path has them, but what was applied is remembered in a file."""
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (k {type})")
+    changes = acid.spark.sql(f"SELECT 1 AS id, {text} AS k, 'v' AS v, 1 AS at")
+    with pytest.raises(AcidError, match="A key does not fit into k"):
+        acid.apply_changes("t", changes, keys=["id", "k"], sequence_by="at", except_columns=["at"])
+    assert found(acid) == []
+    for number in range(2):  # a sink remembers no keys
+        sink = acid.sink("t", mode="merge", keys=["id", "k"], name=str(number))
+        sink(changes.drop("at").withColumn("v", F.lit(f"v{number}")), 0)
+    assert [(r.id, r.v) for r in acid.table("t").collect()] == [(1, "v1")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DATE'1582-10-05'",
+        "TIMESTAMP_NTZ'1582-10-10 12:00:00'",
+        LAST_SECOND.replace("TIMESTAMP", "TIMESTAMP_NTZ"),
+        "struct(1 AS a, DATE'1582-10-14' AS b)",
+        "array(DATE'2024-01-01', DATE'1582-10-14')",
+        "struct(array(struct(TIMESTAMP_NTZ'1969-12-31 23:59:59.000001' AS c)) AS a)",
+    ],
+)
+@pytest.mark.parametrize("scd_type", [1, 2])
+def test_nor_are_they_sequences(acid: AcidSession, text: str, scd_type: int) -> None:
+    type = (
+        acid.spark.sql(f"SELECT {text} AS at")
+        .schema["at"]
+        .dataType.simpleString()
+        .replace("timestamp_ntz", "timestamp")
+    )
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v string, valid_from {type}, valid_to {type})")
+    changes = acid.spark.sql(f"SELECT 1 AS id, 'v' AS v, {text} AS at")
+    with pytest.raises(AcidError, match="A sequence cannot be stored as it is"):
+        acid.apply_changes("t", changes, keys=["id"], sequence_by="at", except_columns=["at"], scd_type=scd_type)
+    assert found(acid) == []
+
+
+def test_moments_of_these_times_are_sequences_of_type_1(acid: AcidSession) -> None:
+    """They are remembered as numbers."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    for number, text in enumerate(("TIMESTAMP'1582-10-10 00:00:00'", "TIMESTAMP'1582-10-14 00:00:00'", LAST_SECOND)):
+        changes = acid.spark.sql(f"SELECT 1 AS id, 'v{number}' AS v, {text} AS at")
+        for _ in range(2):
+            acid.apply_changes("t", changes, keys=["id"], sequence_by="at", except_columns=["at"])
+    assert found(acid) == [(1, "v2")]
+
+
+@pytest.mark.parametrize("type", ["struct<a: char(3)>", "array<varchar(3)>", "struct<a: timestamp>"])
+def test_nested_keys_whose_values_are_stored_in_another_way_are_refused(acid: AcidSession, type: str) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (k {type}, v string)")
+    changes = acid.spark.sql(f"SELECT CAST(NULL AS {type}) AS k, 'v' AS v, 1 AS at")
+    for write in (
+        lambda: acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"]),
+        lambda: acid.sink("t", mode="merge", keys=["k"])(changes.drop("at"), 0),
+    ):
+        with pytest.raises(UnsupportedError, match="k cannot be a key"):
+            write()
+
+
+def test_days_in_nested_keys_are_checked(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k struct<a: array<date>>, v string)")
+    for text, context in (
+        ("1582-10-20", nullcontext()),
+        ("1582-10-10", pytest.raises(AcidError, match="does not fit into k")),
+    ):
+        changes = acid.spark.sql(f"SELECT struct(array(NULL, DATE'{text}') AS a) AS k, 'v' AS v, 1 AS at")
+        with context:
+            acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+    assert acid.table("t").count() == 1
 
 
 def test_two_moments_of_one_wall_clock_are_no_two_keys(acid: AcidSession) -> None:
@@ -416,7 +497,7 @@ def test_two_moments_of_one_wall_clock_are_no_two_keys(acid: AcidSession) -> Non
     try:
         for seconds in (1698539400, 1698539400 + 3600):  # 02:30, in summer and in winter
             changes = acid.spark.sql(f"SELECT timestamp_seconds({seconds}) AS k, 'v' AS v, 1 AS at")
-            with pytest.raises(Exception, match="A key does not fit into k") if seconds > 1698539400 else nullcontext():
+            with pytest.raises(AcidError, match="A key does not fit into k") if seconds > 1698539400 else nullcontext():
                 acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
         assert acid.table("t").count() == 1
     finally:
