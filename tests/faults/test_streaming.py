@@ -75,6 +75,45 @@ def test_an_error_at_any_step_of_a_streamed_transaction(
         nothing_is_open(acid)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("after", [False, True])
+def test_an_error_at_any_step_of_a_mutation(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    warehouse = tmp_path / "w"
+    with acidsql.connect(spark, warehouse=warehouse) as acid:
+        acid.sql("CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (p int)")
+        acid.sql("INSERT INTO p VALUES (1, 1), (2, 1), (3, 2)")
+        injector = Injector(monkeypatch, STEPS)
+        before, known, fired = rows(acid, "p"), files(warehouse), set()
+        is_done = False
+        for number in itertools.count(1):
+            injector.arm(number, after)
+            with injector.on(), acid.mutation("p") as mutation:
+                found = {row.id: row for row in mutation.rows().collect()}
+                first, second = mutation.tasks(2)
+                with first.open() as one, second.open() as two:
+                    one.delete(found[1]["ROW__ID"], {"p": 1})
+                    one.update(found[2]["ROW__ID"], (20, 1))
+                    one.insert((4, 1))
+                    two.update(found[3]["ROW__ID"], (30, 2))
+                    two.insert((5, 3))
+                mutation.commit([two.written, one.written])
+                is_done = True
+            if is_done or (injector.fired == "commit_txn" and after):
+                break  # also where it has failed to look for what is left over
+            fired.add(injector.fired)
+            assert rows(acid, "p") == before, injector.fired
+            if injector.fired == "open_txns" and after:
+                end_what_nobody_was_told_of(acid)
+            nothing_is_open(acid)
+            assert files(warehouse) == known, injector.fired
+        assert {"open_txns", "lock", "allocate_table_write_id", "write_bytes", "rename"} <= fired
+        assert ("commit_txn" in fired) != after
+        assert rows(acid, "p") == [(4, 1), (5, 3), (20, 1), (30, 2)]
+        nothing_is_open(acid)
+
+
 @pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize("mode", ["append", pytest.param("merge", marks=pytest.mark.long)])
 def test_an_error_at_any_step_of_a_batch(
