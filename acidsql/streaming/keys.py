@@ -26,10 +26,12 @@ from acidsql.types import (
 
 _NOT_IN_ORC = {
     "date": "CAST({0} AS date) BETWEEN DATE'1582-10-05' AND DATE'1582-10-14'",
+    LOCAL_TIMESTAMP: "unix_micros({0}) BETWEEN unix_micros(TIMESTAMP'1582-10-04 00:00:00Z')"
+    " AND unix_micros(TIMESTAMP'1582-10-16 00:00:00Z') OR unix_micros({0}) BETWEEN -999999 AND -1",
     "timestamp": "{0} >= TIMESTAMP_NTZ'1582-10-05' AND {0} < TIMESTAMP_NTZ'1582-10-15'"
     " OR {0} > TIMESTAMP_NTZ'1969-12-31 23:59:59' AND {0} < TIMESTAMP_NTZ'1970-01-01'",
 }
-"""Days and times that ORC stores as later ones (docs/limits.md)."""
+"""Days and times that ORC stores as later ones (docs/limits.md); moments in any zone of the writer."""
 
 
 def not_in_orc(value: str, type: HiveType, depth: int = 0) -> str | None:
@@ -50,9 +52,10 @@ def not_in_orc(value: str, type: HiveType, depth: int = 0) -> str | None:
         element = f"e{depth}"
         inside = not_in_orc(element, type.element, depth + 1)
         return None if inside is None else f"exists({value}, {element} -> {inside})"
-    if to_hive(type) in ("timestamp", to_hive(Primitive(LOCAL_TIMESTAMP))):
-        return f"({_NOT_IN_ORC['timestamp'].format(f'CAST({value} AS timestamp_ntz)')})"
-    return f"({_NOT_IN_ORC['date'].format(value)})" if to_hive(type) == "date" else None
+    if not isinstance(type, Primitive) or type.name not in _NOT_IN_ORC:
+        return None
+    given = f"CAST({value} AS timestamp_ntz)" if type.name == "timestamp" else value
+    return f"({_NOT_IN_ORC[type.name].format(given)})"
 
 
 def with_keys_as_stored(

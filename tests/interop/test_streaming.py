@@ -95,7 +95,9 @@ def test_hive_reads_what_workers_have_changed(both: Both, by: str) -> None:
             mutation.commit(written)
         both.wrote(ACIDSQL)
         t.agree()
-    t.hive("UPDATE {t} SET v = 'hive' WHERE id > 3", "ALTER TABLE {t} PARTITION (k = 0) COMPACT 'major' AND WAIT")
+    t.hive("UPDATE {t} SET v = 'hive' WHERE id > 3").acid("ALTER TABLE {t} PARTITION (k = 0) COMPACT 'major'")
+    done = [one.entry.table for one in both.acid.compactor.run_once().outcomes if one.state.is_done]
+    assert t.name.partition(".")[2] in done
     t.agree()
     [total] = t.answer_alike("SELECT count(*), sum(id) FROM {t}")
     assert tuple(int(Decimal(value)) for value in total) == (7, 70)

@@ -405,6 +405,8 @@ LAST_SECOND = "TIMESTAMP'1969-12-31 23:59:59.5'"
         ("timestamp", "TIMESTAMP'1582-10-10 12:00:00'"),
         ("timestamp", "TIMESTAMP'1969-12-31 23:59:59.5'"),
         ("timestamp", "TIMESTAMP_NTZ'1582-10-05 00:00:00'"),
+        ("timestamp with local time zone", "TIMESTAMP'1969-12-31 13:59:59.5-10:00'"),
+        ("timestamp with local time zone", "TIMESTAMP'1582-10-10 12:00:00'"),
     ],
 )
 def test_days_and_times_that_orc_does_not_have_are_no_keys(acid: AcidSession, type: str, text: str) -> None:
