@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidsql.errors import InvalidValue
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.orc import write_deletes, write_inserts, write_rows
 from acidsql.format.schema import KEY_COLUMNS
@@ -40,6 +41,7 @@ class EventWriter:
 
         Raises:
             CardinalityViolation: When a row is named twice.
+            InvalidValue: When a partition cannot have a directory.
         """
         written = RowCounts()
         for partition, part in self._by_partition(changes):
@@ -113,6 +115,8 @@ class EventWriter:
             start += size
 
     def _partition_of(self, values: Sequence[str | None]) -> str:
+        if any("\0" in value for value in values if value is not None):
+            raise InvalidValue("A partition key has a NUL character, which no name of a file can have")
         return partition_name([k.name for k in self._target.table.partition_keys], values)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acidsql.errors import SnapshotTooOld
-from tests.interop.both import HIVE, SIDES, Both
+from tests.interop.both import ACIDSQL, HIVE, SIDES, Both
 
 COLUMNS = "id int, v string"
 
@@ -48,6 +48,7 @@ def test_hive_reads_what_was_applied(both: Both, by: str, scd_type: int) -> None
             t.name, changes, keys=["id"], sequence_by="CAST(n AS bigint)", deletes="op = 'D'",
             except_columns=["n", "op"], scd_type=scd_type,
         )  # fmt: skip
+        both.wrote(ACIDSQL)
         t.agree()
     found = {tuple(map(str, r)) for r in t.agree()}
     if scd_type == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import NumberFormatException
 
-from acidsql.errors import AnalysisError, ConstraintViolation
+from acidsql.errors import AcidError, AnalysisError, ConstraintViolation
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
 
@@ -134,3 +134,13 @@ def test_blanks_beyond_the_length_of_a_static_key_are_cut(acid: AcidSession) -> 
     acid.sql("ALTER TABLE t ADD IF NOT EXISTS PARTITION (c = 'a', v = 'abc ')")
     assert [r[0] for r in acid.sql("SHOW PARTITIONS t").collect()] == ["c=a   /v=abc"]
     assert acid.sql("SELECT count(*) FROM t WHERE c = 'a' AND v = 'abc'").collect()[0][0] == 2
+
+
+@pytest.mark.parametrize("driver_rows", ["20000", "0"], ids=["driver", "job"])
+def test_a_partition_with_a_nul_is_refused(acid: AcidSession, driver_rows: str) -> None:
+    acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string)")
+    with pytest.raises(AcidError):
+        acid.sql("INSERT INTO t SELECT id, concat('a', chr(0), 'b') FROM range(3)")
+    assert rows(acid, "SELECT * FROM t") == rows(acid, "SHOW PARTITIONS t") == []
+    nothing_is_open(acid)
