@@ -35,6 +35,8 @@ STATEMENTS = MAX_STATEMENT_ID + 1
 _EACH = 2
 """Statements of what is written at once: one for what is changed, and one for what is inserted."""
 MOST_TASKS = STATEMENTS // _EACH
+_BUFFER_BYTES = 64 << 20
+"""About so many bytes of values are held in memory."""
 _INT_KEYS = ("tinyint", "smallint", "int", "bigint")
 
 Key = tuple[Any, ...]
@@ -76,7 +78,7 @@ class MutationTask:
         compression: How files are compressed.
         zone: The session's zone, whose wall clock a moment has.
         partitions: The names of the partitions that are there, by the values of their keys; None where two are alike.
-        buffer_rows: So many rows are held in memory before files are written.
+        buffer_rows: So many rows are held in memory before files are written; fewer of large ones.
     """
 
     number: int
@@ -113,6 +115,7 @@ class MutationWorker:
 
     task: MutationTask
     _rows: list[_Row] = field(default_factory=list)
+    _bytes: int = 0
     _left: set[tuple[str, int]] = field(default_factory=set)
     """Files whose rows have come to an end, by partition and bucket."""
     _last: tuple[str, int, RowId] | None = None
@@ -288,8 +291,9 @@ class MutationWorker:
         if self._is_over:
             raise TransactionError("The worker is closed")
         self._rows.append(row)
-        # what the last statements write is all that is left
-        if len(self._rows) >= self.task.buffer_rows and self._statement + _EACH < self._end:
+        self._bytes += 0 if row.values is None else _size(row.values)
+        is_full = len(self._rows) >= self.task.buffer_rows or self._bytes >= _BUFFER_BYTES
+        if is_full and self._statement + _EACH < self._end:  # the last statement has all the rest
             try:
                 self._flush()
             except BaseException:
@@ -301,7 +305,7 @@ class MutationWorker:
         if not self._rows:
             return
         target = Target(self._table, self.task.write_id, self.task.compression, self._statement)
-        rows, self._rows = self._rows, []
+        rows, self._rows, self._bytes = self._rows, [], 0
         self._counts += EventWriter(target, self._staging).write(self._arrow(rows), None)
         self._statement += _EACH
 
@@ -329,6 +333,15 @@ class _Row:
     at: RowId | None
     values: list[Any] | None
     bucket: int | None
+
+
+def _size(value: Any) -> int:
+    """About how many bytes a value takes."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, list | tuple) else 8
 
 
 def _texts(partition: str, count: int) -> list[str | None]:

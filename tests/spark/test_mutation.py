@@ -493,6 +493,20 @@ class TestTheClient:
         nothing_is_left(emp, warehouse)
 
 
+def test_large_rows_are_written_before_there_are_many(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acidsql.streaming.worker._BUFFER_BYTES", 1 << 20)
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k int, v array<string>)")
+    with acid.mutation("t") as mutation:
+        [task] = mutation.tasks(1)
+        with task.open() as worker:
+            for k in range(10):
+                worker.insert((k, ["x" * 300_000, None]))
+                assert len(worker._rows) < 4
+        mutation.commit([worker.written])
+    assert rows(acid, "SELECT count(DISTINCT k), sum(length(v[0])) FROM t") == [(10, 3_000_000)]
+    assert rows(acid, "SELECT count(DISTINCT ROW__ID.bucketId) FROM t") == [(3,)]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_changes_are_those_of_a_model(acid: AcidSession, warehouse: Path, seed: int) -> None:
     """Rounds of mutations with several workers, statements and compactions between them."""
