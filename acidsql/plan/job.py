@@ -32,10 +32,14 @@ from acidsql.plan.text import TASK_SHIFT, literal, quote, row_number_of
 from acidsql.plan.values import with_leaves
 from acidsql.types import Char, HiveType, to_spark
 
-_WRITER = (
-    f"CASE WHEN shiftright(bucketId, {VERSION_SHIFT}) = 0 THEN bucketId"
-    f" ELSE (bucketId & {WRITER_MASK}) >> {WRITER_SHIFT} END"
-)
+
+def writer_of(bucket: str) -> str:
+    """An expression for the number of the bucket file of a row, over its ``bucketId``."""
+    number = f"({bucket} & {WRITER_MASK}) >> {WRITER_SHIFT}"
+    return f"CASE WHEN shiftright({bucket}, {VERSION_SHIFT}) = 0 THEN {bucket} ELSE {number} END"
+
+
+_WRITER = writer_of("bucketId")
 _OF_TASKS = ("HiveTableRelation", "InMemoryRelation", "LogicalRDD", "LogicalRelation", "Range")
 """Leaves of plans whose rows are read by tasks."""
 _WRITER_OPTIONS = {

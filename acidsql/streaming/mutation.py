@@ -35,6 +35,7 @@ from acidsql.metastore.model import Operation, Table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import NUMBER, key_column, value_column
 from acidsql.plan.checks import of_row, violations
+from acidsql.plan.job import writer_of
 from acidsql.plan.scan import RAW_KEY, ROW_ID, ScanColumns, snapshot_frame
 from acidsql.plan.snapshot import TableSnapshot, partition_names, take_snapshot
 from acidsql.plan.target import RowCounts
@@ -142,7 +143,7 @@ class Mutation:
         table = self._required().table
         if not self._tasks:
             raise TransactionError("The mutation has no tasks yet: tasks() says how many workers there are")
-        file = [*(F.col(quote(k.name)) for k in table.partition_keys), _writer_of(F.col(f"{ROW_ID}.bucketId"))]
+        file = [*(F.col(quote(k.name)) for k in table.partition_keys), F.expr(writer_of(f"{ROW_ID}.bucketId"))]
         spread = frame.repartition(len(self._tasks), *file)
         return spread.sortWithinPartitions(*file, ROW_ID)
 
@@ -362,7 +363,7 @@ class Mutation:
     def _check_buckets(self, now: _Open, parts: Sequence[Written]) -> None:
         own = self._env.sessions.in_zone("UTC")
         rows = self._new_rows(now, parts, own, self._utc_zones)
-        wrong = bucket_number(own.spark, now.table, rows) != _writer_of(F.col(f"{ROW_ID}.bucketId"))
+        wrong = bucket_number(own.spark, now.table, rows) != F.expr(writer_of(f"{ROW_ID}.bucketId"))
         if count := rows.where(wrong).count():
             raise InvalidValue(f"{count} new rows of {now.table.full_name} are in buckets that are not theirs")
 
@@ -418,8 +419,3 @@ def _naive(expression: str, type: HiveType) -> str:
 def _is_of(now: _Open) -> Column:
     """Whether a row was written by the transaction."""
     return F.col(f"{ROW_ID}.writeId") == now.txn.allocate_write_id(now.table)
-
-
-def _writer_of(bucket: Column) -> Column:
-    """The number of the bucket file of a row (:mod:`acidsql.format.bucket`)."""
-    return F.when(F.shiftright(bucket, 29) == 0, bucket).otherwise(F.shiftright(bucket, 16).bitwiseAND(0x0FFF))
