@@ -15,15 +15,21 @@ then, has nothing left to publish.
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError, UnsupportedError
+from acidsql.format.data_files import require_there
 from acidsql.format.names import BaseName, DeltaName, bucket_file, original_file, staging_name
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
 from acidsql.metastore.model import RowChange
+
+_SEEN_SECONDS = 1.0
+"""How often a transaction looks whether its table's directory is still there."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,9 @@ class Staging:
         txn_id: The transaction.
         events: Whether it is a full-ACID table; one that is insert-only has bare rows in its files.
         sync: Whether what is published survives a power cut (rule 9).
+
+    Raises:
+        DirectoryGone: When the table's directory is away, now or at a call of :meth:`directory`.
     """
 
     def __init__(self, location: str, txn_id: int, *, events: bool = True, sync: bool = True) -> None:
@@ -75,6 +84,8 @@ class Staging:
         self.registered: Mapping[str, str] = {}
         """Where the partitions were, by name, that were registered when it was published."""
         self._rows: Counter[StagedDirectory] = Counter()
+        self._seen_at = -math.inf
+        self._require_root()
 
     def wrote(self, directory: StagedDirectory, events: int) -> None:
         """Count the events of a file that is in a staged directory."""
@@ -116,6 +127,7 @@ class Staging:
         """The staged directory of that name, made with its version file at the first call."""
         key = (partition, name)
         if key not in self._directories:
+            self._require_root()
             # not below the partition's name: to make and remove its directory takes as long as to write a small file
             path = fs.join(self.path, f"{name}-{len(self._directories)}" if partition else str(name))
             if self._events:
@@ -124,6 +136,13 @@ class Staging:
                 self.fs.mkdirs(path, durable=False)
             self._directories[key] = StagedDirectory(partition, name, path, self._events)
         return self._directories[key]
+
+    def _require_root(self) -> None:
+        """Look whether the table's directory is there: a new one would be in the way of what comes back."""
+        now = time.monotonic()
+        if now - self._seen_at > _SEEN_SECONDS:
+            require_there(self.fs, self._root)
+            self._seen_at = now
 
     def publish(self, locations: Mapping[str, str] | None = None) -> None:
         """Move every directory to its place.

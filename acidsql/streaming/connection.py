@@ -32,7 +32,7 @@ from acidsql.plan.staging import Staging
 from acidsql.settings import SNAPSHOT_RETRIES
 from acidsql.sql.statements import TableName
 from acidsql.streaming.bad_records import ERROR, BadRecords
-from acidsql.streaming.held import HeldTransactions, Step
+from acidsql.streaming.held import HeldTransactions
 from acidsql.streaming.records import RecordReader, Rows
 from acidsql.streaming.target import BadRecord, StreamTarget
 from acidsql.streaming.values import BadValue
@@ -242,14 +242,13 @@ class StreamingConnection:
         """
         with self._lock:
             now, started = self._required(), time.monotonic()
-            with self._step(now.txn) as step:
+            with self._step(now.txn):
                 now.flush()
                 if now.done.rows:
                     table = now.target.table
                     now.txn.publish(table, now.staging, dynamic=self._is_dynamic(table))
                 self._options.bad_records.write(now.bad, now.txn.id)
-                step.is_unclear = True
-                self._env.metastore.commit_txn(now.txn.id)
+                now.txn.commit()
             self._open = None
             self._held.ended(now.txn)
             self._done += now.done + Statistics(committed=1, commit_seconds=time.monotonic() - started)
@@ -334,15 +333,13 @@ class StreamingConnection:
         target = StreamTarget(self._env, table, {})
         return {name: target.key_text(keys[name], value) for name, value in self._given.items()}
 
-    def _step(self, txn: WriteTransaction, *, lets: type[AcidError] | None = None) -> AbstractContextManager[Step]:
+    def _step(self, txn: WriteTransaction, *, lets: type[AcidError] | None = None) -> AbstractContextManager[None]:
         return self._held.step(txn, self._roll_back, lets=lets)
 
-    def _roll_back(
-        self, txn: WriteTransaction, error: BaseException, is_unclear: bool = False
-    ) -> TransactionError | None:
+    def _roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
         self._open = None
         self._done += Statistics(aborted=1)
-        ended = self._held.roll_back(txn, error, is_unclear=is_unclear)
+        ended = self._held.roll_back(txn, error)
         if txn.is_aborted:
             self._options.bad_records.discard(txn.id)
         return ended

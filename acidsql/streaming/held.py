@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction.write_transaction import WriteTransaction, begin, roll_back
@@ -13,14 +12,6 @@ from acidsql.errors import AcidError, TransactionError
 from acidsql.interrupts import Deferred
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.plan.failures import own_failures
-
-
-@dataclass
-class Step:
-    """A step of a transaction."""
-
-    is_unclear: bool = False
-    """Whether the transaction may be committed."""
 
 
 class HeldTransactions:
@@ -45,36 +36,33 @@ class HeldTransactions:
         self._env.heartbeats.let_go(txn.id)
         self._held.discard(txn.id)
 
-    def roll_back(
-        self, txn: WriteTransaction, error: BaseException, *, is_unclear: bool = False
-    ) -> TransactionError | None:
+    def roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
         """Abort a transaction (:func:`acidsql.commands.transaction.write_transaction.roll_back`)."""
         self.ended(txn)
-        return roll_back(txn, error, is_unclear=is_unclear)
+        return roll_back(txn, error)
 
     @contextmanager
     def step(
         self,
         txn: WriteTransaction,
-        roll_back: Callable[[WriteTransaction, BaseException, bool], TransactionError | None],
+        roll_back: Callable[[WriteTransaction, BaseException], TransactionError | None],
         *,
         lets: type[AcidError] | None = None,
-    ) -> Iterator[Step]:
+    ) -> Iterator[None]:
         """A step of a transaction: an error in it ends the transaction, but for those of the kind that it lets go.
 
         Args:
             txn: The transaction.
-            roll_back: Aborts it, told why and whether it may be committed; returns how others had ended it before.
+            roll_back: Aborts it, told why; returns how others had ended it before.
             lets: Errors that do not.
         """
-        step = Step()
         try:
             with own_failures(), self._env.metastore.on_behalf_of(txn.id):
-                yield step
+                yield
         except BaseException as e:
             if lets is not None and isinstance(e, lets):
                 raise
-            ended = roll_back(txn, e, step.is_unclear)
+            ended = roll_back(txn, e)
             if ended is not None:
                 raise ended from e
             raise

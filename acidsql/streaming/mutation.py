@@ -7,13 +7,13 @@ written it publishes, holds against the table, and commits.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from types import TracebackType
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from acidsql import fs
@@ -32,6 +32,7 @@ from acidsql.errors import (
 )
 from acidsql.format.names import staging_txn
 from acidsql.metastore.model import Operation, Table
+from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import NUMBER, key_column, value_column
 from acidsql.plan.checks import of_row, violations
@@ -43,11 +44,13 @@ from acidsql.plan.text import quote
 from acidsql.plan.values import Zones, from_key_text, with_leaves
 from acidsql.settings import SNAPSHOT_RETRIES, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import TableName
-from acidsql.streaming.held import HeldTransactions, Step
-from acidsql.streaming.worker import MOST_TASKS, Key, MutationTask, Written, signs
-from acidsql.types import LOCAL_TIMESTAMP, HiveType, Primitive, contains, parse_type
+from acidsql.streaming.held import HeldTransactions
+from acidsql.streaming.worker import MOST_TASKS, Key, MutationTask, MutationWorker, Written, signs
+from acidsql.types import LOCAL_TIMESTAMP, HiveType, Primitive, contains, parse_type, to_hive, to_spark
 
 BUFFER_ROWS = 100_000
+_GIVEN = "__acid_given"
+_PYTHONS_DAYS = "{0} IS NULL OR {0} BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'"
 
 
 class NoSuchRow(InvalidValue):
@@ -69,9 +72,7 @@ class Mutation:
     ::
 
         with acid.mutation("emp") as mutation:
-            rows = mutation.sorted(mutation.rows().where("salary < 3000"))
-            tasks = mutation.tasks(2)
-            written = rows.rdd.mapPartitionsWithIndex(lambda number, part: [work(tasks[number], part)]).collect()
+            written = mutation.run(mutation.rows().where("salary < 3000"), change, tasks=2)
             mutation.commit(written)
 
     It holds the lock of an ``UPDATE`` of the whole table from the beginning to the end. A block that ends without
@@ -135,7 +136,7 @@ class Mutation:
             frame: Rows with the partition keys and ``ROW__ID``.
 
         Returns:
-            The same rows, in as many partitions of Spark's as there are tasks.
+            The same rows, in as many partitions of Spark's as there are tasks; where there are none, maybe in fewer.
 
         Raises:
             TransactionError: When the mutation is over, or has no tasks yet.
@@ -143,7 +144,9 @@ class Mutation:
         table = self._required().table
         if not self._tasks:
             raise TransactionError("The mutation has no tasks yet: tasks() says how many workers there are")
-        file = [*(F.col(quote(k.name)) for k in table.partition_keys), F.expr(writer_of(f"{ROW_ID}.bucketId"))]
+        # 0.0 and -0.0 are equal, and two partitions
+        keys = [F.col(quote(k.name)).cast("string") for k in table.partition_keys]
+        file = [*keys, F.expr(writer_of(f"{ROW_ID}.bucketId"))]
         spread = frame.repartition(len(self._tasks), *file)
         return spread.sortWithinPartitions(*file, ROW_ID)
 
@@ -151,20 +154,25 @@ class Mutation:
         """Rows with the number of the bucket that they belong to, which :meth:`MutationWorker.insert` is told.
 
         Args:
-            frame: Rows with the bucketing columns, of the types that they have in the table.
+            frame: Rows with the bucketing columns.
             column: The name of a further column for the number.
 
         Raises:
-            AnalysisError: When the table is not bucketed.
+            InvalidValue: When the table is not bucketed.
             TransactionError: When the mutation is over.
         """
-        table = self._required().table
+        table, utc = self._required().table, self._env.sessions.in_zone("UTC")
         if not table.bucket_columns:
             raise InvalidValue(f"{table.full_name} is not bucketed")
-        values = [F.col(quote(c.name)) if c.name in table.bucket_columns else F.lit(None) for c in table.columns]
-        named = frame.select("*", *[v.alias(value_column(i)) for i, v in enumerate(values)])
-        number = bucket_number(frame.sparkSession, table, named)
-        return named.select(*[F.col(quote(name)) for name in frame.columns], number.alias(column))
+        given, stored = [], []
+        for i, one in enumerate(table.columns):
+            type, name = parse_type(one.type), value_column(i)
+            value = _naive(quote(one.name), type) if one.name in table.bucket_columns else "NULL"
+            given.append(F.expr(value).alias(name))
+            stored.append(f"CAST({name} AS {to_spark(type, plain_strings=True)}) AS {name}")
+        named = utc.moved(frame.select(F.struct("*").alias(_GIVEN), *given)).selectExpr(_GIVEN, *stored)
+        number = bucket_number(utc.spark, table, named)
+        return self._env.catalyst.moved(named.select(f"{_GIVEN}.*", number.alias(column)))
 
     def tasks(self, count: int) -> tuple[MutationTask, ...]:
         """What each of the workers needs to know, once for the mutation.
@@ -197,6 +205,33 @@ class Mutation:
             self._tasks = tuple(replace(made, number=number) for number in range(count))
             return self._tasks
 
+    def run(
+        self, frame: DataFrame, change: Callable[[MutationWorker, Iterable[Row]], object], tasks: int
+    ) -> list[Written]:
+        """Run a function in Spark's tasks, each with a worker and a part of some rows (:meth:`sorted`).
+
+        Args:
+            frame: Rows with the partition keys and ``ROW__ID``.
+            change: What a task does: it gets its worker, which is closed for it, and its rows in their order.
+            tasks: How many tasks there are.
+
+        Returns:
+            What they have written, for :meth:`commit`.
+
+        Raises:
+            As :meth:`tasks`, and whatever Spark raises where ``change`` fails: the mutation is still open.
+        """
+        made = self.tasks(tasks)
+
+        def work(number: int, rows: Iterable[Row]) -> Iterable[Written]:
+            with made[number].open() as worker:
+                change(worker, rows)
+            yield worker.written
+
+        written: list[Written] = self.sorted(frame).rdd.mapPartitionsWithIndex(work).collect()
+        started = {one.task for one in written}  # of no rows Spark makes no tasks
+        return [*written, *(one for task in made if task.number not in started for one in work(task.number, ()))]
+
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def commit(self, written: Iterable[Written]) -> DataFrame:
@@ -221,13 +256,12 @@ class Mutation:
         """
         with self._lock:
             now = self._required()
-            with self._step(now.txn) as step:
-                parts = self._all_of(written)
+            with self._step(now.txn):
+                parts = self._all_of(now, list(written))
                 counts = sum((part.counts for part in parts), RowCounts())
                 self._publish(now, parts)
                 self._check(now, parts, counts)
-                step.is_unclear = True
-                self._env.metastore.commit_txn(now.txn.id)
+                now.txn.commit()
             self._open = None
             self._held.ended(now.txn)
             self._sweep(now)
@@ -286,18 +320,26 @@ class Mutation:
             return {}
         spark = self._env.own_spark
         names = [key_column(i) for i in range(len(types))]
-        listed = pa.table({n: pa.array([p.values[i] for p in places], pa.string()) for i, n in enumerate(names)})
-        values = [f"{from_key_text(name, type)} AS {name}" for name, type in zip(names, types, strict=True)]
+        values = [[None if v == DEFAULT_PARTITION else v for v in place.values] for place in places]
+        texts = {n: pa.array([v[i] for v in values], pa.string()) for i, n in enumerate(names)}
+        listed = pa.table({**texts, NUMBER: pa.array(range(len(places)), pa.int32())})
+        typed = [f"{from_key_text(name, type)} AS {name}" for name, type in zip(names, types, strict=True)]
+        rows = rows_in_memory(spark, listed).selectExpr(*typed, NUMBER)
+        for name, type in zip(names, types, strict=True):
+            if to_hive(type) == "date":
+                rows = rows.where(_PYTHONS_DAYS.format(name))  # those of other days have no rows in Python
         found: dict[Key, str | None] = {}
-        for place, row in zip(places, rows_in_memory(spark, listed).selectExpr(*values).collect(), strict=True):
-            key = signs(tuple(row), types)
-            found[key] = None if key in found else partition_names(table, place)
+        for *key, number in rows.collect():
+            known = signs(tuple(key), types)
+            found[known] = None if known in found else partition_names(table, places[number])
         return found
 
-    def _all_of(self, written: Iterable[Written]) -> list[Written]:
-        txn_id, by_task = self._required().txn.id, dict[int, Written]()
+    def _all_of(self, now: _Open, written: Sequence[Written]) -> list[Written]:
+        if self._required() is not now:
+            raise TransactionError("The mutation is over")
+        by_task: dict[int, Written] = {}
         for one in written:
-            if not isinstance(one, Written) or one.txn_id != txn_id:
+            if not isinstance(one, Written) or one.txn_id != now.txn.id:
                 raise TransactionError("What was handed in was not written for this mutation")
             if one.task in by_task:
                 raise TransactionError(f"Task {one.task} has handed in twice")
@@ -384,14 +426,12 @@ class Mutation:
         except AcidError:
             pass
 
-    def _step(self, txn: WriteTransaction) -> AbstractContextManager[Step]:
+    def _step(self, txn: WriteTransaction) -> AbstractContextManager[None]:
         return self._held.step(txn, self._roll_back)
 
-    def _roll_back(
-        self, txn: WriteTransaction, error: BaseException, is_unclear: bool = False
-    ) -> TransactionError | None:
+    def _roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
         now, self._open = self._open, None
-        ended = self._held.roll_back(txn, error, is_unclear=is_unclear)
+        ended = self._held.roll_back(txn, error)
         if now is not None and txn.is_aborted:
             self._sweep(now)
         return ended

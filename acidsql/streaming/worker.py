@@ -240,7 +240,7 @@ class MutationWorker:
             raise BadValue(f"Column {missing[0]} has no value")
         made = [self._converted(i, given[c.name]) for i, c in enumerate(self._columns)]
         count = len(self._table.columns)
-        for column, value in zip(self._table.columns, made, strict=False):
+        for column, value in zip(self._columns, made, strict=True):
             if value is None and column.not_null:
                 raise BadValue(f"NULL value in column {column.name}, which is NOT NULL")
         return made[:count], tuple(made[count:])
@@ -354,7 +354,8 @@ def _row_id(given: Any) -> RowId:
     parts: Any = [given.get(name) for name in IDENTITY] if isinstance(given, Mapping) else given
     if isinstance(parts, Sequence) and not isinstance(parts, str) and len(parts) == len(IDENTITY):
         write_id, bucket, row_id = parts
-        if all(isinstance(part, int) and not isinstance(part, bool) for part in parts):
+        are_ints = all(isinstance(part, int) and not isinstance(part, bool) for part in parts)
+        if are_ints and abs(write_id) < 1 << 63 and abs(bucket) < 1 << 31 and abs(row_id) < 1 << 63:
             return write_id, bucket, row_id
     raise BadValue(f"{given!r:.80} is no ROW__ID")
 
@@ -379,6 +380,8 @@ def new_key_text(value: Any, type: HiveType) -> str | None:
     name = type.name if isinstance(type, Primitive) else ""
     if value is None or value in ("", DEFAULT_PARTITION):
         return None
+    if isinstance(value, str) and "\0" in value:
+        raise BadValue("A partition key has a NUL character, which no name of a file can have")
     if name in _INT_KEYS or name == "string" or isinstance(type, Varchar):
         return str(value)
     if name == "boolean":

@@ -8,13 +8,15 @@ import pickle
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import Row
+from pyspark.sql import functions as F
 
 import acidsql
 from acidsql.errors import (
@@ -23,12 +25,14 @@ from acidsql.errors import (
     ConstraintViolation,
     InvalidValue,
     NotTransactional,
+    StorageError,
     TableNotFound,
     TransactionError,
     UnsupportedError,
 )
 from acidsql.session import AcidSession
 from acidsql.streaming import BadValue, Mutation, MutationTask, MutationWorker, NoSuchRow, OutOfOrder, Written
+from acidsql.streaming.held import HeldTransactions
 
 pytestmark = pytest.mark.spark
 
@@ -275,7 +279,9 @@ class TestRecords:
         assert rows(acid, "SELECT * FROM emp") == [(1, "b", Decimal("2.00"))]
         nothing_is_left(acid, warehouse)
 
-    @pytest.mark.parametrize("given", [None, 5, "abc", (1, 2), (1, 2, "3"), (1, 2, True), {"writeId": 1}])
+    @pytest.mark.parametrize(
+        "given", [None, 5, "abc", (1, 2), (1, 2, "3"), (1, 2, True), {"writeId": 1}, (1, 1 << 31, 0), (1 << 63, 1, 0)]
+    )
     def test_row_ids_that_are_none(self, emp: AcidSession, given: Any) -> None:
         with emp.mutation("emp") as mutation:
             [task] = mutation.tasks(1)
@@ -357,6 +363,7 @@ def test_buckets_are_told_and_checked(acid: AcidSession, warehouse: Path) -> Non
     acid.sql("INSERT INTO t SELECT id, concat('v', id) FROM range(50)")
     with acid.mutation("t") as mutation:
         new = acid.spark.range(50, 100).selectExpr("CAST(id AS int) AS k", "concat('v', id) AS v")
+        assert mutation.bucketed(new.toDF("k", "v").withColumn("c0", F.lit(1)), "b").columns == ["k", "v", "c0", "b"]
         found = mutation.bucketed(new, "number").collect()
         [task] = mutation.tasks(1)
         with task.open() as worker:
@@ -378,6 +385,39 @@ def test_buckets_are_told_and_checked(acid: AcidSession, warehouse: Path) -> Non
     with acid.mutation("t") as mutation, pytest.raises(InvalidValue, match="buckets that are not theirs"):
         alone(mutation, lambda worker: [worker.insert((1, "x"), bucket=b) for b in range(4)])
     assert rows(acid, "SELECT count(*), max(v) FROM t") == [(100, "v99")]
+    nothing_is_left(acid, warehouse)
+
+
+@pytest.mark.parametrize("type", ["timestamp", "date", "decimal(10,3)", "char(4)", "double", "array<timestamp>"])
+def test_buckets_are_those_of_insert_in_any_zone(acid: AcidSession, warehouse: Path, type: str) -> None:
+    acid.sql("SET TIME ZONE 'America/New_York'")  # the clocks that are passed over in March are stored all the same
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (k int, v {type}) CLUSTERED BY (v) INTO 8 BUCKETS")
+    value = {
+        "timestamp": "timestamp_seconds(1710054000 + id * 600)",
+        "date": "date_add(DATE'1500-02-01', CAST(id AS int))",
+        "decimal(10,3)": "CAST(id / 8 AS decimal(10,3))",
+        "char(4)": "CAST(id AS string)",
+        "double": "CAST(id / 3 AS double)",
+        "array<timestamp>": "array(timestamp_seconds(1710054000 + id * 600), NULL)",
+    }[type]
+    acid.sql("SET TIME ZONE 'UTC'")
+    acid.sql(f"INSERT INTO t SELECT id, {value} FROM range(40)")
+    acid.sql("SET TIME ZONE 'America/New_York'")
+    where = "SELECT k, shiftright(ROW__ID.bucketId, 16) & 4095 FROM t ORDER BY k"
+    before = rows(acid, where)
+    with acid.mutation("t") as mutation:
+        numbered = mutation.bucketed(mutation.rows().drop("ROW__ID"), "b").orderBy("k")
+        assert [(row.k, row.b) for row in numbered.select("k", "b").collect()] == before
+        found = numbered.collect()
+
+        def change(worker: MutationWorker, part: Iterable[Row]) -> None:
+            for row in part:
+                worker.delete(row["ROW__ID"])
+            for row in found:
+                worker.insert((row.k, row.v), bucket=row.b)
+
+        mutation.commit(mutation.run(mutation.rows(), change, tasks=1))
+    assert rows(acid, where) == before
     nothing_is_left(acid, warehouse)
 
 
@@ -505,6 +545,149 @@ def test_large_rows_are_written_before_there_are_many(acid: AcidSession, monkeyp
         mutation.commit([worker.written])
     assert rows(acid, "SELECT count(DISTINCT k), sum(length(v[0])) FROM t") == [(10, 3_000_000)]
     assert rows(acid, "SELECT count(DISTINCT ROW__ID.bucketId) FROM t") == [(3,)]
+
+
+@pytest.mark.parametrize("condition", ["p = 77", "false", "k > 100", "k = NULL"])
+def test_of_no_rows_every_task_is_run_all_the_same(acid: AcidSession, warehouse: Path, condition: str) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (1, 0), (2, 1)")
+
+    def change(worker: MutationWorker, rows: Iterable[Row]) -> None:
+        assert list(rows) == []
+        worker.insert((10 + worker.task.number, 0))
+
+    with acid.mutation("t") as mutation:
+        written = mutation.run(mutation.rows().where(condition), change, tasks=3)
+        assert tuple(mutation.commit(written).collect()[0]) == (3, 0, 0, 3)
+    assert rows(acid, "SELECT k FROM t ORDER BY k") == [(1,), (2,), (10,), (11,), (12,)]
+    nothing_is_left(acid, warehouse)
+
+
+@pytest.mark.parametrize("type", ["double", "float", "decimal(3,1)", "string", "char(3)", "boolean", "date"])
+def test_partitions_of_keys_of_all_types_are_taken_in_order(acid: AcidSession, warehouse: Path, type: str) -> None:
+    values = {
+        "double": ["0.0", "-0.0", "NaN", "Infinity", "0.1", None],
+        "decimal(3,1)": ["1.5", "-1.5", "0", None],
+        "string": ["", " ", "a", "A", "a ", "ä%=", "01", None],
+        "boolean": ["true", "false", None],
+        "date": ["2024-02-29", "0001-01-01", "1582-10-10", None],
+    }
+    texts = values.get(type) or values["double" if type == "float" else "string"]
+    listed = ", ".join("NULL" if text is None else f"'{text}'" for text in texts)
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (k bigint, v int) PARTITIONED BY (p {type})")
+    one = f"CAST(array({listed})[id % {len(texts)}] AS {type})"
+    acid.sql(f"INSERT INTO t SELECT id, 0, {one} FROM range(60)")
+    before = rows(acid, "SELECT k, v + 1, CAST(p AS string) FROM t ORDER BY k")
+
+    def change(worker: MutationWorker, rows: Iterable[Row]) -> None:
+        for row in rows:
+            worker.update(row["ROW__ID"], {**row.asDict(), "v": row.v + 1})
+
+    with acid.mutation("t") as mutation:
+        mutation.commit(mutation.run(mutation.rows(), change, tasks=2))
+    assert rows(acid, "SELECT k, v, CAST(p AS string) FROM t ORDER BY k") == before
+    nothing_is_left(acid, warehouse)
+
+
+def test_partitions_of_days_that_python_does_not_have_are_passed_over(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k int) PARTITIONED BY (p date)")
+    acid.sql("INSERT INTO t VALUES (1, DATE'2024-01-01'), (2, CAST('+10000-01-01' AS date)), (3, NULL)")
+    with acid.mutation("t") as mutation:
+        found = {row.k: row for row in mutation.rows().where("k <> 2").collect()}
+        [task] = mutation.tasks(1)
+        with task.open() as worker:
+            for k in sorted(found, key=lambda k: found[k]["ROW__ID"]):
+                worker.update(found[k]["ROW__ID"], (k + 10, found[k].p))
+        mutation.commit([worker.written])
+    assert rows(acid, "SELECT k, CAST(p AS string) FROM t ORDER BY k") == [
+        (2, "+10000-01-01"), (11, "2024-01-01"), (13, None)
+    ]  # fmt: skip
+    nothing_is_left(acid, warehouse)
+
+
+def test_partition_keys_are_held_against_what_the_table_says(acid: AcidSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k int) PARTITIONED BY (p string NOT NULL)")
+    with acid.mutation("t") as mutation:
+        [task] = mutation.tasks(1)
+        with task.open() as worker:
+            for value, message in ((None, "NOT NULL"), ("a\0b", "NUL")):
+                with pytest.raises(BadValue, match=message):
+                    worker.insert((1, value))
+            worker.insert((2, "b"))
+        mutation.commit([worker.written])
+    assert rows(acid, "SELECT * FROM t") == [(2, "b")]
+    nothing_is_left(acid, warehouse)
+
+
+def test_a_table_whose_disk_is_away_is_not_made_anew(emp: AcidSession, warehouse: Path) -> None:
+    place = warehouse / "emp"
+    with emp.mutation("emp") as mutation:
+        [task] = mutation.tasks(1)
+        before = task.open()
+        place.rename(warehouse / "away")
+        before._staging._seen_at -= 2
+        before.insert((8, "x", None))
+        with pytest.raises(StorageError):
+            before.close()
+        with pytest.raises(StorageError):
+            task.open()
+        assert not place.exists()
+        (warehouse / "away").rename(place)
+    assert rows(emp, "SELECT count(*) FROM emp") == [(4,)]
+    nothing_is_left(emp, warehouse)
+
+
+class TestACommitThatIsInterrupted:
+    """Once the store was asked to commit, what is published stays there until the store says that it is aborted."""
+
+    @pytest.mark.parametrize("kind", ["mutation", "stream"])
+    def test_after_the_store_has_committed_keeps_its_rows(
+        self, emp: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    ) -> None:
+        step = HeldTransactions.step
+        is_armed = False
+
+        @contextmanager
+        def interrupted(self: HeldTransactions, *args: Any, **kwargs: Any) -> Iterator[None]:
+            with step(self, *args, **kwargs):
+                yield
+            if is_armed:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(HeldTransactions, "step", interrupted)
+        if kind == "mutation":
+            with emp.mutation("emp") as mutation:
+                [task] = mutation.tasks(1)
+                with task.open() as worker:
+                    worker.insert((9, "x", None))
+                is_armed = True
+                with pytest.raises(KeyboardInterrupt):
+                    mutation.commit([worker.written])
+        else:
+            with emp.streaming("emp") as stream:
+                stream.begin()
+                stream.write([(9, "x", None)])
+                is_armed = True
+                with pytest.raises(KeyboardInterrupt):
+                    stream.commit()
+        is_armed = False
+        assert rows(emp, "SELECT id FROM emp WHERE id > 4") == [(9,)]
+        nothing_is_left(emp, warehouse)
+
+    def test_one_inside_of_another_is_refused_and_undoes_nothing(self, emp: AcidSession, warehouse: Path) -> None:
+        with emp.mutation("emp") as mutation:
+            [task] = mutation.tasks(1)
+            with task.open() as worker:
+                worker.insert((9, "x", None))
+
+            def inside() -> Iterator[Written]:
+                mutation.commit([worker.written])
+                yield worker.written
+
+            with pytest.raises(TransactionError, match="over"):
+                mutation.commit(inside())
+        assert rows(emp, "SELECT id FROM emp WHERE id > 4") == [(9,)]
+        nothing_is_left(emp, warehouse)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -21,7 +21,6 @@ from acidsql.errors import (
     TransactionAborted,
     TransactionError,
 )
-from acidsql.format.data_files import require_there
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import (
     LockComponent,
@@ -59,6 +58,9 @@ class WriteTransaction:
     _named: list[Staging] = field(default_factory=list)
     is_aborted: bool = False
     """Whether the metastore has confirmed the abort."""
+    may_be_committed: bool = False
+    """Whether its commit was asked for, whatever came of it: what it has published is not to be removed before the
+    metastore says that it is aborted."""
     _txns: ValidTxnList | None = None
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
@@ -166,9 +168,8 @@ class WriteTransaction:
         """A staging area, removed if the transaction does not commit.
 
         Raises:
-            DirectoryGone: When the table's directory is away: a new one would be in the way of what comes back.
+            DirectoryGone: When the table's directory is away.
         """
-        require_there(*fs.resolve(table.location))
         sync = self.env.settings.value(SYNC)
         staging = Staging(table.location, self.id, events=table.is_full_acid, sync=sync)
         self.stagings.append(staging)
@@ -265,6 +266,11 @@ class WriteTransaction:
                 return False
         return True
 
+    def commit(self) -> None:
+        """Commit it in the metastore. Raises: WriteConflict when another transaction changed the same rows first."""
+        self.may_be_committed = True
+        self.env.metastore.commit_txn(self.id)
+
     def committed(self) -> None:
         """Notify the compactor of the commit."""
         for table, partitions in self._written:
@@ -297,18 +303,16 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
         WriteConflict: When another transaction changed the same rows first.
     """
     txn: WriteTransaction | None = None
-    is_unclear = False
     try:
         with Deferred():
             [txn] = begin(env)
         with env.heartbeats.keep_alive(txn.id), own_failures(), env.metastore.on_behalf_of(txn.id):
             yield txn
-            is_unclear = True
-            env.metastore.commit_txn(txn.id)
+            txn.commit()
     except BaseException as error:
         if txn is None:
             raise
-        ended = roll_back(txn, error, is_unclear=is_unclear)
+        ended = roll_back(txn, error)
         if ended is not None:
             raise ended from error
         raise
@@ -322,25 +326,24 @@ def begin(env: Environment, count: int = 1) -> list[WriteTransaction]:
     return [WriteTransaction(env, txn_id, version) for txn_id in ids]
 
 
-def roll_back(txn: WriteTransaction, error: BaseException, *, is_unclear: bool = False) -> TransactionError | None:
+def roll_back(txn: WriteTransaction, error: BaseException) -> TransactionError | None:
     """Abort a transaction and remove what it wrote; published files only once the metastore has confirmed the abort.
 
     Args:
         txn: The transaction.
         error: Why.
-        is_unclear: Whether it may be committed already.
 
     Returns:
         How it was ended by others before, where it was: then the error may be a consequence.
     """
     ended = None
     try:
-        if not is_unclear:
+        if not txn.may_be_committed:
             ended = _end_of(txn.env, txn.id, error)
         for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
             staging.discard_staged()
     finally:  # also where this is interrupted
-        if _aborted(txn.env, txn.id, error, is_unclear=is_unclear):
+        if _aborted(txn, error):
             txn.is_aborted = True
             discarded = [staging.discard() for staging in txn.stagings]
             if all(discarded):
@@ -451,16 +454,9 @@ def _end_of(env: Environment, txn_id: int, error: BaseException) -> TransactionE
     return None
 
 
-def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear: bool = False) -> bool:
-    """Make sure that a transaction is aborted; False if that is unknown: it is then tried again with the heartbeats.
-
-    Args:
-        env: The session.
-        txn_id: The transaction.
-        error: What went wrong.
-        is_unclear: Whether it may have been committed: then a purged one may be committed.
-    """
-    reason = str(error)[:200]
+def _aborted(txn: WriteTransaction, error: BaseException) -> bool:
+    """Make sure that a transaction is aborted; False if that is unknown: it is then tried again with the heartbeats."""
+    env, txn_id, reason = txn.env, txn.id, str(error)[:200]
     try:
         done = txn_id in env.metastore.abort_txns([txn_id], reason=reason)
         if not done:
@@ -468,7 +464,7 @@ def _aborted(env: Environment, txn_id: int, error: BaseException, *, is_unclear:
     except TransactionAborted:
         done = True
     except NoSuchTransaction:
-        done = not is_unclear
+        done = not txn.may_be_committed  # then one that is forgotten may be committed
     except BaseException as e:  # the store is busy or full; or this was interrupted meanwhile
         env.heartbeats.abort_later(txn_id, reason)
         if not isinstance(e, AcidError):
