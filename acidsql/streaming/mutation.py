@@ -13,18 +13,17 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import Catalyst, rows_in_memory
+from acidsql.catalyst import rows_in_memory
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, StatementContext
 from acidsql.commands.transaction.locking import change_locks, upsert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
     AcidError,
-    ConstraintViolation,
     InvalidValue,
     StorageError,
     TransactionError,
@@ -35,26 +34,22 @@ from acidsql.metastore.model import Operation, Table
 from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import NUMBER, key_column, value_column
-from acidsql.plan.checks import of_row, violations
 from acidsql.plan.job import writer_of
-from acidsql.plan.scan import RAW_KEY, ROW_ID, ScanColumns, snapshot_frame
-from acidsql.plan.snapshot import TableSnapshot, partition_names, take_snapshot
+from acidsql.plan.scan import ROW_ID, ScanColumns, snapshot_frame
+from acidsql.plan.snapshot import TableSnapshot, partition_names
 from acidsql.plan.target import RowCounts
 from acidsql.plan.text import quote
 from acidsql.plan.values import Zones, from_key_text, with_leaves
 from acidsql.settings import SNAPSHOT_RETRIES, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import TableName
 from acidsql.streaming.held import HeldTransactions
+from acidsql.streaming.published import Published
 from acidsql.streaming.worker import MOST_TASKS, Key, MutationTask, MutationWorker, Written, signs
 from acidsql.types import LOCAL_TIMESTAMP, HiveType, Primitive, contains, parse_type, to_hive, to_spark
 
 BUFFER_ROWS = 100_000
 _GIVEN = "__acid_given"
 _PYTHONS_DAYS = "{0} IS NULL OR {0} BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'"
-
-
-class NoSuchRow(InvalidValue):
-    """Raised when a row id that was to be updated or deleted names no row, or was named twice."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +255,7 @@ class Mutation:
                 parts = self._all_of(now, list(written))
                 counts = sum((part.counts for part in parts), RowCounts())
                 self._publish(now, parts)
-                self._check(now, parts, counts)
+                Published(self._env, now.txn, now.seen, tuple(parts)).check()
                 now.txn.commit()
             self._open = None
             self._held.ended(now.txn)
@@ -361,61 +356,6 @@ class Mutation:
         as_changes = self._env.settings.value(XLOCK_MERGE_INSERT)
         now.txn.publish(now.table, staging, dynamic=True, as_changes=as_changes)
 
-    def _check(self, now: _Open, parts: Sequence[Written], counts: RowCounts) -> None:
-        """Hold what was published against the table. Raises: NoSuchRow, ConstraintViolation, InvalidValue."""
-        named = counts.updated + counts.deleted
-        if named:
-            before, after = self._before_and_after(now, parts)
-            columns = ScanColumns(row_id=True)
-            own, zones = self._env.sessions.own, self._env.zones
-            left = snapshot_frame(own, after, zones, columns).where(~_is_of(now)).count()
-            hidden = snapshot_frame(own, before, zones, columns).count() - left
-            if hidden != named:
-                raise NoSuchRow(
-                    f"Of {named} row ids to be updated or deleted, {named - hidden} name no row, or one named before",
-                    hint="Row ids are those of mutation.rows(); others may be of rows that were changed since.",
-                )
-        if named == counts.deleted and not counts.inserted:
-            return
-        if now.table.bucket_columns:
-            self._check_buckets(now, parts)
-        if now.table.checks:
-            self._check_conditions(now, parts)
-
-    def _before_and_after(self, now: _Open, parts: Sequence[Written]) -> tuple[TableSnapshot, TableSnapshot]:
-        """What was written to, as the transaction has found it, and as it leaves it."""
-        table, metastore = now.table, self._env.metastore
-        names = sorted({directory.partition for one in parts for directory, _ in one.part.directories})
-        txns, listed, before = now.txn.valid_txns, None, now.seen
-        if table.partition_keys:
-            listed = metastore.list_partitions(table.database, table.name, names)
-            known = [p for p in before.partitions if p.partition and partition_names(table, p.partition) in names]
-            before = replace(before, partitions=tuple(known))
-        [write_ids] = metastore.get_valid_write_ids([table.full_name], txns)
-        return before, take_snapshot(table, write_ids, txns, listed, is_pinned=True)
-
-    def _new_rows(self, now: _Open, parts: Sequence[Written], own: Catalyst, zones: Zones) -> DataFrame:
-        """What was written: values, texts of keys, ``ROW__ID``, and a number."""
-        table, (_, after) = now.table, self._before_and_after(now, parts)
-        rows = snapshot_frame(own, after, zones, ScanColumns(row_id=True, raw_keys=RAW_KEY)).where(_is_of(now))
-        values = [f"{quote(c.name)} AS {value_column(i)}" for i, c in enumerate(table.columns)]
-        keys = [f"{RAW_KEY}{i} AS {key_column(i)}" for i in range(len(table.partition_keys))]
-        return rows.selectExpr(*values, *keys, ROW_ID, f"monotonically_increasing_id() AS {NUMBER}")
-
-    def _check_buckets(self, now: _Open, parts: Sequence[Written]) -> None:
-        own = self._env.sessions.in_zone("UTC")
-        rows = self._new_rows(now, parts, own, self._utc_zones)
-        wrong = bucket_number(own.spark, now.table, rows) != F.expr(writer_of(f"{ROW_ID}.bucketId"))
-        if count := rows.where(wrong).count():
-            raise InvalidValue(f"{count} new rows of {now.table.full_name} are in buckets that are not theirs")
-
-    def _check_conditions(self, now: _Open, parts: Sequence[Written]) -> None:
-        table, own = now.table, self._env.sessions.own
-        rows = self._new_rows(now, parts, own, self._env.zones).drop(ROW_ID)
-        values = [of_row(value_column(i)) for i in range(len(table.columns))]
-        for message in violations(own.spark, rows, table, values).values():
-            raise ConstraintViolation(message)
-
     def _sweep(self, now: _Open) -> None:
         """Remove what tasks have left that were opened more than once; the cleaner does so later, too."""
         try:
@@ -454,8 +394,3 @@ def _naive(expression: str, type: HiveType) -> str:
         return f"CAST({value} AS timestamp_ntz)" if of == Primitive("timestamp") else value
 
     return with_leaves(expression, type, leaf)
-
-
-def _is_of(now: _Open) -> Column:
-    """Whether a row was written by the transaction."""
-    return F.col(f"{ROW_ID}.writeId") == now.txn.allocate_write_id(now.table)
