@@ -405,6 +405,7 @@ LAST_SECOND = "TIMESTAMP'1969-12-31 23:59:59.5'"
         ("timestamp", "TIMESTAMP'1582-10-10 12:00:00'"),
         ("timestamp", "TIMESTAMP'1969-12-31 23:59:59.5'"),
         ("timestamp", "TIMESTAMP_NTZ'1582-10-05 00:00:00'"),
+        ("timestamp", "TIMESTAMP'1970-01-01 08:59:59.000001'"),  # the last second of a writer in Tokyo
         ("timestamp with local time zone", "TIMESTAMP'1969-12-31 13:59:59.5-10:00'"),
         ("timestamp with local time zone", "TIMESTAMP'1582-10-10 12:00:00'"),
     ],
@@ -414,6 +415,14 @@ def test_days_and_times_that_orc_does_not_have_are_no_keys(acid: AcidSession, ty
     changes = acid.spark.sql(f"SELECT {text} AS k, 'v' AS v, 1 AS at")
     with pytest.raises(AcidError, match="A key does not fit into k"):
         acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+
+
+def test_whole_seconds_about_1970_are_keys(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (k timestamp, v string)")
+    changes = acid.spark.sql("SELECT timestamp_seconds(id * 3600 - 1) AS k, 'v' AS v, 1 AS at FROM range(-20, 20)")
+    for _ in range(2):
+        acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+    assert acid.table("t").count() == 40
 
 
 @pytest.mark.parametrize(
