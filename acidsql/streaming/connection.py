@@ -207,7 +207,7 @@ class StreamingConnection:
             How many rows were added.
 
         Raises:
-            TransactionError: When no transaction is open.
+            TransactionError: When no transaction is open, or the source of the records has ended it.
             BadValue: When one of them cannot be stored, and bad records are not left out: then none is added, and the
                 transaction goes on.
         """
@@ -218,6 +218,8 @@ class StreamingConnection:
                     records = fetched(records)
             with self._step(now.txn, lets=BadValue):
                 made, bad = self._read(now.target, records)
+            if self._open is not now:  # whoever gave the records
+                raise TransactionError("The transaction was ended while records were read for it: they are not written")
             policy = self._options.bad_records
             policy.check(bad)
             now.done += Statistics(bad=len(bad))
@@ -337,7 +339,8 @@ class StreamingConnection:
         return self._held.step(txn, self._roll_back, lets=lets)
 
     def _roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
-        self._open = None
+        if self._open is not None and self._open.txn is txn:
+            self._open = None
         self._done += Statistics(aborted=1)
         ended = self._held.roll_back(txn, error)
         if txn.is_aborted:

@@ -177,10 +177,10 @@ class StreamingFace(ABC):
             TableNotFound, NotTransactional: As :meth:`sql`.
         """
         self._require_open()
-        with self._env.catalyst.active():
-            made = Mutation(self._env, table_name(table), buffer_rows)
+        made = Mutation(self._env, table_name(table), buffer_rows)
         self._streams.add(made)
-        return made
+        with self._env.catalyst.active():
+            return made.begin()
 
     def sink(
         self,

@@ -75,14 +75,7 @@ class Mutation:
     """
 
     def __init__(self, env: Environment, name: TableName, buffer_rows: int = BUFFER_ROWS) -> None:
-        """Begin the transaction; it waits for its lock.
-
-        Raises:
-            InvalidValue: When ``buffer_rows`` is no number above 0.
-            TableNotFound, NotTransactional: As ``UPDATE``.
-            UnsupportedError: When times of the table cannot be handed to Python and back.
-            LockTimeout: When the lock was not granted in time.
-        """
+        """It is to be begun (:meth:`begin`). Raises: InvalidValue when ``buffer_rows`` is no number above 0."""
         if isinstance(buffer_rows, bool) or not isinstance(buffer_rows, int) or buffer_rows < 1:
             raise InvalidValue(f"buffer_rows is a whole number above 0, not {buffer_rows!r}")
         self._env, self._buffer_rows = env, buffer_rows
@@ -91,14 +84,26 @@ class Mutation:
         self._held = HeldTransactions(env, self)
         self._tasks: tuple[MutationTask, ...] = ()
         self._open: _Open | None = None
-        retries = env.settings.value(SNAPSHOT_RETRIES)
-        for attempt in range(retries + 1):
-            try:
-                self._open = self._begin()
-                return
-            except StartOver:
-                if attempt == retries:
-                    raise
+
+    def begin(self) -> Mutation:
+        """Begin the transaction, which waits for its lock; ``acid.mutation`` does that. Whoever closes it meanwhile
+        waits, too.
+
+        Raises:
+            TableNotFound, NotTransactional: As ``UPDATE``.
+            UnsupportedError: When times of the table cannot be handed to Python and back.
+            LockTimeout: When the lock was not granted in time.
+        """
+        with self._lock:
+            retries = self._env.settings.value(SNAPSHOT_RETRIES)
+            for attempt in range(retries + 1):
+                try:
+                    self._open = self._begin()
+                    break
+                except StartOver:
+                    if attempt == retries:
+                        raise
+            return self
 
     # --- what is there -----------------------------------------------------------------------------------------------
 

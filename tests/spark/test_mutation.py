@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -502,6 +503,21 @@ class TestTheClient:
             other.close()
             with pytest.raises(TransactionError, match="over"):
                 mutation.tasks(1)
+        nothing_is_left(emp, warehouse)
+
+    def test_that_waits_for_its_lock_ends_with_the_session(self, emp: AcidSession, warehouse: Path) -> None:
+        settings = {"hive.lock.sleep.between.retries": "100ms"}
+        other = acidsql.connect(emp.spark, warehouse=str(warehouse), settings=settings)
+        with ThreadPoolExecutor(2) as pool:
+            with emp.mutation("emp"):
+                waiting = pool.submit(other.mutation, "emp")
+                while not any("WAITING" in str(row) for row in rows(emp, "SHOW LOCKS")):
+                    assert not waiting.done()
+                closing = pool.submit(other.close)
+            mutation = waiting.result()
+            closing.result()
+        with pytest.raises(TransactionError, match="over"):
+            mutation.tasks(1)
         nothing_is_left(emp, warehouse)
 
     def test_is_told_what_it_cannot_change(self, acid: AcidSession, warehouse: Path) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import gc
 import json
 import threading
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,32 @@ def test_rows_are_there_at_the_commit(acid: AcidSession, warehouse: Path) -> Non
     assert rows(acid, "SELECT id FROM t") == [(1,), (2,), (3,)]
     done = stream.statistics
     assert (done.committed, done.aborted, done.rows) == (2, 2, 3)
+    nothing_is_left(acid, warehouse)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("buffer_rows", [1, 1000])
+def test_a_source_that_ends_the_transaction_it_is_read_for(
+    acid: AcidSession, warehouse: Path, fails: bool, buffer_rows: int
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    with acid.streaming("t", buffer_rows=buffer_rows) as stream:
+
+        def source() -> Iterator[tuple[int]]:
+            yield (1,)
+            stream.write([(2,)])
+            stream.commit()
+            stream.begin()
+            yield (3,)
+            if fails:
+                raise ZeroDivisionError
+
+        stream.begin()
+        with pytest.raises(ZeroDivisionError if fails else TransactionError):
+            stream.write(source())
+        stream.write([(4,)])  # in the transaction that the source began
+        stream.commit()
+    assert rows(acid, "SELECT id FROM t") == [(2,), (4,)]
     nothing_is_left(acid, warehouse)
 
 
