@@ -145,3 +145,4 @@ def acid(spark: SparkSession, warehouse: Path) -> Iterator[AcidSession]:
     with acidsql.connect(spark, warehouse=warehouse) as session:
         yield session
     spark._jsparkSession.sessionState().catalog().clearTempTables()  # they belong to the Spark session, not to a test
+    spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -148,6 +148,7 @@ class Heartbeats:
 
     def end_released(self, *, collect: bool = False) -> None:
         """Commit the transactions of readers that are gone: neither Python nor a plan in Spark refers to their scans.
+        Those of writers that are gone are aborted.
 
         Args:
             collect: Have Spark's JVM collect its garbage first, so that no reader that is gone counts as alive.
@@ -177,10 +178,23 @@ class Heartbeats:
     def _end_one(self, txn_id: int) -> None:
         with self._lock:
             is_mine = txn_id in self._alive
-            self._alive.pop(txn_id, None)
+            pin = self._alive.pop(txn_id, None)
             self._loose.pop(txn_id, None)
-        if is_mine:
+        if is_mine and pin is None:
+            self._abort(txn_id)
+        elif is_mine:
             self.end(txn_id)
+
+    def _abort(self, txn_id: int) -> None:
+        """Abort a writer's transaction now, or soon: it may have published what it never committed."""
+        reason = "its writer is gone"
+        try:
+            self._metastore.abort_txns([txn_id], reason=reason)
+        except BaseException as e:
+            self.abort_later(txn_id, reason)
+            if not isinstance(e, Exception):
+                raise
+            logger.warning("writer's transaction %s could not be aborted: %s", txn_id, e)
 
     def _loosened(self) -> dict[int, _Pin | None]:
         """The pins that Python does not hold, those included that were released since the last time."""

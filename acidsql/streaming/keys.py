@@ -28,13 +28,14 @@ _NOT_IN_ORC = {
     "date": "CAST({0} AS date) BETWEEN DATE'1582-10-05' AND DATE'1582-10-14'",
     LOCAL_TIMESTAMP: "unix_micros({0}) BETWEEN unix_micros(TIMESTAMP'1582-10-04 00:00:00Z')"
     " AND unix_micros(TIMESTAMP'1582-10-16 00:00:00Z')"
-    " OR unix_micros({0}) % 1000000 <> 0 AND abs(unix_micros({0})) < 15 * 3600 * 1000000L",
+    " OR unix_micros({0}) % 1000000 <> 0 AND abs(unix_micros({0})) < 15 * 3600 * 1000000L"
+    " AND pmod(floor(unix_micros({0}) / 1000000), 60) IN (29, 59)",
     "timestamp": "{0} >= TIMESTAMP_NTZ'1582-10-05' AND {0} < TIMESTAMP_NTZ'1582-10-15'"
-    " OR extract(SECOND FROM {0}) % 1 <> 0"
+    " OR extract(SECOND FROM {0}) % 1 <> 0 AND floor(extract(SECOND FROM {0})) IN (29, 59)"
     " AND {0} BETWEEN TIMESTAMP_NTZ'1969-12-31 09:00:00' AND TIMESTAMP_NTZ'1970-01-01 15:00:00'",
 }
 """Days and times that ORC stores as later ones (docs/limits.md): a fraction of the last second before 1970, in whatever
-zone the writer is, and the ten days that the Gregorian reform left out."""
+zone the writer is (of whole minutes, or in Liberia's), and the ten days that the Gregorian reform left out."""
 
 
 def not_in_orc(value: str, type: HiveType, depth: int = 0) -> str | None:

@@ -7,7 +7,7 @@ written it publishes, holds against the table, and commits.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -219,13 +219,15 @@ class Mutation:
             What they have written, for :meth:`commit`.
 
         Raises:
-            As :meth:`tasks`, and whatever Spark raises where ``change`` fails: the mutation is still open.
+            As :meth:`tasks`, and whatever Spark raises where ``change`` fails: the mutation is still open, and may be
+            run again with as many tasks.
         """
-        made = self.tasks(tasks)
+        made = self._tasks if len(self._tasks) == tasks else self.tasks(tasks)
 
         def work(number: int, rows: Iterable[Row]) -> Iterable[Written]:
             with made[number].open() as worker:
-                change(worker, rows)
+                if isinstance(change(worker, rows), Generator):
+                    raise InvalidValue("The function of a task is a generator, of which nothing was run")
             yield worker.written
 
         written: list[Written] = self.sorted(frame).rdd.mapPartitionsWithIndex(work).collect()

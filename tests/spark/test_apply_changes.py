@@ -417,9 +417,11 @@ def test_days_and_times_that_orc_does_not_have_are_no_keys(acid: AcidSession, ty
         acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
 
 
-def test_whole_seconds_about_1970_are_keys(acid: AcidSession) -> None:
-    acid.sql("CREATE TRANSACTIONAL TABLE t (k timestamp, v string)")
-    changes = acid.spark.sql("SELECT timestamp_seconds(id * 3600 - 1) AS k, 'v' AS v, 1 AS at FROM range(-20, 20)")
+@pytest.mark.parametrize("type", ["timestamp", "timestamp with local time zone"])
+@pytest.mark.parametrize("value", ["timestamp_seconds(id * 3600 - 1)", "timestamp_millis(id * 1000 * 3600 + 1500)"])
+def test_other_times_about_1970_are_keys(acid: AcidSession, value: str, type: str) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (k {type}, v string)")
+    changes = acid.spark.sql(f"SELECT {value} AS k, 'v' AS v, 1 AS at FROM range(-20, 20)")
     for _ in range(2):
         acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
     assert acid.table("t").count() == 40

@@ -20,6 +20,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 import acidsql
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -579,6 +580,28 @@ def test_of_no_rows_every_task_is_run_all_the_same(acid: AcidSession, warehouse:
     nothing_is_left(acid, warehouse)
 
 
+def test_a_run_that_failed_is_run_again(emp: AcidSession, warehouse: Path) -> None:
+    def generator(worker: MutationWorker, rows: Iterable[Row]) -> Iterator[None]:
+        worker.insert((1, "never", None))
+        yield
+
+    def failing(worker: MutationWorker, rows: Iterable[Row]) -> None:
+        worker.insert((1, "not there", None))
+        raise ZeroDivisionError
+
+    def change(worker: MutationWorker, rows: Iterable[Row]) -> None:
+        for row in rows:
+            worker.delete(row["ROW__ID"])
+
+    with emp.mutation("emp") as mutation:
+        for bad, message in ((generator, "is a generator"), (failing, "ZeroDivisionError")):
+            with pytest.raises(Exception, match=message):
+                mutation.run(mutation.rows(), bad, tasks=2)
+        assert tuple(mutation.commit(mutation.run(mutation.rows(), change, tasks=2)).collect()[0]) == (4, 0, 4, 0)
+    assert rows(emp, "SELECT * FROM emp") == []
+    nothing_is_left(emp, warehouse)
+
+
 @pytest.mark.parametrize("type", ["double", "float", "decimal(3,1)", "string", "char(3)", "boolean", "date"])
 def test_partitions_of_keys_of_all_types_are_taken_in_order(acid: AcidSession, warehouse: Path, type: str) -> None:
     values = {
@@ -689,6 +712,40 @@ class TestACommitThatIsInterrupted:
         is_armed = False
         assert rows(emp, "SELECT id FROM emp WHERE id > 4") == [(9,)]
         nothing_is_left(emp, warehouse)
+
+    @pytest.mark.parametrize("kind", ["mutation", "stream"])
+    def test_and_whose_abort_is_interrupted_too_has_no_rows(
+        self, acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    ) -> None:
+        """What was published is not committed, either, once the writer is garbage."""
+        acid.sql("CREATE TRANSACTIONAL TABLE t (k int, CHECK (k > 0))")
+
+        def interrupted(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        def write() -> None:
+            with monkeypatch.context() as patch:
+                if kind == "mutation":
+                    mutation = acid.mutation("t")
+                    [task] = mutation.tasks(1)
+                    with task.open() as worker:
+                        worker.insert((-5,))
+                    patch.setattr(HeldTransactions, "roll_back", interrupted)
+                    mutation.commit([worker.written])
+                stream = acid.streaming("t")
+                stream.begin()
+                stream.write([(7,)])
+                patch.setattr(WriteTransaction, "commit", interrupted)
+                patch.setattr(HeldTransactions, "roll_back", interrupted)
+                stream.commit()
+
+        with pytest.raises(KeyboardInterrupt):
+            write()
+        gc.collect()
+        acid.compactor.run_once()
+        acid.compactor.run_once()
+        assert rows(acid, "SELECT * FROM t") == []
+        nothing_is_left(acid, warehouse)
 
     def test_one_inside_of_another_is_refused_and_undoes_nothing(self, emp: AcidSession, warehouse: Path) -> None:
         with emp.mutation("emp") as mutation:

@@ -129,6 +129,24 @@ def test_the_first_rows_are_told_again_as_they_were(emp: AcidSession, tmp_path: 
     }
 
 
+@pytest.mark.parametrize("kind", ["major", "minor"])
+def test_the_first_rows_are_told_again_from_changes_that_were_kept(emp: AcidSession, tmp_path: Path, kind: str) -> None:
+    """A base has replaced the rows of that write id; the files that it was made of are still there."""
+    emp.sql("ALTER TABLE emp SET TBLPROPERTIES ('acidsql.changes.retention' = '7d')")
+    emp.sql("INSERT INTO emp VALUES (3, NULL), (3, NULL), (4, 'Dee')")
+    emp.sql("DELETE FROM emp WHERE id = 4")
+    version = emp.newest_version("emp")
+    with pytest.raises(StreamingQueryException):
+        run(emp.read_stream("emp"), tmp_path / "c", failing=lambda number: True)
+    emp.sql("UPDATE emp SET name = upper(name) WHERE id < 3")
+    emp.sql(f"ALTER TABLE emp COMPACT '{kind}' AND WAIT")
+    emp.compactor.run_once()
+    told = values(run(emp.read_stream("emp"), tmp_path / "c"))
+    names = [(1, "Ada"), (2, "Bob"), (3, None), (3, None)]
+    assert told[0] == Counter((*row, "insert", version) for row in names)
+    assert sum(told[1].values()) == 4
+
+
 def test_changes_that_were_removed_end_the_query_with_an_error(emp: AcidSession, tmp_path: Path) -> None:
     run(emp.read_stream("emp"), tmp_path / "c")
     emp.sql("UPDATE emp SET name = upper(name)")

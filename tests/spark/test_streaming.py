@@ -485,8 +485,9 @@ def test_a_connection_that_is_garbage_ends_its_transactions(acid: AcidSession, w
     del stream
     gc.collect()
     acid._env.heartbeats.end_released()
-    assert rows(acid, "SHOW TRANSACTIONS") == []
-    assert rows(acid, "SHOW LOCKS") == []
+    assert [row[1] for row in rows(acid, "SHOW TRANSACTIONS")] in ([], ["ABORTED"])
+    acid.compactor.run_once()
+    nothing_is_left(acid, warehouse)
     assert rows(acid, "SELECT * FROM t") == []
     acid.sql("INSERT OVERWRITE t VALUES (2)")
     assert rows(acid, "SELECT * FROM t") == [(2,)]
