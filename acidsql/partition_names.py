@@ -79,6 +79,11 @@ def partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:
     return "/".join(f"{escape_path_name(key.lower())}={escape_path_name(value or '')}" for key, value in pairs)
 
 
+def key_texts(values: Sequence[str]) -> list[str | None]:
+    """The texts of a partition's keys as the catalog has them; None for the default partition."""
+    return [None if value == DEFAULT_PARTITION else value for value in values]
+
+
 def parse_partition_name(name: str) -> tuple[tuple[str, str], ...]:
     """Keys and values of a partition's name or relative path, unescaped; NULL stays :data:`DEFAULT_PARTITION`.
 

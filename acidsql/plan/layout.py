@@ -14,7 +14,7 @@ from acidsql.format.names import DeltaName
 from acidsql.format.originals import OriginalFile, number_originals
 from acidsql.format.schema import AcidSchema
 from acidsql.metastore.model import Table
-from acidsql.partition_names import DEFAULT_PARTITION
+from acidsql.partition_names import key_texts
 from acidsql.plan.facts import FileMetadata, facts_of, plain_types, read_ahead
 from acidsql.plan.files import AT
 from acidsql.plan.prefixes import whole_file
@@ -221,7 +221,7 @@ class _Layout:
 
 def _place(number: int, part: PartitionState) -> Place:
     values = part.partition.values if part.partition is not None else ()
-    return (number, *[None if v == DEFAULT_PARTITION else v for v in values])
+    return (number, *key_texts(values))
 
 
 def _kinds(directory: AcidDirectory) -> tuple[list[AcidFile], list[AcidFile]]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst import Catalyst, Expression, InternalSessions, Plan
 from acidsql.metastore.model import Partition, Table
-from acidsql.partition_names import DEFAULT_PARTITION
+from acidsql.partition_names import key_texts
 from acidsql.plan.relation import Occurrence, Relation
 from acidsql.plan.text import quote
 from acidsql.plan.values import from_key_text, with_char_types
@@ -66,15 +67,19 @@ def partitions_where(
     return [partitions[row[0]] for row in sorted(positions)]
 
 
-def _rows(own: Catalyst, table: Table, partitions: Sequence[Partition]) -> Plan:
+def partition_rows(spark: SparkSession, table: Table, partitions: Sequence[Partition]) -> DataFrame:
     """The partitions' positions, and their keys as the table declares them."""
     columns: dict[str, pa.Array] = {_POSITION: pa.array(range(len(partitions)), type=pa.int32())}
+    texts = [key_texts(p.values) for p in partitions]
     for i, key in enumerate(table.partition_keys):
-        values = [None if p.values[i] == DEFAULT_PARTITION else p.values[i] for p in partitions]
-        columns[key.name] = pa.array(values, type=pa.string())
+        columns[key.name] = pa.array([values[i] for values in texts], type=pa.string())
     keys = [f"{from_key_text(quote(k.name), parse_type(k.type))} AS {quote(k.name)}" for k in table.partition_keys]
-    typed = own.spark.createDataFrame(pa.table(columns)).selectExpr(_POSITION, *keys)
-    return own.analyzed(with_char_types(typed, table.partition_keys))
+    typed = spark.createDataFrame(pa.table(columns)).selectExpr(_POSITION, *keys)
+    return with_char_types(typed, table.partition_keys)
+
+
+def _rows(own: Catalyst, table: Table, partitions: Sequence[Partition]) -> Plan:
+    return own.analyzed(partition_rows(own.spark, table, partitions))
 
 
 def _as_leaf(catalyst: Catalyst, rows: Plan, table: Table, occurrence: Occurrence) -> Plan:

@@ -12,12 +12,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from types import TracebackType
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.catalyst import rows_in_memory
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, StatementContext
 from acidsql.commands.transaction.locking import change_locks, upsert_lock
@@ -31,15 +29,14 @@ from acidsql.errors import (
 )
 from acidsql.format.names import staging_txn
 from acidsql.metastore.model import Operation, Table
-from acidsql.partition_names import DEFAULT_PARTITION
 from acidsql.plan.bucketing import bucket_number
-from acidsql.plan.changes import NUMBER, key_column, value_column
+from acidsql.plan.changes import value_column
 from acidsql.plan.job import writer_of
+from acidsql.plan.pruning import partition_rows
 from acidsql.plan.scan import ROW_ID, ScanColumns, snapshot_frame
 from acidsql.plan.snapshot import TableSnapshot, partition_names
-from acidsql.plan.target import RowCounts
 from acidsql.plan.text import quote
-from acidsql.plan.values import Zones, from_key_text, with_leaves
+from acidsql.plan.values import Zones, with_leaves
 from acidsql.settings import SNAPSHOT_RETRIES, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import TableName
 from acidsql.streaming.held import HeldTransactions
@@ -57,8 +54,11 @@ class _Open:
     """The transaction, and the table as it was when the locks were granted."""
 
     txn: WriteTransaction
-    table: Table
     seen: TableSnapshot
+
+    @property
+    def table(self) -> Table:
+        return self.seen.table
 
 
 class Mutation:
@@ -260,14 +260,15 @@ class Mutation:
             now = self._required()
             with self._step(now.txn):
                 parts = self._all_of(now, list(written))
-                counts = sum((part.counts for part in parts), RowCounts())
                 self._publish(now, parts)
-                Published(self._env, now.txn, now.seen, tuple(parts)).check()
+                published = Published(self._env, now.txn, now.seen, tuple(parts))
+                published.check()
                 now.txn.commit()
             self._open = None
             self._held.ended(now.txn)
             self._sweep(now)
             now.txn.committed()
+            counts = published.counts
             return self._env.counts(updated=counts.updated, deleted=counts.deleted, inserted=counts.inserted)
 
     def abort(self) -> None:
@@ -303,7 +304,7 @@ class Mutation:
             locks = change_locks(env, table, Operation.UPDATE, None)
             txn.lock([*locks, upsert_lock(env, table)] if table.partition_keys else locks)
             context.revalidate(txn.snapshot)
-            return _Open(txn, table, context.table_snapshot(table, context.partitions(table)))
+            return _Open(txn, context.table_snapshot(table, context.partitions(table)))
 
     def _required(self) -> _Open:
         if self._open is None:
@@ -320,19 +321,13 @@ class Mutation:
         places = [p.partition for p in now.seen.partitions if p.partition is not None]
         if not places:
             return {}
-        spark = self._env.own_spark
-        names = [key_column(i) for i in range(len(types))]
-        values = [[None if v == DEFAULT_PARTITION else v for v in place.values] for place in places]
-        texts = {n: pa.array([v[i] for v in values], pa.string()) for i, n in enumerate(names)}
-        listed = pa.table({**texts, NUMBER: pa.array(range(len(places)), pa.int32())})
-        typed = [f"{from_key_text(name, type)} AS {name}" for name, type in zip(names, types, strict=True)]
-        rows = rows_in_memory(spark, listed).selectExpr(*typed, NUMBER)
-        for name, type in zip(names, types, strict=True):
+        rows = partition_rows(self._env.own_spark, table, places)
+        for key, type in zip(table.partition_keys, types, strict=True):
             if to_hive(type) == "date":
-                rows = rows.where(_PYTHONS_DAYS.format(name))  # those of other days have no rows in Python
+                rows = rows.where(_PYTHONS_DAYS.format(quote(key.name)))  # those of other days have no rows in Python
         found: dict[Key, str | None] = {}
-        for *key, number in rows.collect():
-            known = signs(tuple(key), types)
+        for number, *values in rows.collect():
+            known = signs(tuple(values), types)
             found[known] = None if known in found else partition_names(table, places[number])
         return found
 

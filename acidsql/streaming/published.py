@@ -46,6 +46,11 @@ class Published:
     seen: TableSnapshot
     parts: Sequence[Written]
 
+    @property
+    def counts(self) -> RowCounts:
+        """How many rows were inserted, updated and deleted."""
+        return sum((part.counts for part in self.parts), RowCounts())
+
     def check(self) -> None:
         """Hold it against the table.
 
@@ -54,7 +59,7 @@ class Published:
             ConstraintViolation: When a new row does not meet a CHECK constraint.
             InvalidValue: When a new row is in the wrong bucket.
         """
-        counts = sum((part.counts for part in self.parts), RowCounts())
+        counts = self.counts
         if named := counts.updated + counts.deleted:
             self._check_ids(named)
         if counts.updated + counts.inserted:

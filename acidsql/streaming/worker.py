@@ -18,7 +18,7 @@ import pyarrow as pa
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.format.bucket import MAX_STATEMENT_ID, decode
 from acidsql.metastore.model import Table
-from acidsql.partition_names import DEFAULT_PARTITION, parse_partition_name, partition_name
+from acidsql.partition_names import DEFAULT_PARTITION, key_texts, parse_partition_name, partition_name
 from acidsql.plan.arrow import arrow_type
 from acidsql.plan.changes import BUCKET, KIND, key_column, value_column
 from acidsql.plan.event_writer import EventWriter
@@ -345,8 +345,7 @@ def _size(value: Any) -> int:
 
 
 def _texts(partition: str, count: int) -> list[str | None]:
-    values = [value for _, value in parse_partition_name(partition)] if count else []
-    return [None if value == DEFAULT_PARTITION else value for value in values]
+    return key_texts([value for _, value in parse_partition_name(partition)]) if count else []
 
 
 def _row_id(given: Any) -> RowId:
