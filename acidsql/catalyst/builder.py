@@ -25,6 +25,9 @@ _LOGICAL = "sql.catalyst.plans.logical"
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
+_ALL_TASKS = 1 << 30
+"""More tasks than any plan has."""
+
 _SCHEMAS = 512
 """So many schemas are kept."""
 
@@ -139,8 +142,12 @@ class PlanBuilder:
         return self._logical("Filter")(condition, plan)
 
     def limited_in_tasks(self, rows: int, plan: Plan) -> Plan:
-        """At most so many rows of each task, whichever come first."""
-        return self._logical("LocalLimit")(self.literal(rows), plan)
+        """At most so many rows of each task, whichever come first.
+
+        Spark counts the rows in a variable that has a number of its own in each query, and so compiles the code around
+        it anew each time. So the limit stands alone: what is below it is code that Spark knows from the last time.
+        """
+        return self._logical("LocalLimit")(self.literal(rows), self._logical("Repartition")(_ALL_TASKS, False, plan))
 
     def in_one_task(self, plan: Plan) -> Plan:
         """A shuffle of all rows to a single task."""

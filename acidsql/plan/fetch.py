@@ -61,14 +61,13 @@ def fetch_few(
     few = Draft.of(own, frame)
     if tasks >= _MANY and own.skips_rows(few.plan):  # Spark adds the limit above an OFFSET to it, as ints
         few, tasks = few.in_one_task(), 1
-    few = few.limited_in_tasks(rows + 1)
     if tasks * (rows + 1) * row_bytes(types) > handed_over or (weights and tasks * least > handed_over):
-        few, tasks = few.in_one_task().limited_in_tasks(rows + 1), 1
+        few, tasks = few.limited_in_tasks(rows + 1).in_one_task(), 1
     if not weights:
-        found = _run(few, frame)
+        found = _run(few.limited_in_tasks(rows + 1), frame)
     else:
         share = max(least, most_texts // tasks)
-        found = _run(_without_heavy(few, names, weights, share), frame)
+        found = _run(_without_heavy(few, names, weights, share).limited_in_tasks(rows + 1), frame)
         if pc.any(found[_HEAVY]).as_py():
             return None
         found = found.drop_columns([_HEAVY])

@@ -14,17 +14,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from acidsql.catalyst import streaming_frame
 from acidsql.commands.changes import bytes_by_version, changes_frame, newest_version
 from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
-from acidsql.errors import AcidError, InvalidValue, SnapshotTooOld, TransactionError
+from acidsql.errors import AcidError, InvalidValue, TransactionError
 from acidsql.metastore.model import Table
-from acidsql.plan.feed import CHANGE_COLUMNS, CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
+from acidsql.plan.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
 from acidsql.plan.feed_history import Changes
-from acidsql.plan.text import literal, quote
+from acidsql.plan.text import literal
 from acidsql.sql.statements import TableName
 
 
@@ -226,37 +226,10 @@ class Follower:
         return changes_frame(self._env, self._name, Changes(first, last, self._options.keys))
 
     def _rows_of(self, version: int) -> DataFrame:
-        """The rows of a write id as inserts; where they were compacted since, from the changes, as long as those are
-        there."""
-        try:
-            rows = table_frame(self._env, self._name, version)
-        except SnapshotTooOld:
-            rows = self._rows_from_changes(version)
+        """The rows of a write id as inserts."""
         told = {CHANGE_TYPE: F.lit("insert"), COMMIT_VERSION: F.lit(version).cast("bigint")}
+        rows = table_frame(self._env, self._name, version)
         return rows.withColumns({**told, COMMIT_TIMESTAMP: F.lit(None).cast("timestamp")})
-
-    def _rows_from_changes(self, version: int) -> DataFrame:
-        """What was inserted up to a write id, without what was deleted again: a row is deleted as it was inserted.
-
-        Raises:
-            SnapshotTooOld: When the changes are gone, too, or have maps, which Spark does not compare.
-        """
-        changes = changes_frame(self._env, self._name, Changes(1, version, ()))
-        columns = [name for name in changes.columns if name not in dict(CHANGE_COLUMNS)]
-        if any(_has_map(changes.schema[name].dataType) for name in columns):
-            raise SnapshotTooOld(f"The rows of {self._name.table} as of write id {version} were compacted")
-        inserts, deletes = (
-            changes.where(F.col(CHANGE_TYPE) == kind).select(*map(quote, columns)) for kind in ("insert", "delete")
-        )
-        return inserts.exceptAll(deletes)
-
-
-def _has_map(type: DataType) -> bool:
-    if isinstance(type, ArrayType):
-        return _has_map(type.elementType)
-    if isinstance(type, StructType):
-        return any(_has_map(field.dataType) for field in type)
-    return isinstance(type, MapType)
 
 
 def _last_within(bytes_of: Mapping[int, float], told: int, version: int, most: int) -> int:

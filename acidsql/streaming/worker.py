@@ -131,7 +131,7 @@ class MutationWorker:
         self._types: list[HiveType] = [parse_type(c.type) for c in self._columns]
         self._fields = [Field(c.name, t) for c, t in zip(self._columns, self._types, strict=True)]
         self._convert: list[Converter] = [converter(t, task.zone) for t in self._types]
-        each = STATEMENTS // task.count
+        each = MOST_TASKS // task.count * _EACH
         self._statement = task.number * each
         self._end = self._statement + each
         self._staging = Staging(self._table.location, task.txn_id)

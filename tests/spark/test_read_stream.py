@@ -147,6 +147,41 @@ def test_the_first_rows_are_told_again_from_changes_that_were_kept(emp: AcidSess
     assert sum(told[1].values()) == 4
 
 
+@pytest.mark.parametrize("later", ["", "INSERT INTO old VALUES (100, 0.0)"])
+def test_the_first_rows_are_told_again_of_a_table_with_files_from_before(
+    acid: AcidSession, tmp_path: Path, later: str
+) -> None:
+    """Rows of original files have no write id; and one of them is a zero with a sign."""
+    rows = [(number, -0.0) for number in range(4)]
+    acid.spark.createDataFrame(rows, "id int, v double").coalesce(1).write.orc(str(tmp_path / "old"))
+    acid.sql(f"CREATE TABLE old (id int, v double) STORED AS ORC LOCATION '{tmp_path / 'old'}'")
+    acid.sql("ALTER TABLE old SET TBLPROPERTIES ('transactional'='true', 'acidsql.changes.retention' = '7d')")
+    if later:
+        acid.sql(later)
+    acid.sql("DELETE FROM old WHERE id = 3")
+    with pytest.raises(StreamingQueryException):
+        run(acid.read_stream("old"), tmp_path / "c", failing=lambda number: True)
+    acid.sql("DELETE FROM old WHERE id = 1")
+    acid.sql("ALTER TABLE old COMPACT 'major' AND WAIT")
+    acid.compactor.run_once()
+    first, second = run(acid.read_stream("old"), tmp_path / "c")
+    expected = [(0, "-0.0"), (1, "-0.0"), (2, "-0.0")] + ([(100, "0.0")] if later else [])
+    assert sorted((row.id, str(row.v)) for row in first) == expected
+    assert [(row.id, row._change_type) for row in second] == [(1, "delete")]
+
+
+def test_a_query_over_a_table_without_rows_whose_first_batch_failed_goes_on(acid: AcidSession, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE new (id int) TBLPROPERTIES ('acidsql.changes.retention' = '7d')")
+    with pytest.raises(StreamingQueryException):
+        run(acid.read_stream("new"), tmp_path / "c", failing=lambda number: True)
+    acid.sql("INSERT INTO new VALUES (1)")
+    acid.sql("INSERT INTO new VALUES (2)")
+    acid.sql("ALTER TABLE new COMPACT 'major' AND WAIT")
+    acid.compactor.run_once()
+    told = run(acid.read_stream("new"), tmp_path / "c")
+    assert [[row.id for row in sorted(batch)] for batch in told] == [[], [1, 2]]
+
+
 def test_changes_that_were_removed_end_the_query_with_an_error(emp: AcidSession, tmp_path: Path) -> None:
     run(emp.read_stream("emp"), tmp_path / "c")
     emp.sql("UPDATE emp SET name = upper(name)")

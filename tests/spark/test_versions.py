@@ -196,3 +196,27 @@ class TestATableOfOurs:
         with pytest.raises(InvalidValue):
             acid.sql("SELECT * FROM t VERSION AS OF 17")
         nothing_is_open(acid)
+
+    @pytest.mark.parametrize("kind", ["major", "minor", "rebalance"])
+    def test_versions_before_a_compaction_are_read_as_long_as_files_are_kept(self, acid: AcidSession, kind: str) -> None:
+        acid.sql("ALTER TABLE t SET TBLPROPERTIES ('acidsql.changes.retention' = '7d')")
+        before = [rows(acid.table("t", version=version)) for version in range(4)]
+        acid.sql("ALTER TABLE t PARTITION (p = 1) COMPACT 'minor' AND WAIT")
+        acid.compactor.run_once()
+        acid.sql("INSERT INTO t PARTITION (p = 1) VALUES (5, 'e')")
+        for partition in (1, 2):
+            acid.sql(f"ALTER TABLE t PARTITION (p = {partition}) COMPACT '{kind}' AND WAIT")
+        acid.compactor.run_once()
+        assert [rows(acid.table("t", version=version)) for version in range(4)] == before
+        acid.sql("INSERT OVERWRITE TABLE t PARTITION (p = 1) VALUES (9, 'x')")
+        acid.sql("ALTER TABLE t PARTITION (p = 1) COMPACT 'major' AND WAIT")
+        acid.compactor.run_once()
+        assert [rows(acid.table("t", version=version)) for version in range(4)] == before
+        acid.sql("ALTER TABLE t SET TBLPROPERTIES ('acidsql.changes.retention' = '0s')")
+        acid.sql("INSERT INTO t PARTITION (p = 1) VALUES (6, 'f')")
+        for partition in (1, 2):
+            acid.sql(f"ALTER TABLE t PARTITION (p = {partition}) COMPACT 'major' AND WAIT")
+        acid.compactor.run_once()
+        for version in range(1, 4):
+            with pytest.raises(SnapshotTooOld):
+                acid.table("t", version=version).collect()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TypeVar
 
 from acidsql import fs
 from acidsql.catalyst import CurrentValues
@@ -25,10 +26,20 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.metastore.protocol import Metastore
-from acidsql.plan.feed_history import Changes, TableHistory, place_history, range_of, require_changes, segments_of
+from acidsql.plan.feed_history import (
+    Changes,
+    PlaceHistory,
+    TableHistory,
+    place_history,
+    range_of,
+    require_changes,
+    segments_of,
+)
 from acidsql.plan.history import require_history
-from acidsql.plan.snapshot import Resolve, TableSnapshot, partition_names, take_snapshot
+from acidsql.plan.snapshot import PartitionState, Resolve, TableSnapshot, partition_names, take_snapshot
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+T = TypeVar("T")
 
 _LOOKS, _BETWEEN_LOOKS = 20, 0.1
 """How often changes are looked for again while a compaction runs, and seconds between two looks."""
@@ -208,10 +219,30 @@ class StatementContext:
             raise InvalidValue(
                 f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"
             )
-        seen = take_snapshot(table, valid.as_of(version), self.snapshot.txns, partitions, resolve=self._resolve)
+        try:
+            seen = take_snapshot(table, valid.as_of(version), self.snapshot.txns, partitions, resolve=self._resolve)
+        except SnapshotTooOld as e:
+            if table.is_insert_only:  # its rows do not tell who wrote them
+                raise
+            try:
+                seen = self._looking_again(table, lambda: self._before_compactions(table, partitions, version))
+            except SnapshotTooOld:
+                raise e from None
         completed = partial(self.env.metastore.completed_writes, table.database, table.name)
         require_history(seen, completed, resolve=self._resolve)
         return seen
+
+    def _before_compactions(
+        self, table: Table, partitions: Sequence[Partition] | None, version: int
+    ) -> TableSnapshot:
+        """A table as of a write id, from the files that later compactions have replaced.
+
+        Raises:
+            SnapshotTooOld: When some may have been removed (Hive 10327).
+        """
+        found = self._place_histories(table, partitions, version + 1, version)
+        parts = tuple(PartitionState(place.partition, state) for place in found for state in place.states.values())
+        return TableSnapshot(table, self.write_ids(table).as_of(version), parts)
 
     def table_history(self, table: Table, partitions: Sequence[Partition] | None, changes: Changes) -> TableHistory:
         """What happened to a table, with the given partitions as above.
@@ -222,29 +253,41 @@ class StatementContext:
             UnsupportedError: When the rows of the table do not tell who wrote them.
             StartOver: As :meth:`unchanged`.
         """
-        for _ in range(_LOOKS):
-            try:
-                return self._table_history(table, partitions, changes)
-            except SnapshotTooOld:
-                if not _is_being_compacted(self.env.metastore, table):
-                    raise
-            time.sleep(_BETWEEN_LOOKS)  # its base may be there already, while it has not told that yet
-        return self._table_history(table, partitions, changes)
+        return self._looking_again(table, lambda: self._table_history(table, partitions, changes))
 
     def _table_history(self, table: Table, partitions: Sequence[Partition] | None, changes: Changes) -> TableHistory:
-        metastore = self.env.metastore
         with self.unchanged(table, partitions):
             valid = self.write_ids(table)
             first, last = range_of(table, changes, valid)
-            places: list[tuple[str, Partition | None]] = [(table.location, None)]
-            if partitions is not None:
-                places = [(p.location, p) for p in partitions]
-            seen = partial(place_history, write_ids=valid, txns=self.snapshot.txns, first=first, last=last)
-            found = tuple(fs.side_by_side(lambda at: seen(*at, resolve=self._resolve), places, table.location))
-        require_changes(table, found, first, last, _waiting(metastore, table))
-        records = metastore.completed_writes(table.database, table.name) or []
+            found = self._place_histories(table, partitions, first, last)
+        records = self.env.metastore.completed_writes(table.database, table.name) or []
         committed_at = {w.write_id: w.committed_at for w in records if first <= w.write_id <= last}
         return TableHistory(table, changes, valid, segments_of(table, valid, found), committed_at)
+
+    def _looking_again(self, table: Table, look: Callable[[], T]) -> T:
+        """Look for what compactions have replaced, again while one runs: its base may be there already, while it has
+        not told that yet. Raises: SnapshotTooOld."""
+        for _ in range(_LOOKS):
+            try:
+                return look()
+            except SnapshotTooOld:
+                if not _is_being_compacted(self.env.metastore, table):
+                    raise
+            time.sleep(_BETWEEN_LOOKS)
+        return look()
+
+    def _place_histories(
+        self, table: Table, partitions: Sequence[Partition] | None, first: int, last: int
+    ) -> tuple[PlaceHistory, ...]:
+        """What there is of the history of each directory. Raises: SnapshotTooOld where files may be missing."""
+        places: list[tuple[str, Partition | None]] = [(table.location, None)]
+        if partitions is not None:
+            places = [(p.location, p) for p in partitions]
+        valid = self.write_ids(table)
+        seen = partial(place_history, write_ids=valid, txns=self.snapshot.txns, first=first, last=last)
+        found = tuple(fs.side_by_side(lambda at: seen(*at, resolve=self._resolve), places, table.location))
+        require_changes(table, found, first, last, _waiting(self.env.metastore, table))
+        return found
 
     def write_ids(self, table: Table) -> ValidWriteIdList:
         """The write ids of a table that this snapshot sees, to be looked up while it is :meth:`unchanged`."""
