@@ -165,9 +165,10 @@ class ChangeApplier:
 
     def _with_moments(self, changes: DataFrame) -> DataFrame:
         """Changes whose sequence is remembered as it is: a time is stored as a wall clock, of which an hour in autumn
-        has two times, and sessions in other zones have others."""
+        has two times, and sessions in other zones have others; and a wall clock is stored as a time that has it, of
+        which an hour in spring has none."""
         type = changes.schema[_SEQUENCE].dataType
-        if "timestamp" not in type.simpleString().replace("timestamp_ntz", ""):
+        if "timestamp" not in type.simpleString():
             return changes
         if self._options.scd_type == 1 and isinstance(type, TimestampType):
             return changes.withColumn(_SEQUENCE, F.unix_micros(_SEQUENCE))
@@ -181,7 +182,7 @@ class ChangeApplier:
         if not is_utc(self._env.zones.session):
             raise UnsupportedError(
                 f"Times in a sequence of this form need a session in UTC, not in {self._env.zones.session}",
-                hint="SET TIME ZONE 'UTC', or unix_micros(…) in the sequence.",
+                hint="SET TIME ZONE 'UTC', or a number or a text in the sequence, such as unix_micros(…).",
             )
         return changes
 
@@ -316,10 +317,15 @@ class ChangeApplier:
             f"SELECT {keys}{values}, {_SEQUENCE}, {_DELETED}, false AS {_IS_OLD}, NULL AS {_UNTIL} FROM ({once}) {_S}"
             f" WHERE NOT EXISTS ({known})"
         )
+        same = f"SELECT 1 FROM {_EVERY} {_S} WHERE {self._on(_S, _T)} AND {_S}.{_SEQUENCE} = {_T}.{_UNTIL}"
+        ends = (  # of rows that ended before, by a delete that nothing else tells of
+            f"SELECT DISTINCT {keys}{nothing}, {_UNTIL}, true, true, NULL FROM {_OLD} {_T}"
+            f" WHERE {_UNTIL} IS NOT NULL AND NOT EXISTS ({same})"
+        )
         following = f"lead({_SEQUENCE}) OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} NULLS FIRST) AS {_NEXT}"
         told = self._sql(
             f"WITH {_OLD} AS ({old}), {_EVERY} AS (SELECT * FROM {_OLD} UNION ALL {added})"
-            f" SELECT * FROM (SELECT *, {following} FROM {_EVERY})"
+            f" SELECT * FROM (SELECT *, {following} FROM (SELECT * FROM {_EVERY} UNION ALL {ends}))"
             f" WHERE NOT ({_IS_OLD} AND ({_DELETED} OR {_UNTIL} <=> {_NEXT}))"
         )
         source = quote(views.add(told.localCheckpoint()))

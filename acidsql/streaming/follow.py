@@ -60,11 +60,13 @@ class _Offset:
         version: The last write id that was told.
         first: The write id that was told first; None where the rows of ``version`` are told instead: in the first batch
             of a query that begins with them.
+        table_id: The store's number of the table; 0 where it is not known.
     """
 
     created_at: int
     version: int
     first: int | None = None
+    table_id: int = 0
 
     def __str__(self) -> str:
         return json.dumps(asdict(self))
@@ -127,7 +129,7 @@ class Follower:
             self._running.add(query)
             version = min(version, self._ends.get(query, version))
         if start is None and self._options.first is None:
-            return str(_Offset(table.created_at, version))
+            return str(_Offset(table.created_at, version, table_id=table.id))
         told = self._told(start, table)
         if version < told.version:
             if query in self._ends:
@@ -139,7 +141,7 @@ class Follower:
             )
         if version > told.version and is_limited:
             version = self._limited(told.version, version)
-        return str(_Offset(table.created_at, version, told.first))
+        return str(_Offset(table.created_at, version, told.first, table.id))
 
     def end_with_now(self, query: str) -> None:
         """See :class:`acidsql.catalyst.streams.MicroBatches`."""
@@ -170,6 +172,7 @@ class Follower:
 
     def _batch(self, start: str | None, end: str) -> DataFrame:
         last = _Offset.parse(end)
+        _require_same(last, self._env.get_table(self._name))
         told = None if start is None else _Offset.parse(start)
         if told is None and last.first is None:
             made = self._rows_of(last.version)
@@ -201,13 +204,9 @@ class Follower:
     def _told(self, start: str | None, table: Table) -> _Offset:
         if start is None:
             first = self._options.first or 1
-            return _Offset(table.created_at, first - 1, first)
+            return _Offset(table.created_at, first - 1, first, table.id)
         told = _Offset.parse(start)
-        if told.created_at != table.created_at:
-            raise TransactionError(
-                f"{table.full_name} was dropped and made anew since the query was started",
-                hint="Start the query with a new checkpoint.",
-            )
+        _require_same(told, table)
         return told
 
     def _limited(self, told: int, version: int) -> int:
@@ -230,6 +229,16 @@ class Follower:
         told = {CHANGE_TYPE: F.lit("insert"), COMMIT_VERSION: F.lit(version).cast("bigint")}
         rows = table_frame(self._env, self._name, version)
         return rows.withColumns({**told, COMMIT_TIMESTAMP: F.lit(None).cast("timestamp")})
+
+
+def _require_same(told: _Offset, table: Table) -> None:
+    """Raises: TransactionError when a table is another one than that of an offset."""
+    same_id = told.table_id == table.id or 0 in (told.table_id, table.id)
+    if told.created_at != table.created_at or not same_id:
+        raise TransactionError(
+            f"{table.full_name} was made anew since the query was started, or renamed: it is another table",
+            hint="Start the query with a new checkpoint.",
+        )
 
 
 def _last_within(bytes_of: Mapping[int, float], told: int, version: int, most: int) -> int:

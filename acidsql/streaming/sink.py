@@ -19,11 +19,13 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.builders import insert_text
 from acidsql.catalyst import QUERY_ID
+from acidsql.commands.dml.truncate import hide_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction.write_transaction import WriteTransaction, together
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.metastore.model import LockComponent, LockType, Operation
-from acidsql.partition_names import partition_name
+from acidsql.partition_names import DEFAULT_PARTITION, partition_name
+from acidsql.plan.snapshot import partition_names
 from acidsql.plan.target import Target
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
@@ -37,6 +39,12 @@ logger = logging.getLogger(__name__)
 BATCHES = "acidsql_batches"
 """The table with the batches of each sink: the query it came from, its number, and when (UTC). The newest row
 counts; older ones are removed when a sink begins."""
+
+SINK = "sink"
+"""Its partition key: the names of the sinks."""
+
+_LONGEST = 255
+"""Bytes of a directory's name on most file systems."""
 
 APPEND, MERGE, OVERWRITE = "append", "merge", "overwrite"
 
@@ -77,8 +85,10 @@ class Sink:
         self._database = env.database_of(parsed)  # whatever the current one will be
         self._table = table if parsed.database is not None else f"{quote(self._database)}.{quote(parsed.table)}"
         self._name = f"{self._database}.{parsed.table.lower()}" if name is None else name
-        if not isinstance(self._name, str) or not self._name.strip():
+        if not isinstance(self._name, str) or not self._name.strip() or self._name == DEFAULT_PARTITION:
             raise InvalidValue(f"{name!r} is no name of a sink")
+        if len(partition_name([SINK], [self._name]).encode()) > _LONGEST:
+            raise InvalidValue(f"The name of a sink is part of a directory's name: {name!r} is too long")
         self._batches = f"{quote(self._database)}.{BATCHES}"
         self._is_ready = False
         self._last: tuple[_Batch, frozenset[str]] | None = None
@@ -99,7 +109,12 @@ class Sink:
         self._last = batch, found
 
     def _prepare(self) -> None:
-        """Make the table of batches, and the sink's partition, which is what it locks; forget all batches but one."""
+        """Make the table of batches, and the sink's partition, which is what it locks; forget all batches but one.
+
+        Raises:
+            NotTransactional: When the sink's table is none whose rows are written in the same transaction.
+        """
+        self._env.get_table(parse_table_name(self._table))
         self._sql(
             f"CREATE TABLE IF NOT EXISTS {self._batches} (query string, batch bigint, committed timestamp)"
             " PARTITIONED BY (sink string) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
@@ -111,7 +126,7 @@ class Sink:
     def _write(self, txn: WriteTransaction, frame: DataFrame, batch: _Batch) -> frozenset[str]:
         """Write a batch; the names of the directories that the sink's partition has when it is committed."""
         table = self._env.metastore.get_table(self._database, BATCHES)
-        partition = partition_name([table.partition_keys[0].name], [self._name])
+        partition = partition_name([SINK], [self._name])
         kind = LockType.EXCL_WRITE
         txn.lock([LockComponent(kind, table.database, table.name, partition, Operation.UPDATE)])
         [place] = self._env.metastore.list_partitions(table.database, table.name, [partition])
@@ -120,11 +135,11 @@ class Sink:
         if self._is_written(batch, found):
             logger.info("batch %s of %s was written before", batch.number, self._name)
             return found
-        target, staging = StreamTarget(self._env, table, {"sink": self._name}), txn.stage(table)
+        target, staging = StreamTarget(self._env, table, {SINK: self._name}), txn.stage(table)
         [rows], _ = target.read([(batch.query, batch.number, datetime.now(timezone.utc).replace(tzinfo=None))], Rows())
         target.write(rows, txn, staging, 0)
         txn.publish(table, staging)
-        self._apply(frame)
+        self._apply(frame, txn)
         return found | {str(Target(table, txn.allocate_write_id(table), "").inserts)}
 
     def _is_written(self, batch: _Batch, found: frozenset[str]) -> bool:
@@ -154,7 +169,7 @@ class Sink:
             hint = "Start from the checkpoint that belongs to the table."
         raise TransactionError(f"Batch {batch.number} cannot be written by the sink {self._name}: {problem}", hint=hint)
 
-    def _apply(self, frame: DataFrame) -> None:
+    def _apply(self, frame: DataFrame, txn: WriteTransaction) -> None:
         with Views(self._env.spark) as views:
             if self._mode == MERGE:
                 self._sql(self._merge_text(views.add(self._with_keys_as_stored(frame))))
@@ -164,6 +179,19 @@ class Sink:
                 self._table, view, overwrite=self._mode == OVERWRITE, partition={}, by_name=True
             )
             self._sql(text, **parameters)
+            if self._mode == OVERWRITE:
+                self._hide_other_partitions(txn)
+
+    def _hide_other_partitions(self, txn: WriteTransaction) -> None:
+        """The rows of partitions that the batch has none for are none of the table's any more."""
+        table = self._env.get_table(parse_table_name(self._table))
+        if not table.partition_keys:
+            return
+        written = set(txn.stagings[-1].partitions)
+        names = (partition_names(table, p) for p in self._env.metastore.list_partitions(table.database, table.name))
+        others = [name for name in names if name not in written]
+        if others:
+            hide_rows(self._env, txn, table, others, dynamic=True)
 
     def _with_keys_as_stored(self, frame: DataFrame) -> DataFrame:
         table = self._env.changeable_table(parse_table_name(self._table))

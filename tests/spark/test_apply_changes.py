@@ -107,6 +107,27 @@ def test_rows_from_before_are_older_than_every_change(acid: AcidSession, scd: in
         assert found(acid) == sorted(expected, key=repr)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_history_that_was_there_keeps_its_ends(acid: AcidSession, seed: int) -> None:
+    """A delete that was applied elsewhere has left nothing but the end of a row."""
+    chance = random.Random(seed)
+    numbers = iter(chance.sample(range(1000), 100))
+    before: list[Event] = [(key, next(numbers), f"v{key}", chance.choice("UUD")) for key in range(8) for _ in range(4)]
+    before = [event for event in before if event[0] != 3] + [(3, 500, "v", "U"), (3, 600, None, "D")]
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string, valid_from bigint, valid_to bigint)")
+    told = history(before)
+    acid.insert(acid.spark.createDataFrame(told, "id int, v string, valid_from bigint, valid_to bigint"), "t")
+    # deletes that no row ends with have left nothing at all
+    known = [(e[0], e[1], e[2], e[3]) for e in before if e[3] == "U" or (e[0], e[1]) in {(r[0], r[3]) for r in told}]
+    for _ in range(4):
+        later = [(chance.randrange(8), next(numbers), "later", chance.choice("UUD")) for _ in range(4)]
+        apply(acid, later, 2)
+        known += later
+        assert found(acid) == history(known)
+    apply(acid, [(3, 600, "at its end", "U")], 2)
+    assert found(acid) == history([e for e in known if e[:2] != (3, 600)] + [(3, 600, "at its end", "U")])
+
+
 def test_both_tables_are_written_or_none(acid: AcidSession, scd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     apply(acid, [(1, 1, "a", "U")], scd)
     before = found(acid), found(acid, "acidsql_applied_t")
@@ -468,6 +489,29 @@ def test_nor_are_they_sequences(acid: AcidSession, text: str, scd_type: int) -> 
     with pytest.raises(AcidError, match="A sequence cannot be stored as it is"):
         acid.apply_changes("t", changes, keys=["id"], sequence_by="at", except_columns=["at"], scd_type=scd_type)
     assert found(acid) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["TIMESTAMP_NTZ'2024-03-10 02:30:00'", "struct(TIMESTAMP_NTZ'2024-03-10 02:30:00' AS a)"]
+)
+@pytest.mark.parametrize("scd_type", [1, 2])
+def test_a_wall_clock_that_a_zone_does_not_have_is_a_sequence_in_utc_alone(
+    acid: AcidSession, text: str, scd_type: int
+) -> None:
+    type = "timestamp" if text.startswith("T") else "struct<a: timestamp>"
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v string, valid_from {type}, valid_to {type})")
+
+    def told(text: str, value: str) -> None:
+        changes = acid.spark.sql(f"SELECT 1 AS id, '{value}' AS v, {text} AS at")
+        acid.apply_changes("t", changes, keys=["id"], sequence_by="at", except_columns=["at"], scd_type=scd_type)
+
+    acid.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    with pytest.raises(UnsupportedError, match="need a session in UTC"):
+        told(text, "first")
+    acid.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    told(text, "first")
+    told(text.replace("02:30", "03:10"), "later")
+    assert [row.v for row in acid.table("t").orderBy("valid_from").collect()][-1] == "later"
 
 
 def test_moments_of_these_times_are_sequences_of_type_1(acid: AcidSession) -> None:

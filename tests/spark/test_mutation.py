@@ -63,6 +63,32 @@ def alone(mutation: Mutation, change: Callable[[MutationWorker], object]) -> tup
     return tuple(mutation.commit([worker.written]).collect()[0])
 
 
+@pytest.mark.parametrize("count", [3, 5, 700, 1365, 2048])
+def test_tasks_share_the_statements_of_a_transaction(emp: AcidSession, count: int) -> None:
+    """However many there are, none writes as the statement of another one."""
+    with emp.mutation("emp", buffer_rows=1) as mutation:
+        known = ids(mutation)
+        written = []
+        for number, task in enumerate(mutation.tasks(count)):
+            with task.open() as worker:
+                for n in (1, 2, 3) if number < 2 else ():
+                    if number == 0:
+                        worker.insert((n + 9, None, None))
+                    else:
+                        worker.update(known[n].ROW__ID, (n, "new", None))
+            written.append(worker.written)
+        mutation.commit(written)
+    assert rows(emp, "SELECT id, name FROM emp ORDER BY id") == [
+        (1, "new"),
+        (2, "new"),
+        (3, "new"),
+        (4, "di"),
+        (10, None),
+        (11, None),
+        (12, None),
+    ]
+
+
 @pytest.fixture
 def emp(acid: AcidSession) -> AcidSession:
     acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string, pay decimal(8,2))")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from pyspark.sql import DataFrame, Row
 from acidsql.errors import AnalysisError, InvalidValue, TableNotFound, UnsupportedError
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open
+from tests.spark.hive_files import write_orc
+from tests.spark.hive_tables import register
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
 Batches = list[list[Row]]
@@ -152,10 +155,9 @@ def test_the_first_rows_are_told_again_of_a_table_with_files_from_before(
     acid: AcidSession, tmp_path: Path, later: str
 ) -> None:
     """Rows of original files have no write id; and one of them is a zero with a sign."""
-    rows = [(number, -0.0) for number in range(4)]
-    acid.spark.createDataFrame(rows, "id int, v double").coalesce(1).write.orc(str(tmp_path / "old"))
-    acid.sql(f"CREATE TABLE old (id int, v double) STORED AS ORC LOCATION '{tmp_path / 'old'}'")
-    acid.sql("ALTER TABLE old SET TBLPROPERTIES ('transactional'='true', 'acidsql.changes.retention' = '7d')")
+    write_orc(tmp_path / "old" / "000000_0", "struct<id:int,v:double>", [(number, -0.0) for number in range(4)])
+    register(acid, tmp_path / "old", [("id", "int"), ("v", "double")], name="old")
+    acid.sql("ALTER TABLE old SET TBLPROPERTIES ('acidsql.changes.retention' = '7d')")
     if later:
         acid.sql(later)
     acid.sql("DELETE FROM old WHERE id = 3")
@@ -214,6 +216,26 @@ def test_a_table_that_was_made_anew_ends_the_query_with_an_error(emp: AcidSessio
     emp.sql("INSERT INTO emp VALUES (9, 'new')")
     with pytest.raises(StreamingQueryException, match="made anew"):
         run(emp.read_stream("emp"), tmp_path / "c")
+
+
+def test_a_table_that_has_taken_the_name_of_another_one_ends_the_query(emp: AcidSession, tmp_path: Path) -> None:
+    """Also where both were made in the same second, and where the first batch is run again."""
+    emp.sql("CREATE TRANSACTIONAL TABLE other (id int, name string)")
+    made = emp.metastore.get_table("default", "emp").created_at
+    emp.metastore.alter_table(replace(emp.metastore.get_table("default", "other"), created_at=made))
+    with pytest.raises(StreamingQueryException, match="consumer"):
+        run(emp.read_stream("emp"), tmp_path / "failed", failing=lambda number: True)
+    run(emp.read_stream("emp"), tmp_path / "done")
+    emp.sql("ALTER TABLE emp RENAME TO old")
+    emp.sql("ALTER TABLE other RENAME TO emp")
+    for number in (1, 2):
+        emp.sql(f"INSERT INTO emp VALUES ({number}, 'x')")
+    for checkpoint in ("failed", "done"):
+        with pytest.raises(StreamingQueryException, match="another table"):
+            run(emp.read_stream("emp"), tmp_path / checkpoint)
+    emp.sql("ALTER TABLE emp RENAME TO other")
+    emp.sql("ALTER TABLE old RENAME TO emp")
+    assert [len(batch) for batch in run(emp.read_stream("emp"), tmp_path / "failed") if batch] == [2]
 
 
 def test_columns_that_were_added_end_the_query_which_goes_on_when_started_again(

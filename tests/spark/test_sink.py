@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.errors import AcidError, InvalidValue, TransactionError
+from acidsql.errors import AcidError, InvalidValue, NotTransactional, TransactionError
 from acidsql.session import AcidSession
 from acidsql.streaming.sink import BATCHES
 from tests.spark.answers import nothing_is_open, rows
@@ -118,6 +118,32 @@ def test_the_table_is_replaced(acid: AcidSession, source: Source, tmp_path: Path
     assert rows(acid, "SELECT * FROM t") == [("a", 2), ("b", 1)]
 
 
+@pytest.mark.parametrize("kind", ["TBLPROPERTIES ('transactional_properties'='insert_only')", ""])
+def test_all_partitions_are_replaced(acid: AcidSession, kind: str) -> None:
+    """Also those that a batch has no rows for, and as long as they are there."""
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p string) {kind}")
+    acid.sql("INSERT INTO t VALUES (7, 'before')")
+    sink = acid.sink("t", mode="overwrite")
+    batches = [[(1, "a"), (2, "b")], [(3, "c")], [], [(4, "a"), (5, None)]]
+    for number, batch in enumerate(batches):
+        sink(acid.spark.createDataFrame(batch, "id int, p string"), number)
+        assert rows(acid, "SELECT id, p FROM t") == batch
+    assert rows(acid, "SELECT id, p FROM t VERSION AS OF 2") == batches[0]
+    for partition in ("a", "b"):
+        acid.sql(f"ALTER TABLE t PARTITION (p = '{partition}') COMPACT 'major' AND WAIT")
+    acid.compactor.run_once()
+    assert rows(acid, "SELECT id, p FROM t") == batches[-1]
+    nothing_is_open(acid)
+
+
+def test_tables_of_spark_are_refused(acid: AcidSession, spark: SparkSession) -> None:
+    """What is written there is in no transaction."""
+    spark.sql("CREATE TABLE plain (id int) USING parquet")
+    with pytest.raises(NotTransactional):
+        acid.sink("plain")(spark.sql("SELECT 1 AS id"), 0)
+    assert spark.table("plain").count() == 0
+
+
 def test_two_sinks_of_one_table(acid: AcidSession, source: Source, tmp_path: Path) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
     source.add((1, "a"))
@@ -159,7 +185,16 @@ def test_a_batch_that_cannot_be_stored(acid: AcidSession, spark: SparkSession, w
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"mode": "x"}, {"mode": "merge"}, {"keys": ["id"]}, {"mode": "merge", "keys": "id"}, {"name": " "}]
+    "arguments",
+    [
+        {"mode": "x"},
+        {"mode": "merge"},
+        {"keys": ["id"]},
+        {"mode": "merge", "keys": "id"},
+        {"name": " "},
+        {"name": "__HIVE_DEFAULT_PARTITION__"},
+        {"name": "é" * 126},
+    ],
 )
 def test_arguments_that_are_none(acid: AcidSession, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):

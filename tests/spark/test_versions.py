@@ -198,13 +198,15 @@ class TestATableOfOurs:
         nothing_is_open(acid)
 
     @pytest.mark.parametrize("kind", ["major", "minor", "rebalance"])
-    def test_versions_before_a_compaction_are_read_as_long_as_files_are_kept(self, acid: AcidSession, kind: str) -> None:
+    def test_versions_before_a_compaction_are_read_as_long_as_files_are_kept(
+        self, acid: AcidSession, kind: str
+    ) -> None:
         acid.sql("ALTER TABLE t SET TBLPROPERTIES ('acidsql.changes.retention' = '7d')")
         before = [rows(acid.table("t", version=version)) for version in range(4)]
         acid.sql("ALTER TABLE t PARTITION (p = 1) COMPACT 'minor' AND WAIT")
         acid.compactor.run_once()
         acid.sql("INSERT INTO t PARTITION (p = 1) VALUES (5, 'e')")
-        for partition in (1, 2):
+        for partition in (1, 2) if kind == "major" else (1,):
             acid.sql(f"ALTER TABLE t PARTITION (p = {partition}) COMPACT '{kind}' AND WAIT")
         acid.compactor.run_once()
         assert [rows(acid.table("t", version=version)) for version in range(4)] == before

@@ -152,15 +152,8 @@ class TruncateCommand:
 
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None) -> None:
         """Steps 2 to 4."""
-        env, table = self.env, self.table
-        txn.revalidate(table)
-        target = Target(table, txn.allocate_write_id(table), env.compression_of(table), overwrite=True)
-        wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
-        staging = txn.stage(table)
-        writer = Writer(env.sessions.own, target, staging, env.driver_limit)
-        for place in _places(table, self._known(names)):
-            writer.write_nothing(place)
-        txn.publish(table, staging, dynamic=self._is_whole(names))
+        txn.revalidate(self.table)
+        hide_rows(self.env, txn, self.table, _places(self.table, self._known(names)), dynamic=self._is_whole(names))
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
@@ -169,6 +162,28 @@ class TruncateCommand:
         reason = "no row is read"
         read = Read(self.table, True, known, None, context.table_snapshot(self.table, known))
         return [Explained(self.table, self._locks(self.partitions), [read], None, writes=writes, no_plan=reason)]
+
+
+def hide_rows(env: Environment, txn: WriteTransaction, table: Table, places: Sequence[str], *, dynamic: bool) -> None:
+    """Publish a base without rows in some partitions; none else than INSERT may write there meanwhile.
+
+    Args:
+        env: The session.
+        txn: The transaction: it has written nothing there.
+        table: The table.
+        places: Names of partitions; an empty one for a table without partition keys.
+        dynamic: Whether its locks do not name them.
+
+    Raises:
+        LockTimeout: When an earlier writer has not ended in time.
+    """
+    target = Target(table, txn.allocate_write_id(table), env.compression_of(table), overwrite=True)
+    wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
+    staging = txn.stage(table)
+    writer = Writer(env.sessions.own, target, staging, env.driver_limit)
+    for place in places:
+        writer.write_nothing(place)
+    txn.publish(table, staging, dynamic=dynamic)
 
 
 def _places(table: Table, known: Sequence[Partition] | None) -> list[str]:

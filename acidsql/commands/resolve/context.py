@@ -232,9 +232,7 @@ class StatementContext:
         require_history(seen, completed, resolve=self._resolve)
         return seen
 
-    def _before_compactions(
-        self, table: Table, partitions: Sequence[Partition] | None, version: int
-    ) -> TableSnapshot:
+    def _before_compactions(self, table: Table, partitions: Sequence[Partition] | None, version: int) -> TableSnapshot:
         """A table as of a write id, from the files that later compactions have replaced.
 
         Raises:

@@ -157,6 +157,7 @@ def find_table(db: Connection, database: str, name: str, *, viewer: int | None =
         table_constraints=constraints.find(db, row.TBL_ID),
         moves=moves.of_table(db, row.TBL_ID) if row.IS_MOVING else (),
         version=row.TBL_VERSION or 0,
+        id=row.TBL_ID,
     )
 
 

@@ -111,6 +111,7 @@ def table_from_thrift(found: Any) -> Table:
         view_text=found.viewExpandedText or found.viewOriginalText or None,
         view_original=found.viewOriginalText or None,
         version=found.id or 0,  # of Hive 4: that of a table which is made anew is another
+        id=found.id or 0,
     )
 
 

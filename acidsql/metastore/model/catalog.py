@@ -162,6 +162,9 @@ class Table:
     """Which description of which table this is, as far as the store can tell: another one after each change of the
     table or of the places of its partitions, also where a change is undone; not of properties alone. Only the store
     sets it (:meth:`~acidsql.metastore.protocol.Catalog.latest_version`)."""
+    id: int = field(default=0, compare=False)
+    """The store's own number of the table, which a RENAME leaves as it is; 0 where it has none. Only the store sets
+    it."""
 
     @property
     def checks(self) -> tuple[str, ...]:
