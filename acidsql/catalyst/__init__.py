@@ -17,8 +17,16 @@ from acidsql.catalyst.jobs import ended_with_the_call
 from acidsql.catalyst.plans import TABLE_FUNCTION, Catalyst, conjuncts_of, parts_of
 from acidsql.catalyst.push_down import reader_options
 from acidsql.catalyst.scans import file_scan, files_of, max_scan_tasks
-from acidsql.catalyst.sessions import ZONE, InternalSessions, bytes_in_memory, copied, rows_in_memory, with_copied_lists
-from acidsql.catalyst.streams import QUERY_ID, streaming_frame
+from acidsql.catalyst.sessions import (
+    ZONE,
+    InternalSessions,
+    bytes_in_memory,
+    copied,
+    is_same_session,
+    rows_in_memory,
+    with_copied_lists,
+)
+from acidsql.catalyst.streams import JOB_GROUP, QUERY_ID, streaming_frame
 from acidsql.catalyst.subqueries import (
     FILES,
     as_leaf,
@@ -30,6 +38,7 @@ from acidsql.catalyst.subqueries import (
 
 __all__ = [
     "FILES",
+    "JOB_GROUP",
     "MAX_RESULT_SIZE",
     "QUERY_ID",
     "TABLE_FUNCTION",
@@ -56,6 +65,7 @@ __all__ = [
     "file_scan",
     "files_of",
     "has_subqueries",
+    "is_same_session",
     "max_scan_tasks",
     "parts_of",
     "reader_options",

@@ -279,6 +279,10 @@ class PlanBuilder:
     def unequal(self, one: Expression, other: Expression) -> Expression:
         return self._expression("Not")(self.equal(one, other))
 
+    def either(self, one: Expression, other: Expression) -> Expression:
+        """``one OR other``."""
+        return self._expression("Or")(one, other)
+
     def both(self, conditions: Sequence[Expression]) -> Expression:
         """All conditions, combined with AND; at least one. However many they are, Spark's rules do not go deep."""
         if len(conditions) == 1:

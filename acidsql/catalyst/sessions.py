@@ -187,7 +187,7 @@ class InternalSessions:
                 del cls._recent[other]
             recent = cls._recent.pop(key, None)
             made: InternalSessions | None = vars(spark).get(_HELD)
-            if made is None and recent is not None and _is_same(recent.user.spark, spark):
+            if made is None and recent is not None and is_same_session(recent.user.spark, spark):
                 made = recent
             if made is None:
                 made = cls(spark)
@@ -426,7 +426,7 @@ def _identity(spark: SparkSession) -> tuple[str, int]:
     return spark.sparkContext.applicationId, int(jvm.java.lang.System.identityHashCode(spark._jsparkSession))
 
 
-def _is_same(one: SparkSession, other: SparkSession) -> bool:
+def is_same_session(one: SparkSession, other: SparkSession) -> bool:
     """Whether two objects stand for the same session of the JVM."""
     session: Any = one._jsparkSession
     return bool(session.equals(other._jsparkSession))

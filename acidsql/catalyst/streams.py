@@ -24,7 +24,9 @@ RELATION, OFFSET = "StreamingExecutionRelation", "SerializedOffset"
 _READ_ALL = "ReadAllAvailable"
 QUERY_ID = "sql.streaming.queryId"
 """Spark's local property with the id of a streaming query, in its thread; the checkpoint keeps it. No two runs of one
-are active at once. (The job group, which is the id of the run, functions of ``foreachBatch`` like to change.)"""
+are active at once."""
+JOB_GROUP = "spark.jobGroup.id"
+"""Its property with the id of the run, unless a function of ``foreachBatch`` changes it."""
 _KEPT = 2
 """Answers to a query that are kept until the JVM has looked them up (:mod:`acidsql.catalyst.rules`)."""
 

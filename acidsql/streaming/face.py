@@ -22,7 +22,7 @@ from acidsql.streaming.connection import StreamingConnection, StreamOptions
 from acidsql.streaming.follow import Follower, FollowOptions
 from acidsql.streaming.mutation import BUFFER_ROWS, Mutation
 from acidsql.streaming.records import RecordReader, Rows
-from acidsql.streaming.sink import Sink
+from acidsql.streaming.sink import Sink, SinkCall
 
 
 class StreamingFace(ABC):
@@ -31,6 +31,7 @@ class StreamingFace(ABC):
     def __init__(self, env: Environment) -> None:
         self._env = env
         self._streams: weakref.WeakSet[StreamingConnection | Mutation] = weakref.WeakSet()
+        self._sink_calls: dict[str, SinkCall] = {}
 
     @abstractmethod
     def sql(self, text: str, /, **parameters: Any) -> DataFrame:
@@ -204,7 +205,7 @@ class StreamingFace(ABC):
             InvalidValue: When an argument is not valid.
         """
         self._require_open()
-        return Sink(self._env, self.sql, _text(table), mode=mode, keys=keys, name=name)
+        return Sink(self._env, self.sql, self._sink_calls, _text(table), mode=mode, keys=keys, name=name)
 
     def apply_changes(
         self,

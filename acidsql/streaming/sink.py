@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from acidsql import fs
 from acidsql.builders import insert_text
-from acidsql.catalyst import QUERY_ID
+from acidsql.catalyst import JOB_GROUP, QUERY_ID, is_same_session
 from acidsql.commands.dml.truncate import hide_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction.write_transaction import WriteTransaction, together
@@ -57,6 +57,19 @@ class _Batch:
     number: int
 
 
+@dataclass(frozen=True)
+class SinkCall:
+    """A call that has written a batch: the run of the query, and a hash of the plan of its rows."""
+
+    batch: _Batch
+    run: str
+    rows: int
+
+    def is_another_part(self, before: SinkCall) -> bool:
+        """Whether it is no repetition of a call, but has other rows of the same batch."""
+        return (self.batch, self.run) == (before.batch, before.run) and self.rows != before.rows
+
+
 class Sink:
     """Writes batches into a table; made by ``acid.sink``. Spark calls it with each batch and its number.
 
@@ -68,19 +81,21 @@ class Sink:
         self,
         env: Environment,
         sql: Callable[..., DataFrame],
+        calls: dict[str, SinkCall],
         table: str,
         *,
         mode: str = APPEND,
         keys: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        """``sql`` runs a statement; for the others see :meth:`acidsql.session.AcidSession.sink`."""
+        """``sql`` runs a statement, ``calls`` are the last ones of the session's sinks by their names; for the others
+        see :meth:`acidsql.session.AcidSession.sink`."""
         if mode not in (APPEND, MERGE, OVERWRITE):
             raise InvalidValue(f"{mode!r} is no mode of a sink: append, merge or overwrite")
         if bool(keys) != (mode == MERGE) or isinstance(keys, str):
             raise InvalidValue("The mode merge takes the columns that name a row as keys, and no other mode does")
         parsed = parse_table_name(table)
-        self._env, self._sql = env, sql
+        self._env, self._sql, self._calls = env, sql, calls
         self._mode, self._keys = mode, list(keys)
         self._database = env.database_of(parsed)  # whatever the current one will be
         self._table = table if parsed.database is not None else f"{quote(self._database)}.{quote(parsed.table)}"
@@ -104,9 +119,36 @@ class Sink:
         if not self._is_ready:
             self._prepare()
             self._is_ready = True
-        batch = _Batch(frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID) or "", int(batch_id))
+        batch = _Batch(self._query_of(frame), int(batch_id))
+        run = frame.sparkSession.sparkContext.getLocalProperty(JOB_GROUP)
+        call = SinkCall(batch, run, frame.semanticHash()) if batch.query and run else None
+        before = self._calls.get(self._name)
+        is_another_part = call is not None and before is not None and call.is_another_part(before)
+        if is_another_part and any(str(query.runId) == run for query in self._env.spark.streams.active):
+            raise TransactionError(
+                f"Batch {batch.number} was written under the name {self._name} by this run of the query already, of"
+                " other rows",
+                hint="Of several sinks in one function each needs a name of its own.",
+            )
         found = together(self._env, lambda txn: self._write(txn, frame, batch))
         self._last = batch, found
+        if call is not None:
+            self._calls[self._name] = call
+
+    def _query_of(self, frame: DataFrame) -> str:
+        """The id of the streaming query that a batch is of; an empty one for a call by hand.
+
+        Raises:
+            TransactionError: When it is not known: in another thread than Spark's.
+        """
+        query = frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        if not query and self._env.spark.streams.active and not is_same_session(frame.sparkSession, self._env.spark):
+            raise TransactionError(
+                f"The sink {self._name} was called in another thread than Spark's, which calls foreachBatch: which query"
+                " the batch is of is not known there",
+                hint="Call it in that thread, or wrap the function with pyspark.inheritable_thread_target.",
+            )
+        return query or ""
 
     def _prepare(self) -> None:
         """Make the table of batches, and the sink's partition, which is what it locks; forget all batches but one.
@@ -200,6 +242,6 @@ class Sink:
         return with_keys_as_stored(frame, table, keys)
 
     def _merge_text(self, view: str) -> str:
-        on = " AND ".join(f"__acid_t.{quote(key)} = __acid_s.{quote(key)}" for key in self._keys)
+        on = " AND ".join(f"__acid_t.{quote(key)} <=> __acid_s.{quote(key)}" for key in self._keys)
         clauses = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         return f"MERGE INTO {self._table} AS __acid_t USING {quote(view)} AS __acid_s ON {on} {clauses}"

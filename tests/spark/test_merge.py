@@ -847,3 +847,23 @@ def test_where_the_first_commit_wins_two_merges_insert_a_key_once(
             one.sql(text)
         assert rows(one, "SELECT * FROM t") == [(1, 1)]
         nothing_is_open(one)
+
+
+@pytest.mark.parametrize("clause", ["", " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'none'"])
+@pytest.mark.parametrize(
+    "keys", ["(1, 'x'), (CAST(NULL AS int), 'y'), (9, 'z')", "(1, 'x'), (9, 'z')", "(CAST(NULL AS int), 'y')"]
+)
+@pytest.mark.parametrize("partition", ["", "PARTITIONED BY (p int)"])
+def test_null_may_equal_null(acid: AcidSession, clause: str, keys: str, partition: str) -> None:
+    """Rows whose key is NULL are not pruned away with <=>."""
+    columns = "k int, v string" if not partition else "v string"
+    acid.sql(f"CREATE TRANSACTIONAL TABLE n ({columns}) {partition.replace('p int', 'k int')}")
+    given = [(1, "a"), (2, "b"), (None, "c")]
+    acid.insert(acid.spark.createDataFrame(given, "k int, v string"), "n", by_name=True)
+    source = dict(acid.spark.sql(f"SELECT * FROM VALUES {keys}").collect())
+    acid.sql(
+        f"MERGE INTO n USING (SELECT * FROM VALUES {keys} AS s(k, v)) s ON n.k <=> s.k"
+        f" WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, s.v){clause}"
+    )
+    expected = {k: source.get(k, "none" if clause else v) for k, v in given} | source
+    assert sorted(map(repr, expected.items())) == sorted(repr((r.k, r.v)) for r in acid.table("n").collect())

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import inheritable_thread_target
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from acidsql.errors import AcidError, InvalidValue, NotTransactional, TransactionError
 from acidsql.session import AcidSession
@@ -28,9 +33,9 @@ class Source:
         self._spark, self._place, self._number = spark, place / "source", 0
         self._place.mkdir()
 
-    def add(self, *values: tuple[int, str]) -> None:
+    def add(self, *values: tuple[int, str | None]) -> None:
         self._number += 1
-        lines = "".join(f'{{"V": "{v}", "id": {i}}}\n' for i, v in values)
+        lines = "".join(json.dumps({"V": v, "id": i}) + "\n" for i, v in values)
         file = self._place / f"{self._number:03d}.json"
         file.write_text(lines)
         os.utime(file, (self._number, self._number))  # by which Spark orders them
@@ -134,6 +139,64 @@ def test_all_partitions_are_replaced(acid: AcidSession, kind: str) -> None:
     acid.compactor.run_once()
     assert rows(acid, "SELECT id, p FROM t") == batches[-1]
     nothing_is_open(acid)
+
+
+def test_a_key_may_be_null(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    """As the group of a streaming aggregate is."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (v string, n bigint)")
+    counted = source.frame.groupBy("v").count().withColumnRenamed("count", "n")
+    for number in range(3):
+        source.add((number, "a"), (number, None))
+        query = acid.write_stream(
+            counted, "t", checkpoint=str(tmp_path / "c"), mode="merge", keys=["v"], name="n", trigger=NOW
+        )
+        query.awaitTermination()
+    assert rows(acid, "SELECT coalesce(v, 'NULL'), n FROM t") == [("NULL", 3), ("a", 3)]
+
+
+def test_a_batch_in_another_thread_than_its_own_is_refused(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    """There Spark does not tell the query, and a replay is not told from another query's batch."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    sink = acid.sink("t")
+    source.add((1, "a"))
+
+    def start(wrapped: Callable[[Any], Any]) -> StreamingQuery:
+        def write(frame: DataFrame, number: int) -> None:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(wrapped(sink), frame, number).result()
+
+        writer = source.frame.writeStream.trigger(availableNow=True).foreachBatch(write)
+        return writer.option("checkpointLocation", str(tmp_path / "c")).start()
+
+    with pytest.raises(StreamingQueryException, match="another thread"):
+        start(lambda function: function).awaitTermination()
+    assert rows(acid, "SELECT * FROM t") == []
+    start(lambda function: inheritable_thread_target(acid.spark)(function)).awaitTermination()
+    assert rows(acid, "SELECT * FROM t") == [(1, "a")]
+    nothing_is_open(acid)
+
+
+def test_two_parts_of_a_batch_need_two_names(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    source.add((1, "a"), (2, "b"))
+
+    def run(*names: str | None, again: bool = False) -> None:
+        def write(frame: DataFrame, number: int) -> None:
+            for part, name in enumerate(names, 1):
+                for _ in range(2):  # once more, as after an error in between
+                    acid.sink("t", name=name)(frame.where(f"id = {part}"), number)
+            assert not again, "once more"
+
+        writer = source.frame.writeStream.trigger(availableNow=True).foreachBatch(write)
+        writer.option("checkpointLocation", str(tmp_path / f"c{names[0]}")).start().awaitTermination()
+
+    with pytest.raises(StreamingQueryException, match="a name of its own"):
+        run(None, None)
+    assert rows(acid, "SELECT * FROM t") == [(1, "a")]
+    for again in (True, False):
+        with pytest.raises(StreamingQueryException, match="once more") if again else nullcontext():
+            run("one", "two", again=again)
+    assert rows(acid, "SELECT * FROM t") == [(1, "a"), (1, "a"), (2, "b")]
 
 
 def test_tables_of_spark_are_refused(acid: AcidSession, spark: SparkSession) -> None:

@@ -160,15 +160,19 @@ class MergeRun:
 
     def _keys(self, plan: MergePlan, rows: pa.Table) -> list[Expression]:
         """Conditions on the target from the keys of the fetched rows, which every matching row meets."""
-        made = []
-        for target, source in self._equal_columns(plan):
+        made, own = [], self._env.sessions.own
+        for target, source, is_null_safe in self._equal_columns(plan):
             position = [a.exprId().id() for a in Catalyst.output(self._draft.source)].index(source)
-            condition = key_condition(self._env.sessions.own, plan.relation, target, rows.column(position))
+            values = rows.column(position)
+            condition = key_condition(own, plan.relation, target, values)
+            if condition is not None and is_null_safe and values.null_count:
+                condition = own.either(condition, own.is_null(target))
             made += [] if condition is None else [condition]
         return made
 
-    def _equal_columns(self, plan: MergePlan) -> list[tuple[Expression, int]]:
-        """The target columns that ON equates with a source column, with the expression id of the latter.
+    def _equal_columns(self, plan: MergePlan) -> list[tuple[Expression, int, bool]]:
+        """The target columns that ON equates with a source column, with the expression id of the latter, and whether
+        NULL equals NULL.
 
         Taken from the resolved condition of the drafted join: both sides are columns of the same type.
         """
@@ -179,8 +183,8 @@ class MergeRun:
         origin = {a.exprId().id() for a in Catalyst.output(draft.source)}
         attributes = plan.relation.attributes
         return [
-            (attributes[names[one]], other)
-            for one, other in _equalities(draft.analysed)
+            (attributes[names[one]], other, is_null_safe)
+            for one, other, is_null_safe in _equalities(draft.analysed)
             if one in names and other in origin
         ]
 
@@ -212,8 +216,9 @@ class MergeRun:
         return with_location(place, error)
 
 
-def _equalities(analysed: Plan) -> list[tuple[int, int]]:
-    """Pairs of columns of the same type that the outermost join of a resolved plan equates, in both orders."""
+def _equalities(analysed: Plan) -> list[tuple[int, int, bool]]:
+    """Pairs of columns of the same type that the outermost join of a resolved plan equates, in both orders; and whether
+    NULL equals NULL (``<=>``)."""
     node = analysed
     while node.nodeName() != "Join":
         if node.children().isEmpty():
@@ -222,12 +227,13 @@ def _equalities(analysed: Plan) -> list[tuple[int, int]]:
     condition = node.condition()
     if condition.isEmpty():
         return []
-    made: list[tuple[int, int]] = []
+    made: list[tuple[int, int, bool]] = []
     for part in conjuncts_of(condition.get()):
-        if part.nodeName() != "EqualTo":
+        if part.nodeName() not in ("EqualTo", "EqualNullSafe"):
             continue
         left, right = part.left(), part.right()
         if left.nodeName() == right.nodeName() == "AttributeReference" and left.dataType().equals(right.dataType()):
             one, other = left.exprId().id(), right.exprId().id()
-            made += [(one, other), (other, one)]
+            is_null_safe = part.nodeName() == "EqualNullSafe"
+            made += [(one, other, is_null_safe), (other, one, is_null_safe)]
     return made
