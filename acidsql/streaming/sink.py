@@ -144,8 +144,8 @@ class Sink:
         query = frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         if not query and self._env.spark.streams.active and not is_same_session(frame.sparkSession, self._env.spark):
             raise TransactionError(
-                f"The sink {self._name} was called in another thread than Spark's, which calls foreachBatch: which query"
-                " the batch is of is not known there",
+                f"The sink {self._name} was called in another thread than Spark's, which calls foreachBatch: of which"
+                " query the batch is nobody tells there",
                 hint="Call it in that thread, or wrap the function with pyspark.inheritable_thread_target.",
             )
         return query or ""
