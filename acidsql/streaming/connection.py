@@ -22,7 +22,14 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction
-from acidsql.errors import AcidError, AnalysisError, InvalidValue, TransactionError
+from acidsql.errors import (
+    AcidError,
+    AnalysisError,
+    InvalidValue,
+    NoSuchTransaction,
+    TransactionAborted,
+    TransactionError,
+)
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.metastore.model import Table
 from acidsql.partition_names import partition_name
@@ -191,7 +198,7 @@ class StreamingConnection:
                         target = self._locked(txn)
                         self._open = _Open(txn, target, txn.stage(target.table))
                     return
-                except StartOver:
+                except (StartOver, TransactionAborted, NoSuchTransaction):  # nothing was begun: others may end a batch
                     self._end_ready(AcidError("the batch was outdated"))
                     if attempt == self._env.settings.value(SNAPSHOT_RETRIES):
                         raise

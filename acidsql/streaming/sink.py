@@ -195,9 +195,8 @@ class Sink:
         if self._last is not None and self._last[1] == found:
             last: _Batch | None = self._last[0]
         else:
-            newest = (
-                f"SELECT query, batch FROM {self._batches} WHERE sink = :sink ORDER BY ROW__ID.writeId DESC LIMIT 1"
-            )
+            order = "ROW__ID.writeId DESC, batch DESC"  # of a partition that was overwritten all have one write id
+            newest = f"SELECT query, batch FROM {self._batches} WHERE sink = :sink ORDER BY {order} LIMIT 1"
             last = next((_Batch(row.query, row.batch) for row in self._sql(newest, sink=self._name).collect()), None)
         if last == batch:
             return True

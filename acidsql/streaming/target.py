@@ -174,8 +174,10 @@ class StreamTarget:
     def _refused(self, stored: pa.Table) -> dict[int, BadValue]:
         """The rows that the table's constraints refuse, by position."""
         bad: dict[int, BadValue] = {}
-        for i, column in enumerate(self.table.columns):
-            values = stored[value_column(i)]
+        places = [value_column(i) for i in range(len(self.table.columns))]
+        places += [key_column(i) for i in range(len(self.table.partition_keys))]
+        for column, place in zip(self.table.all_columns, places, strict=True):
+            values = stored[place]
             if column.not_null and values.null_count:
                 error = BadValue(f"NULL value in column {column.name}, which is NOT NULL")
                 bad |= dict.fromkeys(pc.indices_nonzero(values.is_null()).to_pylist(), error)

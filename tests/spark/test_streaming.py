@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.errors import AcidError, AnalysisError, InvalidValue, TableNotFound, TransactionError
+from acidsql.errors import AcidError, AnalysisError, ConstraintViolation, InvalidValue, TableNotFound, TransactionError
 from acidsql.session import AcidSession
 from acidsql.streaming import BadValue, Delimited, Json
 from tests.spark.answers import rows
@@ -123,6 +123,38 @@ def test_values_are_those_that_insert_stores(acid: AcidSession, spark: SparkSess
     assert rows(acid, "SHOW PARTITIONS t") == rows(acid, "SHOW PARTITIONS expected")
     acid.sql("UPDATE t SET a = 7 WHERE p = 1")
     assert rows(acid, "SELECT count(*), max(a) FROM t WHERE p = 1") == [(2, 7)]
+
+
+@pytest.mark.parametrize("type", ["int", "string"])
+def test_a_key_that_is_not_null(acid: AcidSession, type: str) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p {type} NOT NULL)")
+    with pytest.raises(ConstraintViolation):
+        acid.sql("INSERT INTO t VALUES (1, NULL)")
+    with acid.streaming("t", dynamic=True) as stream:
+        stream.begin()
+        with pytest.raises(BadValue, match="NOT NULL"):
+            stream.write([(1, None)])
+        stream.commit()
+    with acid.mutation("t") as mutation:
+        [task] = mutation.tasks(1)
+        with task.open() as worker, pytest.raises(BadValue, match="NOT NULL"):
+            worker.insert((1, None))
+    assert acid.table("t").count() == 0
+
+
+def test_a_batch_that_others_have_ended_is_opened_anew(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    with acid.streaming("t", batch=5) as stream:
+        stream.begin()
+        stream.write([(1,)])
+        stream.commit()
+        opened = [row.txnid for row in acid.sql("SHOW TRANSACTIONS").collect() if row.txnid.isdigit()]
+        assert len(opened) == 4
+        acid.sql(f"ABORT TRANSACTIONS {' '.join(opened)}")
+        stream.begin()
+        stream.write([(2,)])
+        stream.commit()
+    assert sorted(row.id for row in acid.table("t").collect()) == [1, 2]
 
 
 def test_defaults_and_not_null(acid: AcidSession) -> None:
