@@ -93,7 +93,7 @@ def _tasks(catalyst: Catalyst, frame: DataFrame) -> int:
         return _MANY
     parallelism = max(catalyst.default_parallelism(spark), _number(spark, _MIN_SCAN_TASKS))
     leaves = list(catalyst.leaves(plan))
-    tasks = sum(_tasks_of(leaf, parallelism) for leaf in leaves)
+    tasks = max(1, sum(_tasks_of(leaf, parallelism) for leaf in leaves))  # a checkpoint of no rows has none
     if not (catalyst.may_shuffle(plan) or (_has_large_sides(leaves) and catalyst.joins(plan))):
         return tasks
     # each branch of a UNION may have a shuffle of its own

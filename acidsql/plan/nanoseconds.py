@@ -7,11 +7,11 @@ truncate. Files that Spark has written cannot hold any. What was found in a file
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
@@ -59,20 +59,41 @@ def reject_sub_microsecond(
         columns: Positions of the columns that keep their values (:func:`kept_timestamps`).
         changes: The changes, which are of rows that exist.
     """
+    row = {name: F.col(name) for name in (*changes.keys, *IDENTITY)}
+    rewritten = "true" if changes.change is not None else f"{KIND} = {int(Change.UPDATE)}"
+    checked = rejecting(spark, snapshot, columns, changes.frame, row, rewritten)
+    return changes if checked is None else changes.over(checked.select(*changes.columns))
+
+
+def rejecting(
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    columns: Sequence[int],
+    frame: DataFrame,
+    row: Mapping[str, Column],
+    condition: str = "true",
+) -> DataFrame | None:
+    """Rows, and further columns, failing at one that would lose nanoseconds; None where no row would.
+
+    Args:
+        spark: A session of acidsql's own.
+        snapshot: What the rows come from.
+        columns: Positions of the columns with timestamps.
+        frame: The rows.
+        row: The row's partition as text and its identity in the frame.
+        condition: Which rows are looked at.
+    """
     parts = list(_finer_keys(spark, snapshot, tuple(columns))) if columns else []
     if not parts:
-        return changes
-    row = (*changes.keys, *IDENTITY)
+        return None
     finer = rows_in_memory(spark, pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in row])
     marked = F.broadcast(finer.withColumn(_FOUND, F.lit(True)))
     same = F.lit(True)
-    for name in row:
-        same = same & changes.frame[name].eqNullSafe(marked[f"{_PREFIX}{name}"])
-    joined = changes.frame.join(marked, same, "left")
-    rewritten = "true" if changes.change is not None else f"{KIND} = {int(Change.UPDATE)}"
+    for name, value in row.items():
+        same = same & value.eqNullSafe(F.col(f"{_PREFIX}{name}"))
+    joined = frame.join(marked, same, "left")
     failure = failing("A row has a timestamp with nanoseconds, which Spark would truncate to microseconds")
-    checked = joined.filter(f"CASE WHEN {_FOUND} AND {rewritten} THEN {failure} ELSE true END")
-    return changes.over(checked.select(*changes.columns))
+    return joined.filter(f"CASE WHEN {_FOUND} AND {condition} THEN {failure} ELSE true END")
 
 
 def _finer_keys(spark: SparkSession, snapshot: TableSnapshot, columns: tuple[int, ...]) -> Iterator[pa.Table]:

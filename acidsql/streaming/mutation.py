@@ -30,14 +30,17 @@ from acidsql.errors import (
 from acidsql.format.names import staging_txn
 from acidsql.metastore.model import Operation, Table
 from acidsql.plan.bucketing import bucket_number
-from acidsql.plan.changes import value_column
+from acidsql.plan.changes import key_column, value_column
+from acidsql.plan.failures import failing
 from acidsql.plan.job import writer_of
+from acidsql.plan.nanoseconds import kept_timestamps, rejecting
 from acidsql.plan.pruning import partition_rows
 from acidsql.plan.scan import ROW_ID, ScanColumns, snapshot_frame
 from acidsql.plan.snapshot import TableSnapshot, partition_names
+from acidsql.plan.target import IDENTITY
 from acidsql.plan.text import quote
 from acidsql.plan.values import Zones, with_leaves
-from acidsql.settings import SNAPSHOT_RETRIES, XLOCK_MERGE_INSERT
+from acidsql.settings import NANOSECONDS, SNAPSHOT_RETRIES, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import TableName
 from acidsql.streaming.held import HeldTransactions
 from acidsql.streaming.published import Published
@@ -45,7 +48,7 @@ from acidsql.streaming.worker import MOST_TASKS, Key, MutationTask, MutationWork
 from acidsql.types import LOCAL_TIMESTAMP, HiveType, Primitive, contains, parse_type, to_hive, to_spark
 
 BUFFER_ROWS = 100_000
-_GIVEN = "__acid_given"
+_GIVEN, _RAW_KEY = "__acid_given", "__acid_raw_key_"
 _PYTHONS_DAYS = "{0} IS NULL OR {0} BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'"
 
 
@@ -116,7 +119,9 @@ class Mutation:
         """The rows of the table as the mutation sees them, with ``ROW__ID`` behind their columns.
 
         A ``timestamp`` is there as a ``timestamp_ntz``, the wall clock that is stored, so that Python's zone makes no
-        difference. The frame can be read as long as the mutation is open.
+        difference. The frame can be read as long as the mutation is open. It fails at a row with a text that is not
+        valid UTF-8, which Python would give back as another one, and at a timestamp with nanoseconds
+        (``acidsql.timestamp.nanoseconds``).
 
         Raises:
             TransactionError: When the mutation is over.
@@ -124,9 +129,14 @@ class Mutation:
         with self._lock:
             now = self._required()
             utc = self._env.sessions.in_zone("UTC")
-            frame = snapshot_frame(utc, now.seen, self._utc_zones, ScanColumns(row_id=True))
+            frame = snapshot_frame(utc, now.seen, self._utc_zones, ScanColumns(row_id=True, raw_keys=_RAW_KEY))
+            if self._env.settings.value(NANOSECONDS) != "truncate":
+                row = {key_column(i): F.col(f"{_RAW_KEY}{i}") for i in range(len(now.table.partition_keys))}
+                row |= {part: F.col(f"{ROW_ID}.{part}") for part in IDENTITY}
+                checked = rejecting(utc.spark, now.seen, kept_timestamps(now.table, ()), frame, row)
+                frame = frame if checked is None else checked
             columns = [(c.name, parse_type(c.type)) for c in now.table.all_columns]
-            made = [f"{_naive(quote(name), type)} AS {quote(name)}" for name, type in columns]
+            made = [f"{_handed_over(quote(name), type)} AS {quote(name)}" for name, type in columns]
             return self._env.catalyst.moved(frame.selectExpr(*made, ROW_ID))
 
     def sorted(self, frame: DataFrame) -> DataFrame:
@@ -396,3 +406,13 @@ def _naive(expression: str, type: HiveType) -> str:
         return f"CAST({value} AS timestamp_ntz)" if of == Primitive("timestamp") else value
 
     return with_leaves(expression, type, leaf)
+
+
+def _handed_over(value: str, type: HiveType) -> str:
+    """A value as Python gets it, failing for one that it would give back as another one."""
+    texts = contains(type, "string") or contains(type, "varchar") or contains(type, "char")
+    if not texts:
+        return _naive(value, type)
+    failure = failing("A text is not valid UTF-8: Python would get, and hand back, another one")
+    is_valid = f"is_valid_utf8(CAST({value} AS string))"
+    return f"if(coalesce({is_valid}, true), {_naive(value, type)}, {failure})"

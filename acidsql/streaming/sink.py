@@ -213,7 +213,7 @@ class Sink:
     def _apply(self, frame: DataFrame, txn: WriteTransaction) -> None:
         with Views(self._env.spark) as views:
             if self._mode == MERGE:
-                self._sql(self._merge_text(views.add(self._with_keys_as_stored(frame))))
+                self._sql(self._merge_text(views.add(self._with_keys_as_stored(frame)), frame.columns))
                 return
             view = views.add(frame)
             text, parameters = insert_text(
@@ -240,7 +240,16 @@ class Sink:
         keys = {key.lower(): given[key.lower()] for key in self._keys if key.lower() in given and key.lower() in own}
         return with_keys_as_stored(frame, table, keys)
 
-    def _merge_text(self, view: str) -> str:
+    def _merge_text(self, view: str, columns: Sequence[str]) -> str:
+        """The statement; columns that the rows lack keep their value, or get their DEFAULT."""
         on = " AND ".join(f"__acid_t.{quote(key)} <=> __acid_s.{quote(key)}" for key in self._keys)
-        clauses = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        names, keys = [*map(quote, columns)], {key.lower() for key in self._keys}
+        sets = [
+            f"{name} = __acid_s.{name}"
+            for name, column in zip(names, columns, strict=True)
+            if column.lower() not in keys
+        ]
+        update = f"WHEN MATCHED THEN UPDATE SET {', '.join(sets)}" if sets else ""
+        values = ", ".join(f"__acid_s.{name}" for name in names)
+        clauses = f"{update} WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({values})"
         return f"MERGE INTO {self._table} AS __acid_t USING {quote(view)} AS __acid_s ON {on} {clauses}"

@@ -78,3 +78,6 @@ CREATE VIEW;
 
 --> ParseError 1:13 Expected the end of the statement, found 'CASCADE'
 DROP VIEW v CASCADE;
+
+--> UnsupportedError 1:54 A partition key cannot have a CHECK
+CREATE TRANSACTIONAL TABLE t (a int) PARTITIONED BY (p int CHECK (p > 3));

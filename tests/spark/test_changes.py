@@ -463,3 +463,20 @@ def test_a_table_without_partitions_has_no_changes(acid: AcidSession) -> None:
     acid.sql("ALTER TABLE t SET TBLPROPERTIES ('a'='b')")
     assert acid.newest_version("t") == 1
     assert told(acid.changes("t", 1)) == []
+
+
+def test_a_row_that_moves_to_another_partition_is_an_update_whatever_is_asked(acid: AcidSession) -> None:
+    """Conditions leave out no partition before the rows before and after an update have found each other."""
+    acid.sql("CREATE TRANSACTIONAL TABLE m (k int, v string) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO m VALUES (1, 'a', 0), (2, 'b', 0)")
+    acid.sql(
+        "MERGE INTO m USING (SELECT * FROM VALUES (1, 0), (1, 1) AS s(k, p)) s ON m.k = s.k AND m.p = s.p"
+        " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.k, 'moved', s.p)"
+    )
+    for keys, told in (
+        ("'k'", {0: "update_preimage", 1: "update_postimage"}),
+        ("'k', 'p'", {0: "delete", 1: "insert"}),
+    ):
+        for p, kind in told.items():
+            text = f"SELECT _change_type FROM table_changes('m', 2, 2, {keys}) WHERE p = {p}"
+            assert [row[0] for row in acid.sql(text).collect()] == [kind]

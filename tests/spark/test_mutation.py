@@ -15,7 +15,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import orc
+from pyspark.errors import PySparkException
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
@@ -35,6 +38,7 @@ from acidsql.errors import (
 from acidsql.session import AcidSession
 from acidsql.streaming import BadValue, Mutation, MutationTask, MutationWorker, NoSuchRow, OutOfOrder, Written
 from acidsql.streaming.held import HeldTransactions
+from tests.spark.hive_tables import register
 
 pytestmark = pytest.mark.spark
 
@@ -838,3 +842,33 @@ def test_not_bucketed_tables_have_no_buckets(emp: AcidSession) -> None:
         with pytest.raises(BadValue, match="bucket"):
             worker.insert((1, "a", None), bucket=0)
         worker.discard()
+
+
+@pytest.mark.parametrize("keys", ["", "PARTITIONED BY (p string)"])
+def test_values_that_python_would_give_back_as_others_are_refused(
+    acid: AcidSession, warehouse: Path, keys: str
+) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (k int, x string, a array<struct<b:varchar(9)>>) {keys}")
+    more = ", 'p'" if keys else ""
+    acid.sql(f"INSERT INTO t SELECT 1, 'é', array(named_struct('b', 'ü')){more}")
+    acid.sql(f"INSERT INTO t SELECT 2, CAST(X'61FF' AS string), NULL{more}")
+    acid.sql(f"INSERT INTO t SELECT 3, NULL, array(named_struct('b', CAST(X'C3' AS string))){more}")
+    for k in (2, 3):
+        with acid.mutation("t") as mutation, pytest.raises(PySparkException, match="not valid UTF-8"):
+            mutation.rows().where(f"k = {k}").collect()
+        acid.sql(f"DELETE FROM t WHERE k = {k}")
+    with acid.mutation("t") as mutation:
+        assert [(r.k, r.x, r.a[0].b) for r in mutation.rows().collect()] == [(1, "é", "ü")]
+    nothing_is_left(acid, warehouse)
+
+
+def test_nanoseconds_are_not_handed_over(acid: AcidSession, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    times = pa.array([1_700_000_000_123_456_000, 1_700_000_000_123_456_789], pa.timestamp("ns"))
+    orc.write_table(pa.table({"k": pa.array([1, 2], pa.int32()), "at": times}), str(tmp_path / "t" / "000000_0"))
+    register(acid, tmp_path / "t", [("k", "int"), ("at", "timestamp")])
+    with acid.mutation("t") as mutation, pytest.raises(PySparkException, match="nanoseconds"):
+        mutation.rows().collect()
+    acid.sql("SET acidsql.timestamp.nanoseconds = truncate")
+    with acid.mutation("t") as mutation:
+        assert mutation.rows().count() == 2

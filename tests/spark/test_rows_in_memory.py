@@ -145,3 +145,19 @@ def test_merge_of_many_fetched_lists(acid: AcidSession, value: str) -> None:
     acid.sql(f"CREATE TRANSACTIONAL TABLE t (id bigint, v {type})")
     acid.sql(f"MERGE INTO t USING ({query}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)")
     assert rows(acid, "SELECT * FROM t ORDER BY id") == rows(acid, query + " ORDER BY id")
+
+
+def test_a_checkpoint_of_no_rows_is_a_source(acid: AcidSession) -> None:
+    """It has no partition of Spark's at all."""
+    acid.sql("CREATE TRANSACTIONAL TABLE none (id int, v string)")
+    empty = acid.spark.sql("SELECT 1 AS id, 'a' AS v WHERE false").localCheckpoint()
+    assert acid.insert(empty, "none").collect()[0].num_inserted_rows == 0
+    counts = acid.merge("none", empty).on("none.id = source.id").when_not_matched_insert_all().execute()
+    assert counts.collect()[0].num_affected_rows == 0
+    acid.insert(empty, "none", overwrite=True)
+    acid.sink("none")(empty, 0)
+    acid.sql("CREATE TRANSACTIONAL TABLE h (id int, v string, valid_from int, valid_to int)")
+    acid.apply_changes(
+        "h", empty.selectExpr("*", "1 AS at"), keys=["id"], sequence_by="at", except_columns=["at"], scd_type=2
+    )
+    assert acid.table("none").count() == acid.table("h").count() == 0

@@ -141,6 +141,25 @@ def test_all_partitions_are_replaced(acid: AcidSession, kind: str) -> None:
     nothing_is_open(acid)
 
 
+def test_columns_that_the_table_got_meanwhile_keep_their_values(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    for mode, keys in (("merge", ["ID"]), ("append", [])):
+        sink = acid.sink("t", mode=mode, keys=keys, name=mode)
+        sink(acid.spark.sql("SELECT 'a' AS V, 1 AS Id"), 0)
+        if mode == "merge":
+            acid.sql("ALTER TABLE t ADD COLUMNS (w int)")
+            acid.sql("UPDATE t SET w = 7")
+        sink(acid.spark.sql("SELECT 'b' AS V, 1 AS Id UNION ALL SELECT 'c', 2"), 1)
+        assert rows(acid, "SELECT id, v, w FROM t WHERE w = 7") == [(1, "b", 7)]
+    with pytest.raises(AcidError, match="nope"):
+        acid.sink("t", mode="merge", keys=["id"], name="x")(acid.spark.sql("SELECT 1 AS id, 2 AS nope"), 0)
+    sink = acid.sink("t", mode="merge", keys=["id", "v", "w"], name="keys")
+    for number in range(2):
+        sink(acid.spark.sql("SELECT 9 AS id, 'z' AS v, 9 AS w"), number)
+    assert rows(acid, "SELECT * FROM t WHERE id = 9") == [(9, "z", 9)]
+    nothing_is_open(acid)
+
+
 def test_a_key_may_be_null(acid: AcidSession, source: Source, tmp_path: Path) -> None:
     """As the group of a streaming aggregate is."""
     acid.sql("CREATE TRANSACTIONAL TABLE t (v string, n bigint)")

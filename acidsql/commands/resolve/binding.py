@@ -461,6 +461,9 @@ class Binding:
         partitions = self.context.partitions(made.table)
         if partitions is None:
             return None
+        keys = None if made.changes is None else made.changes.keys
+        if keys and any(key.name not in keys for key in made.table.partition_keys):
+            return partitions  # the two rows of an update may be in different ones
         self._find_conditions(analysed)
         return tuple(remaining(self.env.sessions, made, partitions))
 

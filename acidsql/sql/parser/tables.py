@@ -138,7 +138,10 @@ def _partitioned_by(cursor: Cursor, clauses: _Clauses) -> None:
             while cursor.word not in (",", ")") and not cursor.at_end():
                 skip_one(cursor)
         else:
+            first = cursor.token
             keys.append(column(cursor, clauses.refused, "a partition key"))
+            if any(constraint.kind == "CHECK" for constraint in keys[-1].constraints):
+                clauses.refused.append(cursor.unsupported("A partition key cannot have a CHECK", first))
 
     cursor.list_in_parentheses(key)
     clauses.partition_keys = tuple(keys)
