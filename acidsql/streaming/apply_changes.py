@@ -40,7 +40,8 @@ VALIDITY = ("valid_from", "valid_to")
 """The columns of a table of type 2, unless others are named: from which sequence on a row held, and until which; NULL:
 it still does."""
 SEQUENCE, DELETED = "applied_sequence", "applied_delete"
-"""The columns of a companion besides the keys."""
+"""The columns of a companion besides the keys. Of type 2 a row that is no delete is the end of a row that was in the
+table: a delete as long as nothing else has happened then."""
 
 _PREFIX = "acidsql_applied_"
 _SEQUENCE, _DELETED, _IS_OLD, _UNTIL, _NEXT = (f"__acid_{n}" for n in ("sequence", "deleted", "old", "until", "next"))
@@ -308,7 +309,8 @@ class ChangeApplier:
             f"SELECT {keys}{nothing}, {start} AS {_SEQUENCE}, false AS {_DELETED}, true AS {_IS_OLD}, {end} AS {_UNTIL}"
             f" FROM {self._target} {_T} WHERE {mine}"
         )
-        deletes = f"SELECT {keys}{nothing}, {SEQUENCE}, true, true, NULL FROM {self._companion} {_T} WHERE {mine}"
+        remembered = f"FROM {self._companion} {_T} WHERE {mine} AND"
+        deletes = f"SELECT {keys}{nothing}, {SEQUENCE}, true, true, NULL {remembered} {DELETED}"
         old = f"{rows} UNION ALL {deletes}"
         known = f"SELECT 1 FROM {_OLD} {_T} WHERE {self._on(_T, _S)} AND {_T}.{_SEQUENCE} = {_S}.{_SEQUENCE}"
         first = f"row_number() OVER (PARTITION BY {keys}, {_SEQUENCE} ORDER BY {_SEQUENCE})"
@@ -317,10 +319,16 @@ class ChangeApplier:
             f"SELECT {keys}{values}, {_SEQUENCE}, {_DELETED}, false AS {_IS_OLD}, NULL AS {_UNTIL} FROM ({once}) {_S}"
             f" WHERE NOT EXISTS ({known})"
         )
+        # rows may have ended by deletes that nothing else tells of: unless something else has happened then, and also
+        # once the row ends before
+        ended = (
+            f"SELECT {keys}, {_UNTIL}, false AS {_IS_OLD} FROM {_OLD} WHERE {_UNTIL} IS NOT NULL"
+            f" UNION ALL SELECT {keys}, {SEQUENCE}, true {remembered} NOT {DELETED}"
+        )
         same = f"SELECT 1 FROM {_EVERY} {_S} WHERE {self._on(_S, _T)} AND {_S}.{_SEQUENCE} = {_T}.{_UNTIL}"
-        ends = (  # of rows that ended before, by a delete that nothing else tells of
-            f"SELECT DISTINCT {keys}{nothing}, {_UNTIL}, true, true, NULL FROM {_OLD} {_T}"
-            f" WHERE {_UNTIL} IS NOT NULL AND NOT EXISTS ({same})"
+        ends = (
+            f"SELECT {keys}{nothing}, {_UNTIL}, CAST(NULL AS boolean), max({_IS_OLD}), NULL FROM ({ended}) {_T}"
+            f" WHERE NOT EXISTS ({same}) GROUP BY {keys}, {_UNTIL}"
         )
         following = f"lead({_SEQUENCE}) OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} NULLS FIRST) AS {_NEXT}"
         told = self._sql(
@@ -339,8 +347,8 @@ class ChangeApplier:
             f" WHEN NOT MATCHED THEN INSERT ({inserted}) VALUES ({given})"
         )
         self._sql(
-            f"INSERT INTO {self._companion} SELECT {keys}, {_SEQUENCE}, true FROM {source}"
-            f" WHERE {_DELETED} AND NOT {_IS_OLD}"
+            f"INSERT INTO {self._companion} SELECT {keys}, {_SEQUENCE}, coalesce({_DELETED}, false) FROM {source}"
+            f" WHERE coalesce({_DELETED}, true) AND NOT {_IS_OLD}"
         )
         return counts
 

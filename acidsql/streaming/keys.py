@@ -95,7 +95,7 @@ def with_keys_as_stored(
         elif isinstance(type, Varchar):
             text = f"CAST({value} AS string)"
             cut, rest = (f"substring({text}, {part})" for part in (f"1, {type.length}", f"{type.length + 1}"))
-            made[given] = f"if(rtrim({rest}) = '', {cut}, {refused})"
+            made[given] = f"if({value} IS NULL OR rtrim({rest}) = '', {cut}, {refused})"
         else:
             spark, own = to_spark(type, plain_strings=True), rows.schema[given].dataType.simpleString()
             if spark != own:

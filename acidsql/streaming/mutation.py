@@ -45,7 +45,20 @@ from acidsql.sql.statements import TableName
 from acidsql.streaming.held import HeldTransactions
 from acidsql.streaming.published import Published
 from acidsql.streaming.worker import MOST_TASKS, Key, MutationTask, MutationWorker, Written, signs
-from acidsql.types import LOCAL_TIMESTAMP, HiveType, Primitive, contains, parse_type, to_hive, to_spark
+from acidsql.types import (
+    LOCAL_TIMESTAMP,
+    Array,
+    Char,
+    HiveType,
+    Map,
+    Primitive,
+    Struct,
+    Varchar,
+    contains,
+    parse_type,
+    to_hive,
+    to_spark,
+)
 
 BUFFER_ROWS = 100_000
 _GIVEN, _RAW_KEY = "__acid_given", "__acid_raw_key_"
@@ -410,9 +423,24 @@ def _naive(expression: str, type: HiveType) -> str:
 
 def _handed_over(value: str, type: HiveType) -> str:
     """A value as Python gets it, failing for one that it would give back as another one."""
-    texts = contains(type, "string") or contains(type, "varchar") or contains(type, "char")
-    if not texts:
+    broken = _broken_text(value, type)
+    if broken is None:
         return _naive(value, type)
     failure = failing("A text is not valid UTF-8: Python would get, and hand back, another one")
-    is_valid = f"is_valid_utf8(CAST({value} AS string))"
-    return f"if(coalesce({is_valid}, true), {_naive(value, type)}, {failure})"
+    return f"if({broken}, {failure}, {_naive(value, type)})"
+
+
+def _broken_text(value: str, type: HiveType, depth: int = 0) -> str | None:
+    """A condition that is true for a value with a text in it that is not valid UTF-8; None for types without texts."""
+    if isinstance(type, Struct):
+        made = [_broken_text(f"({value}).{quote(name)}", field, depth) for name, field in type.fields]
+        return " OR ".join(f"({one})" for one in made if one is not None) or None
+    if isinstance(type, Array):
+        inside = _broken_text(f"e{depth}", type.element, depth + 1)
+        return None if inside is None else f"exists({value}, e{depth} -> {inside})"
+    if isinstance(type, Map):
+        parts = (Array(type.key), f"map_keys({value})"), (Array(type.value), f"map_values({value})")
+        found = [_broken_text(part, of, depth) for of, part in parts]
+        return " OR ".join(f"({one})" for one in found if one is not None) or None
+    is_text = isinstance(type, Char | Varchar) or type == Primitive("string")
+    return f"NOT is_valid_utf8({value})" if is_text else None

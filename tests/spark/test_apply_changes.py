@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -107,6 +108,22 @@ def test_rows_from_before_are_older_than_every_change(acid: AcidSession, scd: in
         assert found(acid) == sorted(expected, key=repr)
 
 
+def test_an_end_is_remembered_once_its_row_ends_before(acid: AcidSession) -> None:
+    """However the changes are dealt to batches, and also for what happens at that end."""
+    events: list[Event] = [(1, 5, None, "D"), (1, 7, "c", "U"), (1, 10, "at", "U"), (1, 12, "z", "U")]
+    for number, batches in enumerate(itertools.permutations([[e] for e in events[:2]] + [events[3:]])):
+        table = f"t{number}"
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {table} (id int, v string, valid_from bigint, valid_to bigint)")
+        acid.sql(f"INSERT INTO {table} VALUES (1, 'a', 1, 10), (2, 'a', 1, 10)")
+        for batch in batches:
+            apply(acid, batch, 2, table)
+        assert found(acid, table) == [(1, "a", 1, 5), (1, "c", 7, 10), (1, "z", 12, None), (2, "a", 1, 10)]
+        apply(acid, events[2:3], 2, table)
+        assert apply(acid, events, 2, table).num_affected_rows == 0
+        expected = [(1, "a", 1, 5), (1, "at", 10, 12), (1, "c", 7, 10), (1, "z", 12, None), (2, "a", 1, 10)]
+        assert found(acid, table) == expected
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_history_that_was_there_keeps_its_ends(acid: AcidSession, seed: int) -> None:
     """A delete that was applied elsewhere has left nothing but the end of a row."""
@@ -146,6 +163,20 @@ def test_both_tables_are_written_or_none(acid: AcidSession, scd: int, monkeypatc
     nothing_is_open(acid)
     apply(acid, [(1, 2, "b", "U"), (1, 3, None, "D")], scd)
     assert found(acid) == sorted(expected([(1, 1, "a", "U"), (1, 2, "b", "U"), (1, 3, None, "D")], scd), key=repr)
+
+
+@pytest.mark.parametrize("type", ["varchar(4)", "char(4)", "string", "date", "timestamp", "decimal(4,1)"])
+def test_null_is_no_key_of_changes_and_one_of_a_sink(acid: AcidSession, type: str) -> None:
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (k {type}, v int)")
+    changes = acid.spark.sql("SELECT CAST(NULL AS string) AS k, 1 AS v, 1 AS at")
+    if type in ("date", "timestamp", "decimal(4,1)"):
+        changes = changes.withColumn("k", F.expr(f"CAST(k AS {type})"))
+    with pytest.raises(InvalidValue, match="NULL as its key"):
+        acid.apply_changes("t", changes, keys=["k"], sequence_by="at", except_columns=["at"])
+    sink = acid.sink("t", mode="merge", keys=["k"])
+    for number in range(2):
+        sink(changes.drop("at"), number)
+    assert found(acid) == [(None, 1)]
 
 
 def test_changes_that_are_evaluated_twice_would_differ_and_are_evaluated_once(acid: AcidSession, scd: int) -> None:

@@ -853,6 +853,15 @@ def test_values_that_python_would_give_back_as_others_are_refused(
     acid.sql(f"INSERT INTO t SELECT 1, 'é', array(named_struct('b', 'ü')){more}")
     acid.sql(f"INSERT INTO t SELECT 2, CAST(X'61FF' AS string), NULL{more}")
     acid.sql(f"INSERT INTO t SELECT 3, NULL, array(named_struct('b', CAST(X'C3' AS string))){more}")
+    columns = "k int, s struct<a:string,b:binary>, m map<string,binary>, t map<int,string>"
+    acid.sql(f"CREATE TRANSACTIONAL TABLE b ({columns}) {keys}")
+    binary = "named_struct('a', 'x', 'b', X'FF00C3'), map('k', X'FF')"
+    for k, text in ((1, "'é'"), (2, "CAST(X'FF' AS string)")):
+        acid.sql(f"INSERT INTO b SELECT {k}, {binary}, map(1, {text}){more}")
+    with acid.mutation("b") as mutation:
+        assert mutation.rows().where("k = 1").collect()[0].s.b == b"\xff\x00\xc3"
+        with pytest.raises(PySparkException, match="not valid UTF-8"):
+            mutation.rows().where("k = 2").collect()
     for k in (2, 3):
         with acid.mutation("t") as mutation, pytest.raises(PySparkException, match="not valid UTF-8"):
             mutation.rows().where(f"k = {k}").collect()
