@@ -4,8 +4,9 @@ A snapshot cut at an older write id chooses its directories by the rules of ever
 count, in a compacted delta the rows and deletes beyond it are filtered out, and where only a compacted base is there
 the choice itself fails (Hive 10327). What remains is a base that INSERT OVERWRITE or TRUNCATE made later. It hides
 older files without having their rows, and a cleaner may have removed those: then nothing older is there, and that must
-not pass for an empty table. But many a partition begins with such a base: where the store still has its write on
-record, and none up to the snapshot, nothing can have been removed.
+not pass for an empty table. A cleaner of acidsql leaves a note (:mod:`acidsql.format.history`); others do not. But many
+a partition begins with such a base: where the store still has its write on record, and none up to the snapshot, nothing
+can have been removed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from acidsql import fs
 from acidsql.errors import SnapshotTooOld
 from acidsql.format.directory import AcidState
+from acidsql.format.history import last_forgotten
 from acidsql.format.names import BaseName, is_hidden, parse_directory
 from acidsql.metastore.model import CompletedWrite
 from acidsql.plan.snapshot import PartitionState, Resolve, TableSnapshot, partition_names
@@ -34,20 +36,26 @@ def require_history(
         SnapshotTooOld: When they may have been removed (Hive 10327).
     """
     high = snapshot.write_ids.high_watermark
-    if not any(snapshot.write_ids.is_valid(w) for w in range(1, high + 1)):
-        return  # nothing was written yet
+    is_before_all = not any(snapshot.write_ids.is_valid(w) for w in range(1, high + 1))
     writes: Sequence[CompletedWrite] | None = None
     for part in snapshot.partitions:
+        removed = last_forgotten(*resolve(part.state.path))  # after the listing: whoever removes files notes it first
+        if removed > high:
+            raise _too_old(snapshot, part, removed)
         later = None if _has_files(part.state) else _first_base_beyond(part.state, high, resolve)
         if later is None:
             continue
         writes = writes if writes is not None else completed()
-        if writes is None or not _began_after(high, later, _name(snapshot, part), writes):
-            raise SnapshotTooOld(
-                f"Not enough history for {part.state.path}: a base of write id {later} replaced the rows as of write"
-                f" id {high}, whose files may have been removed",
-                hint=f"The oldest readable version of {snapshot.table.full_name} may be that write id.",
-            )
+        if writes is None or not (is_before_all or _began_after(high, later, _name(snapshot, part), writes)):
+            raise _too_old(snapshot, part, later)
+
+
+def _too_old(snapshot: TableSnapshot, part: PartitionState, base: int) -> SnapshotTooOld:
+    return SnapshotTooOld(
+        f"Not enough history for {part.state.path}: a base of write id {base} replaced the rows as of write"
+        f" id {snapshot.write_ids.high_watermark}, whose files may have been removed",
+        hint=f"The oldest readable version of {snapshot.table.full_name} may be that write id.",
+    )
 
 
 def _name(snapshot: TableSnapshot, part: PartitionState) -> str:

@@ -12,6 +12,8 @@ import pytest
 from acidsql.errors import InvalidValue, SnapshotTooOld, UnsupportedError
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open
+from tests.spark.hive_files import write_orc
+from tests.spark.hive_tables import register
 from tests.spark.test_golden_tables import GOLDEN, adopt
 
 
@@ -99,6 +101,36 @@ def test_a_partition_that_began_with_an_overwrite_was_not_there_before(acid: Aci
     assert rows(acid.table("days", version=1)) == [(1, 1)]
     with pytest.raises(SnapshotTooOld, match="d=2"):
         acid.table("days", version=3)
+
+
+@pytest.mark.parametrize(
+    "end", ["INSERT OVERWRITE TABLE w PARTITION (p = 0) VALUES (9)", "TRUNCATE TABLE w PARTITION (p = 0)"]
+)
+@pytest.mark.parametrize("is_original", [True, False])
+def test_files_that_a_vacuum_removed_are_missed_whatever_the_store_remembers(
+    acid: AcidSession, tmp_path: Path, is_original: bool, end: str
+) -> None:
+    """The store forgets writes once a compaction over them is cleaned, and never knew those of original files."""
+    place = tmp_path / "w"
+    if is_original:
+        write_orc(place / "p=0" / "000000_0", "struct<id:int>", [(1,), (2,)])
+        register(acid, place, [("id", "int")], name="w", keys=[("p", "int")], partitions=["p=0"])
+    else:
+        acid.sql("CREATE TRANSACTIONAL TABLE w (id int) PARTITIONED BY (p int)")
+        acid.sql("INSERT INTO w VALUES (1, 0)")
+        acid.sql("INSERT INTO w VALUES (2, 0)")
+        acid.sql("ALTER TABLE w PARTITION (p = 0) COMPACT 'major' AND WAIT")
+        acid.compactor.run_once()
+    acid.sql("INSERT INTO w VALUES (5, 5)")
+    last = acid.newest_version("w")
+    acid.sql(end)
+    before = rows(acid.table("w", version=last))
+    assert before == [(1, 0), (2, 0), (5, 5)]
+    acid.sql("VACUUM w RETAIN 0 HOURS")
+    for version in range(last + 1):
+        with pytest.raises(SnapshotTooOld):
+            acid.table("w", version=version)
+    assert len(rows(acid.table("w"))) == (1 if end.startswith("TRUNCATE") else 2)
 
 
 class TestATableOfOurs:
