@@ -192,6 +192,12 @@ class WriteConflict(TransactionAborted):
     """Raised when another transaction committed a change to the same rows first."""
 
 
+class Deadlock(TransactionAborted):
+    """Transactions wait for each other's locks, and this one was ended so that the others go on."""
+
+    default_sqlstate = "40P01"
+
+
 class NoSuchLock(TransactionError):
     """Raised when a lock id is unknown: released, timed out or never granted."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from acidsql.errors import LockTimeout
+from acidsql.errors import Deadlock, LockTimeout
 from acidsql.metastore.model import LockRequest, LockResponse, LockState
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, Settings
@@ -16,12 +16,19 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
     """Ask for locks and wait until they are granted, with growing pauses.
 
     Raises:
+        Deadlock: When the holder waits for this transaction, too.
         LockTimeout: When ``acidsql.lock.timeout`` or ``hive.lock.numretries`` is used up; names the holder.
     """
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
     pause, tries = metastore.lock_pause, settings.value(LOCK_RETRIES)
     response = metastore.lock(request)
     while response.state is LockState.WAITING:
+        if response.circle:
+            others = ", ".join(map(str, response.circle[1:]))
+            raise Deadlock(
+                f"Transaction {response.circle[0]} and {others} wait for each other's locks: it is ended",
+                hint="Run it again; transactions that lock tables in the same order do not wait for each other.",
+            )
         if tries <= 0 or time.monotonic() >= deadline:
             raise LockTimeout(
                 _who_holds(response),

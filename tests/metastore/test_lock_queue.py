@@ -308,3 +308,64 @@ class TestErrors:
     def test_a_granted_lock_may_be_checked_again(self, store: Metastore, type: LockType) -> None:
         lock_id = take(store, begin(store), type)
         assert store.check_lock(lock_id).state is LockState.ACQUIRED
+
+
+class TestSeveralRequestsOfATransaction:
+    """A transaction of several statements asks for locks while it holds some."""
+
+    def test_two_that_wait_for_each_other_are_told_at_once(self, store: Metastore) -> None:
+        one, two = begin(store), begin(store)
+        take(store, one, EXCL_WRITE, "default.a")
+        take(store, two, EXCL_WRITE, "default.b")
+        waiting = ask(store, one, EXCL_WRITE, "default.b")
+        assert (waiting.state, waiting.circle) == (LockState.WAITING, ())
+        last = ask(store, two, EXCL_WRITE, "default.a")
+        assert (last.state, last.circle) == (LockState.WAITING, (two, one))
+        store.abort_txns([two])
+        assert store.check_lock(waiting.lock_id).state is LockState.ACQUIRED
+
+    def test_a_circle_of_three_with_readers_and_partitions(self, store: Metastore) -> None:
+        one, two, three = (begin(store) for _ in range(3))
+        take(store, one, EXCL_WRITE, "default.a/p=1")
+        take(store, two, READ, "default.b")
+        take(store, three, EXCL_WRITE, "default.c")
+        assert ask(store, one, EXCLUSIVE, "default.b").circle == ()
+        assert ask(store, two, SHARED_WRITE, "default.c").circle == ()
+        assert ask(store, three, SHARED_WRITE, "default.a/p=2").state is LockState.ACQUIRED
+        assert ask(store, three, SHARED_WRITE, "default.a").circle == (three, one, two)
+
+    def test_who_holds_nothing_is_in_no_circle(self, store: Metastore) -> None:
+        one, two, three = (begin(store) for _ in range(3))
+        take(store, one, EXCL_WRITE, "default.a")
+        take(store, two, EXCL_WRITE, "default.b")
+        ask(store, two, EXCL_WRITE, "default.a")
+        assert ask(store, three, EXCLUSIVE, "default.a").circle == ()
+        assert ask(store, three, EXCLUSIVE, "default.b").circle == ()
+
+    def test_it_overtakes_those_who_wait_for_it(self, store: Metastore) -> None:
+        """In Hive, which has no such transactions in earnest, that is a deadlock."""
+        writer, dropper, other = (begin(store) for _ in range(3))
+        take(store, writer, READ)
+        drop = ask(store, dropper, EXCLUSIVE)
+        change = ask(store, writer, EXCL_WRITE)
+        if store.capabilities.is_shared_with_hive:
+            assert change.state is LockState.WAITING
+            assert store.check_lock(drop.lock_id).circle == (dropper, writer)
+            return
+        assert change.state is LockState.ACQUIRED
+        assert ask(store, other, READ).state is LockState.WAITING, "behind the dropper"
+        assert store.check_lock(drop.lock_id).state is LockState.WAITING
+        store.commit_txn(writer)
+        assert store.check_lock(drop.lock_id).state is LockState.ACQUIRED
+
+    def test_it_does_not_overtake_those_who_wait_for_somebody_else(self, store: Metastore) -> None:
+        writer, reader, dropper = (begin(store) for _ in range(3))
+        take(store, writer, READ, "default.other")
+        take(store, reader, READ)
+        drop = ask(store, dropper, EXCLUSIVE)
+        late = ask(store, writer, READ)
+        assert (late.state, late.circle) == (LockState.WAITING, ())
+        store.commit_txn(reader)
+        assert store.check_lock(drop.lock_id).state is LockState.ACQUIRED
+        store.commit_txn(dropper)
+        assert store.check_lock(late.lock_id).state is LockState.ACQUIRED

@@ -9,7 +9,7 @@ as a whole or waits as a whole. A lock of a transaction lives as long as that; a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, or_, select, update
@@ -17,8 +17,8 @@ from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, or_, s
 from acidsql.errors import NoSuchLock, TransactionError
 from acidsql.metastore.embedded import components, timeouts, txns
 from acidsql.metastore.embedded.client import EmbeddedClient
-from acidsql.metastore.embedded.lock_rules import CONFLICTS, STRENGTH, first_conflict
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, NEXT_LOCK_ID
+from acidsql.metastore.lock_rules import CONFLICTS, STRENGTH, circle_of, conflicts, is_overtaken
 from acidsql.metastore.model import (
     LockComponent,
     LockInfo,
@@ -53,6 +53,7 @@ _EARLIER = (
     )
     .order_by(_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
 )
+_HELD_BY = select(HIVE_LOCKS).where(_L.HL_TXNID == bindparam("txn"), _L.HL_LOCK_STATE == _ACQUIRED)
 _OF_TXN = delete(HIVE_LOCKS).where(_L.HL_TXNID == bindparam("txn"))
 
 
@@ -79,10 +80,34 @@ def release_of(db: Connection, txn_id: int) -> None:
     db.execute(_OF_TXN, {"txn": txn_id})
 
 
-def _conflict(
+@dataclass(frozen=True)
+class _Blocked:
+    """Why a request waits.
+
+    Attributes:
+        by: The first lock in its way.
+        part: The part of the request that it is in the way of.
+        circle: The transactions that wait for each other, where they do.
+    """
+
+    by: LockInfo
+    part: _Part
+    circle: tuple[int, ...] = ()
+
+
+def _blocked(
     db: Connection, lock_id: int, txn_id: int, parts: Sequence[_Part], *, now: int, timeout: int
-) -> tuple[LockInfo, _Part] | None:
+) -> _Blocked | None:
     """The first earlier lock that conflicts with a request. Locks of owners that died are released."""
+    found = _first_conflict(db, lock_id, txn_id, parts)
+    if found is not None:
+        released = timeouts.release_silent_locks(db, now=now, timeout=timeout)
+        if timeouts.abort_silent_txns(db, now=now, timeout=timeout, spared=txn_id) or released:
+            found = _first_conflict(db, lock_id, txn_id, parts)
+    return found
+
+
+def _first_conflict(db: Connection, lock_id: int, txn_id: int, parts: Sequence[_Part]) -> _Blocked | None:
     types = frozenset[LockType]().union(*(CONFLICTS[p.type] for p in parts))
     parameters = {
         "lock": lock_id,
@@ -90,12 +115,21 @@ def _conflict(
         "databases": sorted({p.database for p in parts}),
         "types": sorted(LETTERS[t] for t in types),
     }
-    found = first_conflict(parts, map(_info, db.execute(_EARLIER, parameters)))
-    if found is not None:
-        released = timeouts.release_silent_locks(db, now=now, timeout=timeout)
-        if timeouts.abort_silent_txns(db, now=now, timeout=timeout, spared=txn_id) or released:
-            found = first_conflict(parts, map(_info, db.execute(_EARLIER, parameters)))
-    return found
+    own: list[LockInfo] | None = None
+    for held, part in conflicts(parts, map(_info, db.execute(_EARLIER, parameters).all())):
+        if txn_id and own is None:
+            own = [_info(r) for r in db.execute(_HELD_BY, {"txn": txn_id})]
+        if not own or not is_overtaken(_by_id(db, held.lock_id), own):
+            return _Blocked(held, part)
+    return None
+
+
+def _with_circle(db: Connection, txn_id: int, found: _Blocked) -> _Blocked:
+    """The same, with the transactions that wait for each other by now; the request has been recorded."""
+    if not txn_id or db.execute(_HELD_BY, {"txn": txn_id}).first() is None:
+        return found
+    locks = [_info(r) for r in db.execute(select(HIVE_LOCKS))]
+    return replace(found, circle=circle_of(locks, txn_id, overtaking=True))
 
 
 def _by_id(db: Connection, lock_id: int) -> list[LockInfo]:
@@ -111,9 +145,9 @@ def _part(number: int, component: LockComponent) -> _Part:
 
 
 def _row(
-    lock_id: int, part: _Part, request: LockRequest, found: tuple[LockInfo, _Part] | None, now: int, timeout: int
+    lock_id: int, part: _Part, request: LockRequest, found: _Blocked | None, now: int, timeout: int
 ) -> dict[str, object]:
-    blocker = found[0] if found is not None and found[1] is part else None
+    blocker = found.by if found is not None and found.part is part else None
     return {
         "HL_LOCK_EXT_ID": lock_id,
         "HL_LOCK_INT_ID": part.internal_id,
@@ -134,10 +168,10 @@ def _row(
     }
 
 
-def _response(lock_id: int, found: tuple[LockInfo, _Part] | None) -> LockResponse:
+def _response(lock_id: int, found: _Blocked | None) -> LockResponse:
     if found is None:
         return LockResponse(lock_id, LockState.ACQUIRED)
-    return LockResponse(lock_id, LockState.WAITING, found[0])
+    return LockResponse(lock_id, LockState.WAITING, found.by, found.circle)
 
 
 def _info(row: Any) -> LockInfo:
@@ -174,15 +208,15 @@ class EmbeddedLocks(EmbeddedClient):
             lock_id = int(db.execute(_NEXT).scalar_one())
             db.execute(_SET_NEXT, {"next": lock_id + 1})
             parts = [_part(n, c) for n, c in enumerate(request.components, 1)]
-            found = _conflict(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
+            found = _blocked(db, lock_id, request.txn_id, parts, now=now, timeout=timeout)
             if found is not None and request.zero_wait_reads and request.txn_id:
                 reads = [p for p in parts if p.type is LockType.SHARED_READ]
-                before_reads = _conflict(db, lock_id, request.txn_id, reads, now=now, timeout=timeout)
+                before_reads = _blocked(db, lock_id, request.txn_id, reads, now=now, timeout=timeout)
                 if before_reads is not None:
-                    return LockResponse(lock_id, LockState.NOT_ACQUIRED, before_reads[0])
+                    return LockResponse(lock_id, LockState.NOT_ACQUIRED, before_reads.by)
             components.record_locked(db, request)
             db.execute(insert(HIVE_LOCKS), [_row(lock_id, part, request, found, now, timeout) for part in parts])
-            return _response(lock_id, found)
+            return _response(lock_id, found and _with_circle(db, request.txn_id, found))
 
     def check_lock(self, lock_id: int) -> LockResponse:
         with self._store.write(durable=False) as db:
@@ -193,19 +227,18 @@ class EmbeddedLocks(EmbeddedClient):
             if locks[0].state is LockState.ACQUIRED:
                 return LockResponse(lock_id, LockState.ACQUIRED)
             parts = [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
-            found = _conflict(db, lock_id, txn_id, parts, now=now, timeout=timeout)
+            found = _blocked(db, lock_id, txn_id, parts, now=now, timeout=timeout)
             mine = _L.HL_LOCK_EXT_ID == lock_id
             db.execute(update(HIVE_LOCKS).where(mine).values(HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None))
             if found is None:
                 db.execute(update(HIVE_LOCKS).where(mine).values(HL_LOCK_STATE=_ACQUIRED, HL_ACQUIRED_AT=now))
             else:
-                blocker, part = found
                 db.execute(
                     update(HIVE_LOCKS)
-                    .where(mine, _L.HL_LOCK_INT_ID == part.internal_id)
-                    .values(HL_BLOCKEDBY_EXT_ID=blocker.lock_id, HL_BLOCKEDBY_INT_ID=blocker.internal_id)
+                    .where(mine, _L.HL_LOCK_INT_ID == found.part.internal_id)
+                    .values(HL_BLOCKEDBY_EXT_ID=found.by.lock_id, HL_BLOCKEDBY_INT_ID=found.by.internal_id)
                 )
-            return _response(lock_id, found)
+            return _response(lock_id, found and _with_circle(db, txn_id, found))
 
     def unlock(self, lock_id: int) -> None:
         """Hive: ``DefaultTxnLockManager.unlock``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from hive_metastore import ttypes
@@ -13,6 +14,7 @@ from acidsql.errors import (
 from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.client import PROCESSOR, HiveClient
 from acidsql.metastore.hive.errors import TRANSACTION_ABORTED
+from acidsql.metastore.lock_rules import circle_of
 from acidsql.metastore.model import (
     LockInfo,
     LockRequest,
@@ -60,7 +62,7 @@ class HiveLocks(HiveClient):
         if named := _BLOCKER.search(found.errorMessage or ""):  # a read that does not wait is not in the list
             in_the_way = {(int(named[1]), int(named[2]))}
         holder = next((one for one in locks if (one.lock_id, one.internal_id) in in_the_way), None)
-        return LockResponse(found.lockid, state, holder)
+        return LockResponse(found.lockid, state, holder, _circle(locks, found.lockid))
 
     def unlock(self, lock_id: int) -> None:
         self._call(lambda c: c.unlock(ttypes.UnlockRequest(lockid=lock_id)))
@@ -71,3 +73,10 @@ class HiveLocks(HiveClient):
         request = ttypes.ShowLocksRequest(dbname=database, tablename=table, partname=partition)
         found = self._call(lambda c: c.show_locks(request)).locks or ()
         return [translate.lock_from_thrift(one) for one in found]
+
+
+def _circle(locks: Sequence[LockInfo], lock_id: int) -> tuple[int, ...]:
+    """The transactions that wait for each other, for the youngest of them alone: each of them finds out."""
+    own = next((one.txn_id for one in locks if one.lock_id == lock_id), 0)
+    circle = circle_of(locks, own, overtaking=False) if own else ()
+    return circle if circle and own == max(circle) else ()

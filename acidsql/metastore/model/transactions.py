@@ -138,8 +138,12 @@ class LockInfo:
 
 @dataclass(frozen=True)
 class LockResponse:
-    """Answer to a lock request: its id, its state and, while it waits, the first lock in its way."""
+    """Answer to a lock request: its id, its state and, while it waits, the first lock in its way.
+
+    ``circle``: transactions that wait for each other's locks, of which the one that asks is to be ended.
+    """
 
     lock_id: int
     state: LockState
     blocked_by: LockInfo | None = None
+    circle: tuple[int, ...] = ()

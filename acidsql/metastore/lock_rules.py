@@ -2,15 +2,18 @@
 
 A request waits for every lock of an earlier request that is in its way, whether that lock is held or itself waiting.
 So no request overtakes an earlier one, and a writer is not starved by a stream of readers.
+
+A transaction of several statements asks for locks while it holds some. In the embedded store its requests overtake
+those that wait for it (:func:`is_overtaken`): to wait for them would be a deadlock. Hive has no such rule.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from acidsql.metastore.model import LockType
+from acidsql.metastore.model import LockInfo, LockState, LockType
 
 
 class LockedObject(Protocol):
@@ -64,8 +67,8 @@ def _exempt(held: LockedObject, requested: LockedObject) -> bool:
     return held.type is LockType.SHARED_READ and held.table is None and requested.table is not None
 
 
-def first_conflict(requested: Sequence[Requested], held: Iterable[Held]) -> tuple[Held, Requested] | None:
-    """The first lock that a request must wait for, with the part of the request that waits for it.
+def conflicts(requested: Sequence[Requested], held: Iterable[Held]) -> Iterator[tuple[Held, Requested]]:
+    """The locks that a request must wait for, each with a part of the request that waits for it.
 
     Args:
         requested: All parts of the request.
@@ -89,5 +92,57 @@ def first_conflict(requested: Sequence[Requested], held: Iterable[Held]) -> tupl
             )
         for part in candidates:
             if blocks(lock, part):
-                return lock, part
-    return None
+                yield lock, part
+                break
+
+
+def is_overtaken(waiting: Sequence[LockInfo], own: Iterable[LockInfo]) -> bool:
+    """Whether a request waits for a transaction's locks, which it can only get when that one ends.
+
+    Args:
+        waiting: All parts of the request.
+        own: The locks of the transaction.
+    """
+    request = waiting[0]
+    held = (one for one in own if one.state is LockState.ACQUIRED and one.lock_id < request.lock_id)
+    return request.state is LockState.WAITING and next(conflicts(waiting, held), None) is not None
+
+
+def circle_of(locks: Iterable[LockInfo], txn_id: int, *, overtaking: bool) -> tuple[int, ...]:
+    """Transactions that wait for each other's locks, beginning with one; none where they do not.
+
+    Only one that holds locks and asks for further ones can be part of such a circle.
+
+    Args:
+        locks: All locks, held and waiting.
+        txn_id: The transaction.
+        overtaking: Whether requests overtake those that wait for their transaction.
+    """
+    requests: dict[int, list[LockInfo]] = defaultdict(list)
+    of_txn: dict[int, list[LockInfo]] = defaultdict(list)
+    for lock in locks:
+        requests[lock.lock_id].append(lock)
+        of_txn[lock.txn_id].append(lock)
+    ordered = [lock for _, parts in sorted(requests.items()) for lock in parts]
+
+    def waits_for(txn: int) -> Iterator[int]:
+        passed = {n for n, parts in requests.items() if overtaking and is_overtaken(parts, of_txn[txn])}
+        for lock_id in {one.lock_id for one in of_txn[txn] if one.state is LockState.WAITING}:
+            others = (one for one in ordered if one.txn_id != txn and one.lock_id not in passed)
+            earlier = (one for one in others if one.lock_id < lock_id)
+            yield from (held.txn_id for held, _ in conflicts(requests[lock_id], earlier))
+
+    came_from: dict[int, int] = {}
+    to_visit = [txn_id]
+    while to_visit:
+        one = to_visit.pop()
+        for other in waits_for(one) if one else ():
+            if other == txn_id:
+                circle = [one]
+                while circle[-1] != txn_id:
+                    circle.append(came_from[circle[-1]])
+                return tuple(reversed(circle))
+            if other not in came_from:
+                came_from[other] = one
+                to_visit.append(other)
+    return ()
