@@ -80,7 +80,7 @@ class AcidMagics(Magics):
     def _run(self, text: str) -> DataFrame | None:
         result = None
         with _shown_briefly(), without_error_log():
-            for frame in self._session().script(text + "\n"):
+            for frame in self._session().script(text + "\n", keeps_transaction=True):
                 result = frame
         if result is None or not result.columns:
             return None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import logging
 import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,8 +21,9 @@ from acidsql.catalyst import check, collect_garbage
 from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
 from acidsql.commands.registry import execute
+from acidsql.commands.transaction import control
 from acidsql.compactor import Compactor, WorkerContext
-from acidsql.errors import AcidError, InvalidValue
+from acidsql.errors import AcidError, InvalidValue, TransactionError
 from acidsql.metastore import is_hive_metastore, open_metastore
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE
@@ -30,6 +33,8 @@ from acidsql.settings import Settings
 from acidsql.sql.parser import parse_statement, split_script, substitute
 from acidsql.sql.statements import Statement
 from acidsql.streaming.face import StreamingFace, string, table_name
+
+logger = logging.getLogger(__name__)
 
 STORE_NAME = "acidsql.db"
 """File of the embedded store inside the warehouse."""
@@ -189,16 +194,68 @@ class AcidSession(StreamingFace):
         self._require_open()
         return MergeBuilder(self.sql, self.spark, table, source, alias=alias, source_alias=source_alias)
 
-    def script(self, script: str | os.PathLike[str], variables: Mapping[str, str] | None = None) -> Iterator[DataFrame]:
+    @contextmanager
+    def transaction(self, *, read_only: bool = False) -> Iterator[None]:
+        """A block whose statements, of any thread of this session, are one transaction: all or nothing.
+
+        They see one snapshot, that of the first of them, and what the ones before have written. The block commits at
+        its end, and rolls back for an exception.
+
+        Args:
+            read_only: Whether statements that write are refused.
+
+        Raises:
+            TransactionError: When the session has a transaction already.
+            WriteConflict: When another transaction has changed the same rows: run the block again.
+            Deadlock: When another one waits for locks of this one, and this one for the other's.
+        """
+        self._require_open()
+        txn = control.begin(self._env, is_read_only=read_only)
+        try:
+            yield
+        except BaseException:
+            control.end(self._env, txn, is_kept=False)
+            raise
+        if self._env.transaction is not txn:
+            raise TransactionError("The transaction was ended within its block")
+        control.end(self._env, txn, is_kept=True)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction of several statements is open."""
+        return self._env.transaction is not None
+
+    def script(
+        self,
+        script: str | os.PathLike[str],
+        variables: Mapping[str, str] | None = None,
+        *,
+        keeps_transaction: bool = False,
+    ) -> Iterator[DataFrame]:
         """Run a ``;``-separated script lazily: each statement runs when its result is requested.
 
         Args:
             script: The path of a file (a ``PathLike``, or a one-line text that names an existing file), or the text.
             variables: Values of ``${name}`` and ``${hivevar:name}``.
+            keeps_transaction: Whether a transaction that it has begun and not ended stays open, as for the input of a
+                shell.
 
         Yields:
             The DataFrame of each statement.
+
+        Raises:
+            TransactionError: When it ends, or fails, within a transaction that it has begun: that was rolled back.
         """
+        before = self._env.transaction
+        try:
+            yield from self._statements(script, variables)
+        finally:
+            is_left = self._env.transaction is not before and not keeps_transaction
+            is_left = is_left and control.roll_back_what_is_open(self._env)
+        if is_left:
+            raise TransactionError("The script ended within a transaction, which was rolled back", hint="COMMIT it.")
+
+    def _statements(self, script: str | os.PathLike[str], variables: Mapping[str, str] | None) -> Iterator[DataFrame]:
         self._require_open()
         text = _script_text(script)
         for part in split_script(text):
@@ -210,7 +267,8 @@ class AcidSession(StreamingFace):
                 raise
 
     def close(self) -> None:
-        """Close streaming connections, stop the compactor, end the readers' transactions, release the store.
+        """Close streaming connections, roll back an open transaction, stop the compactor, end readers' transactions,
+        release the store.
 
         Spark is stopped if :func:`acidsql.connect` started it.
         """
@@ -219,6 +277,8 @@ class AcidSession(StreamingFace):
                 return
             self._closed = True
         self._close_streams()
+        if control.roll_back_what_is_open(self._env):
+            logger.warning("the session was closed within a transaction, which was rolled back")
         self._env.compactor.stop()
         self._env.heartbeats.close()
         self._env.metastore.close()

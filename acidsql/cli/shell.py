@@ -57,7 +57,8 @@ class Shell:
         print("acidsql: type !help for help, !quit to exit.")
         while True:
             try:
-                typed = self._prompt.prompt(f"acidsql ({self._session.database})> ")
+                mark = "*" if self._session.in_transaction else ""
+                typed = self._prompt.prompt(f"acidsql ({self._session.database}){mark}> ")
             except KeyboardInterrupt:
                 continue
             except EOFError:
@@ -74,7 +75,7 @@ class Shell:
         """Run the input and show its results; Ctrl-C ends it (:mod:`acidsql.cli.interrupt`)."""
         try:
             begun = time.monotonic()
-            for frame in self._session.script(text + "\n", self._variables):
+            for frame in self._session.script(text + "\n", self._variables, keeps_transaction=True):
                 rows = write_result(frame, self._printing.format, sys.stdout, header=self._printing.header)
                 print(_summary(rows if frame.columns else None, time.monotonic() - begun))
                 begun = time.monotonic()

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.query import Pin, at_snapshot, over_snapshot
+from acidsql.commands.query import at_snapshot, over_snapshot
 from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.transaction.pin import Pin
 from acidsql.metastore.model import Table
 from acidsql.plan.feed_history import Changes, bytes_of_changes, newest_final
 from acidsql.sql.statements import TableName

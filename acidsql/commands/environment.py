@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +31,9 @@ from acidsql.plan.values import Zones, zones_of
 from acidsql.settings import DRIVER_WRITE_BYTES, DRIVER_WRITE_ROWS, ORC_COMPRESS, Settings
 from acidsql.sql.statements import TableName
 
+if TYPE_CHECKING:
+    from acidsql.commands.transaction.pin import OpenTransaction
+
 
 @dataclass
 class Environment:
@@ -40,6 +43,8 @@ class Environment:
         warehouse: Directory of the ``default`` database, as the user gave it.
         database: The current database; :meth:`use` changes it.
         database_in_spark: Whether Spark has it, too, where it is then the current one.
+        transaction: The transaction that all statements belong to; None where each has its own.
+        autocommit: Whether a statement outside of a transaction is one of its own; else it begins one.
         user, host, agent: Shown by SHOW TRANSACTIONS and SHOW LOCKS.
     """
 
@@ -54,7 +59,13 @@ class Environment:
     agent: str
     database: str = field(default=DEFAULT_DATABASE)
     database_in_spark: bool = field(default=True)
+    transaction: OpenTransaction | None = field(default=None)
+    autocommit: bool = field(default=True)
     _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
+
+    def beside(self) -> Environment:
+        """The same for what does not belong to its transaction."""
+        return replace(self, transaction=None, autocommit=True)
 
     @property
     def driver_limit(self) -> DriverLimit:

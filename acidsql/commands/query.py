@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import logging
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import HeldFiles, Plan, has_subqueries
+from acidsql.catalyst import Plan, has_subqueries
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.binding import Binding
-from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot, pause_before
+from acidsql.commands.resolve.context import StartOver, StatementContext, pause_before
 from acidsql.commands.resolve.names import AcidTable, View
+from acidsql.commands.transaction.pin import Pin, pinned
 from acidsql.compactor.cleaner_lock import CleanerLock
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.errors import UnsupportedError
 from acidsql.format.data_files import DirectoryGone
-from acidsql.interrupts import Deferred
-from acidsql.metastore.model import TxnType
 from acidsql.plan.feed import TABLE_CHANGES
-from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
+from acidsql.settings import SNAPSHOT_RETRIES
 from acidsql.sql.placed import padded, with_versions
 from acidsql.sql.statements import CreateTempView, Query, Span, TableName
 
@@ -31,73 +29,17 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Pin:
-    """A reader's transaction: it keeps the cleaner from removing the snapshot's files while something may read them.
-
-    Reads take no locks: a snapshot refers to immutable directories. The pin protects them from removal.
-    """
-
-    def __init__(self, env: Environment) -> None:
-        self._env = env
-        env.heartbeats.end_released()
-        self.id = 0
-        version = env.metastore.latest_version()
-        try:
-            with Deferred():
-                [self.id] = env.metastore.open_txns(
-                    user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
-                )
-            self.context = StatementContext(env, StatementSnapshot(env.metastore.get_valid_txns(self.id), version))
-        except BaseException:
-            if self.id:
-                self.end()
-            raise
-
-    def confirm(self) -> None:
-        """Make sure that it is still there, now that all files are listed and before any is read.
-
-        Raises:
-            TransactionAborted, NoSuchTransaction: When it was ended by others, as of a process that was suspended: the
-                cleaner may have removed files, and their rows are missing.
-        """
-        self._env.metastore.heartbeat(txn_id=self.id)
-
-    def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
-        """Keep the snapshot as long as Spark has a plan over its files, at most for ``acidsql.read.lease``.
-
-        DataFrames derived from this one, views over it and its cache are such plans.
-        """
-        self.confirm()
-        self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE), held.are_read)
-        weakref.finalize(frame, self._env.heartbeats.release, self.id)
-        return frame
-
-    def end(self) -> None:
-        """End it now: no DataFrame was returned."""
-        self._env.heartbeats.end(self.id)
-
-
-@contextmanager
-def pinned(env: Environment) -> Iterator[Pin]:
-    """A pin that ends at once if the block fails; heartbeats keep it alive during planning."""
-    pin = Pin(env)
-    try:
-        with env.heartbeats.keep_alive(pin.id):
-            yield pin
-    except BaseException:
-        pin.end()
-        raise
-
-
 def over_snapshot(env: Environment, read: Callable[[Pin], T]) -> T:
     """Look names up, list files and read footers over a pin, and over a new one where they were changed meanwhile.
 
-    Readers take no locks, but for the last attempt.
+    Readers take no locks, but for the last attempt. In a transaction of the session they see what that one sees.
 
     Raises:
         DirectoryGone: When one is not there.
         LockTimeout: When others hold the locks.
     """
+    if env.transaction is not None:
+        return env.transaction.read(read)
     tables: set[tuple[str, str]] = set()
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES)):
         pause_before(attempt)

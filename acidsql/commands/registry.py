@@ -45,8 +45,9 @@ from acidsql.commands.maintenance import (
 )
 from acidsql.commands.passed_on import refuse_acid_tables
 from acidsql.commands.session import use_and_set
-from acidsql.commands.transaction import abort
+from acidsql.commands.transaction import abort, control
 from acidsql.sql import statements as s
+from acidsql.sql.parser import parse_statement
 
 Command = Callable[[Environment, Any, Mapping[str, Any]], DataFrame]
 
@@ -107,6 +108,10 @@ COMMANDS: dict[type[s.Statement], Command] = {
     s.ShowTransactions: show.show_transactions,
     s.ShowLocks: show.show_locks,
     s.ShowCompactions: show_compactions.show_compactions,
+    s.StartTransaction: control.start,
+    s.Commit: control.commit,
+    s.Rollback: control.rollback,
+    s.SetAutocommit: control.set_autocommit,
     s.AbortTransactions: abort.abort_transactions,
     s.AbortCompactions: abort.abort_compactions,
     s.Describe: describe.describe,
@@ -119,5 +124,11 @@ COMMANDS: dict[type[s.Statement], Command] = {
 
 def execute(env: Environment, statement: s.Statement, parameters: Mapping[str, Any]) -> DataFrame:
     """Run one statement."""
+    control.require_allowed(env, statement)
     with env.catalyst.active(), env.sessions.fixed():
         return COMMANDS[type(statement)](env, statement, parameters)
+
+
+def run(env: Environment, text: str, **parameters: Any) -> DataFrame:
+    """Run the text of one statement."""
+    return execute(env, parse_statement(text), parameters)

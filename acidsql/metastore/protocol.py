@@ -391,9 +391,15 @@ class Transactions(Protocol):
         """Name the partitions that a dynamic-partition write really wrote to (Hive's call of that name)."""
         ...
 
-    def get_latest_txn_in_conflict(self, txn_id: int) -> int | None:
+    def get_latest_txn_in_conflict(self, txn_id: int, seen: ValidTxnList | None = None) -> int | None:
         """The latest transaction that committed a conflicting UPDATE/DELETE on what ``txn_id`` has locked for writing,
-        at or after the start of ``txn_id`` (Hive's ``getLatestTxnIdInConflict``); None where there is none."""
+        at or after the start of ``txn_id`` (Hive's ``getLatestTxnIdInConflict``); None where there is none.
+
+        Args:
+            txn_id: The transaction.
+            seen: What its snapshot sees: only transactions that it does not see are asked for. A Hive Metastore knows
+                the latest one alone, whether it is seen or not: None may be the answer although there are others.
+        """
         ...
 
     def commit_txn(self, txn_id: int) -> None:

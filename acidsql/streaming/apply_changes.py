@@ -9,7 +9,7 @@ before is passed over, which makes a batch that comes twice, as after a crash, h
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType, StructType, TimestampType
 
 from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
+from acidsql.commands.registry import run
 from acidsql.commands.transaction.write_transaction import WriteTransaction, together
 from acidsql.errors import (
     AcidError,
@@ -76,16 +77,13 @@ class ChangeOptions:
 class ChangeApplier:
     """One batch of changes for a table."""
 
-    def __init__(
-        self, env: Environment, sql: Callable[..., DataFrame], name: str, changes: DataFrame, options: ChangeOptions
-    ) -> None:
-        """``sql`` runs a statement.
-
+    def __init__(self, env: Environment, name: str, changes: DataFrame, options: ChangeOptions) -> None:
+        """
         Raises:
             InvalidValue, AnalysisError, UnsupportedError: When the options do not fit the changes, or the table.
         """
         options.check()
-        self._env, self._sql, self._options = env, sql, options
+        self._env, self._options = env, options
         self._name = parse_table_name(name)
         self._table = env.changeable_table(self._name)
         self._names = _names(self._table, changes, options)
@@ -118,13 +116,13 @@ class ChangeApplier:
         self._make_companion()
         write = self._type_1 if self._options.scd_type == 1 else self._type_2
 
-        def run(txn: WriteTransaction) -> DataFrame:
+        def apply(txn: WriteTransaction, env: Environment) -> DataFrame:
             database, name = self._memory
             txn.lock([LockComponent(LockType.EXCL_WRITE, database, name, operation=Operation.UPDATE)])
-            with Views(self._env.spark) as views:
-                return write(views, views.add(events))
+            with Views(env.spark) as views:
+                return write(env, views, views.add(events))
 
-        return together(self._env, run)
+        return together(self._env, apply)
 
     @property
     def _types(self) -> dict[str, str]:
@@ -218,6 +216,12 @@ class ChangeApplier:
         """
         types = self._types
         wanted = [*((k, types[k]) for k in self._options.keys), (SEQUENCE, self._sequence_type), (DELETED, "boolean")]
+        if self._companion_at is None and self._env.transaction is not None:
+            raise UnsupportedError(
+                f"What is applied to {self._table.full_name} is not remembered yet: a table for it cannot be made in a"
+                " transaction",
+                hint="Apply changes, maybe none, outside of a transaction first.",
+            )
         if self._companion_at is None:
             self._companion_at = self._new_companion(wanted)
         found = self._env.metastore.find_table(*self._companion_at)
@@ -239,7 +243,7 @@ class ChangeApplier:
         for name in itertools.chain([first], (f"{first}_{number}" for number in itertools.count(2))):
             created = f"CREATE TABLE {database}.{quote(name)} ({columns}) STORED AS ORC"
             try:
-                self._sql(f"{created} TBLPROPERTIES ('transactional'='true')")
+                run(self._env, f"{created} TBLPROPERTIES ('transactional'='true')")
             except AlreadyExists:  # of a table that was dropped, or of this one by now
                 continue
             break
@@ -251,7 +255,7 @@ class ChangeApplier:
         )
         known, _, its_name = self._env.get_table(self._name).parameters[APPLIED].partition(".")
         if its_name != name:
-            self._sql(f"DROP TABLE {database}.{quote(name)}")
+            run(self._env, f"DROP TABLE {database}.{quote(name)}")
         return known, its_name
 
     @property
@@ -269,36 +273,39 @@ class ChangeApplier:
 
     # --- type 1: the newest state ------------------------------------------------------------------------------------
 
-    def _type_1(self, views: Views, events: str) -> DataFrame:
+    def _type_1(self, env: Environment, views: Views, events: str) -> DataFrame:
         keys = ", ".join(map(quote, self._options.keys))
         number = f"row_number() OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} DESC)"
         newest = (
             f"SELECT * EXCEPT ({_COUNT}) FROM (SELECT *, {number} AS {_COUNT} FROM {quote(events)}) WHERE {_COUNT} = 1"
         )
-        later = self._sql(
+        later = run(
+            env,
             f"SELECT {_S}.* FROM ({newest}) {_S} LEFT JOIN {self._companion} {_T} ON {self._on(_S, _T)}"
-            f" WHERE {_T}.{SEQUENCE} IS NULL OR {_S}.{_SEQUENCE} > {_T}.{SEQUENCE}"
+            f" WHERE {_T}.{SEQUENCE} IS NULL OR {_S}.{_SEQUENCE} > {_T}.{SEQUENCE}",
         )
         source = quote(views.add(later.localCheckpoint()))
         names = [*self._options.keys, *self._values]
         sets = ", ".join(f"{quote(n)} = {_S}.{quote(n)}" for n in self._values)
         update = f" WHEN MATCHED THEN UPDATE SET {sets}" if sets else ""
-        counts = self._sql(
+        counts = run(
+            env,
             f"MERGE INTO {self._target} AS {_T} USING {source} AS {_S} ON {self._on(_T, _S)}"
             f" WHEN MATCHED AND {_S}.{_DELETED} THEN DELETE{update} WHEN NOT MATCHED AND NOT {_S}.{_DELETED} THEN"
-            f" INSERT ({', '.join(map(quote, names))}) VALUES ({', '.join(f'{_S}.{quote(n)}' for n in names)})"
+            f" INSERT ({', '.join(map(quote, names))}) VALUES ({', '.join(f'{_S}.{quote(n)}' for n in names)})",
         )
         values = ", ".join([*(f"{_S}.{quote(k)}" for k in self._options.keys), f"{_S}.{_SEQUENCE}", f"{_S}.{_DELETED}"])
-        self._sql(
+        run(
+            env,
             f"MERGE INTO {self._companion} AS {_T} USING {source} AS {_S} ON {self._on(_T, _S)}"
             f" WHEN MATCHED THEN UPDATE SET {SEQUENCE} = {_S}.{_SEQUENCE}, {DELETED} = {_S}.{_DELETED}"
-            f" WHEN NOT MATCHED THEN INSERT VALUES ({values})"
+            f" WHEN NOT MATCHED THEN INSERT VALUES ({values})",
         )
         return counts
 
     # --- type 2: all states ------------------------------------------------------------------------------------------
 
-    def _type_2(self, views: Views, events: str) -> DataFrame:
+    def _type_2(self, env: Environment, views: Views, events: str) -> DataFrame:
         options, new = self._options, quote(events)
         start, end = map(quote, options.validity)
         keys = ", ".join(map(quote, options.keys))
@@ -331,24 +338,27 @@ class ChangeApplier:
             f" WHERE NOT EXISTS ({same}) GROUP BY {keys}, {_UNTIL}"
         )
         following = f"lead({_SEQUENCE}) OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} NULLS FIRST) AS {_NEXT}"
-        told = self._sql(
+        told = run(
+            env,
             f"WITH {_OLD} AS ({old}), {_EVERY} AS (SELECT * FROM {_OLD} UNION ALL {added})"
             f" SELECT * FROM (SELECT *, {following} FROM (SELECT * FROM {_EVERY} UNION ALL {ends}))"
-            f" WHERE NOT ({_IS_OLD} AND ({_DELETED} OR {_UNTIL} <=> {_NEXT}))"
+            f" WHERE NOT ({_IS_OLD} AND ({_DELETED} OR {_UNTIL} <=> {_NEXT}))",
         )
         source = quote(views.add(told.localCheckpoint()))
         names = [*options.keys, *self._values]
         inserted = ", ".join([*map(quote, names), start, end])
         given = ", ".join([*(f"{_S}.{quote(n)}" for n in names), f"{_S}.{_SEQUENCE}", f"{_S}.{_NEXT}"])
-        counts = self._sql(
+        counts = run(
+            env,
             f"MERGE INTO {self._target} AS {_T} USING (SELECT * FROM {source} WHERE NOT {_DELETED}) AS {_S}"
             f" ON {self._on(_T, _S)} AND {_T}.{start} <=> {_S}.{_SEQUENCE}"
             f" WHEN MATCHED THEN UPDATE SET {end} = {_S}.{_NEXT}"
-            f" WHEN NOT MATCHED THEN INSERT ({inserted}) VALUES ({given})"
+            f" WHEN NOT MATCHED THEN INSERT ({inserted}) VALUES ({given})",
         )
-        self._sql(
+        run(
+            env,
             f"INSERT INTO {self._companion} SELECT {keys}, {_SEQUENCE}, coalesce({_DELETED}, false) FROM {source}"
-            f" WHERE coalesce({_DELETED}, true) AND NOT {_IS_OLD}"
+            f" WHERE coalesce({_DELETED}, true) AND NOT {_IS_OLD}",
         )
         return counts
 

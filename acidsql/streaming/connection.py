@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver
+from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
@@ -39,7 +40,6 @@ from acidsql.plan.staging import Staging
 from acidsql.settings import SNAPSHOT_RETRIES
 from acidsql.sql.statements import TableName
 from acidsql.streaming.bad_records import ERROR, BadRecords
-from acidsql.streaming.held import HeldTransactions
 from acidsql.streaming.records import RecordReader, Rows
 from acidsql.streaming.target import BadRecord, StreamTarget
 from acidsql.streaming.values import BadValue
@@ -135,7 +135,7 @@ class _Open:
         rows = pa.concat_tables(self.parts)
         if self.done.deltas > MAX_STATEMENT_ID:
             raise TransactionError("The transaction has too many parts: commit more often, or let it hold more rows")
-        self.target.write(rows, self.txn, self.staging, self.done.deltas)
+        self.target.write(rows, self.txn.target(self.target.table), self.staging)
         self.done += Statistics(rows=rows.num_rows, bytes=rows.nbytes, deltas=1)
         self.parts, self.held_bytes, self.held_rows = [], 0, 0
 

@@ -119,7 +119,7 @@ class StreamingFace(ABC):
         self._require_open()
         options = FollowOptions(_names(keys), first, max_versions, max_bytes)
         with self._env.catalyst.active():
-            return Follower(self._env, table_name(table), options).frame()
+            return Follower(self._env.beside(), table_name(table), options).frame()
 
     def streaming(
         self,
@@ -160,7 +160,7 @@ class StreamingFace(ABC):
             buffer_bytes=buffer_bytes,
             buffer_rows=buffer_rows,
         )
-        stream = StreamingConnection(self._env, table_name(table), options)
+        stream = StreamingConnection(self._env.beside(), table_name(table), options)
         self._streams.add(stream)
         return stream
 
@@ -178,7 +178,7 @@ class StreamingFace(ABC):
             TableNotFound, NotTransactional: As :meth:`sql`.
         """
         self._require_open()
-        made = Mutation(self._env, table_name(table), buffer_rows)
+        made = Mutation(self._env.beside(), table_name(table), buffer_rows)
         self._streams.add(made)
         with self._env.catalyst.active():
             return made.begin()
@@ -205,7 +205,7 @@ class StreamingFace(ABC):
             InvalidValue: When an argument is not valid.
         """
         self._require_open()
-        return Sink(self._env, self.sql, self._sink_calls, _text(table), mode=mode, keys=keys, name=name)
+        return Sink(self._env, self._sink_calls, _text(table), mode=mode, keys=keys, name=name)
 
     def apply_changes(
         self,
@@ -248,7 +248,7 @@ class StreamingFace(ABC):
         self._require_open()
         options = options_of(keys, sequence_by, deletes, except_columns, scd_type, validity)
         name = _text(table)
-        return ChangeApplier(self._env, self.sql, name, changes, options).apply()
+        return ChangeApplier(self._env, name, changes, options).apply()
 
     def write_stream(
         self,

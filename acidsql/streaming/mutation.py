@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, StatementContext
+from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.locking import change_locks, upsert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
@@ -42,7 +43,6 @@ from acidsql.plan.text import quote
 from acidsql.plan.values import Zones, with_leaves
 from acidsql.settings import NANOSECONDS, SNAPSHOT_RETRIES, XLOCK_MERGE_INSERT
 from acidsql.sql.statements import TableName
-from acidsql.streaming.held import HeldTransactions
 from acidsql.streaming.published import Published
 from acidsql.streaming.worker import MOST_TASKS, Key, MutationTask, MutationWorker, Written, signs
 from acidsql.types import (

@@ -10,7 +10,7 @@ sees what the first one has written.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -21,12 +21,12 @@ from acidsql.builders import insert_text
 from acidsql.catalyst import JOB_GROUP, QUERY_ID, is_same_session
 from acidsql.commands.dml.truncate import hide_rows
 from acidsql.commands.environment import Environment
+from acidsql.commands.registry import run
 from acidsql.commands.transaction.write_transaction import WriteTransaction, together
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.metastore.model import LockComponent, LockType, Operation
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.snapshot import partition_names
-from acidsql.plan.target import Target
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
 from acidsql.sql.parser import parse_table_name
@@ -80,7 +80,6 @@ class Sink:
     def __init__(
         self,
         env: Environment,
-        sql: Callable[..., DataFrame],
         calls: dict[str, SinkCall],
         table: str,
         *,
@@ -88,14 +87,14 @@ class Sink:
         keys: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        """``sql`` runs a statement, ``calls`` are the last ones of the session's sinks by their names; for the others
+        """``calls`` are the last ones of the session's sinks by their names; for the others
         see :meth:`acidsql.session.AcidSession.sink`."""
         if mode not in (APPEND, MERGE, OVERWRITE):
             raise InvalidValue(f"{mode!r} is no mode of a sink: append, merge or overwrite")
         if bool(keys) != (mode == MERGE) or isinstance(keys, str):
             raise InvalidValue("The mode merge takes the columns that name a row as keys, and no other mode does")
         parsed = parse_table_name(table)
-        self._env, self._sql, self._calls = env, sql, calls
+        self._env, self._calls = env.beside(), calls
         self._mode, self._keys = mode, list(keys)
         self._database = env.database_of(parsed)  # whatever the current one will be
         self._table = table if parsed.database is not None else f"{quote(self._database)}.{quote(parsed.table)}"
@@ -130,7 +129,7 @@ class Sink:
                 " other rows",
                 hint="Of several sinks in one function each needs a name of its own.",
             )
-        found = together(self._env, lambda txn: self._write(txn, frame, batch))
+        found = together(self._env, lambda txn, within: self._write(txn, within, frame, batch))
         self._last = batch, found
         if call is not None:
             self._calls[self._name] = call
@@ -157,15 +156,17 @@ class Sink:
             NotTransactional: When the sink's table is none whose rows are written in the same transaction.
         """
         self._env.get_table(parse_table_name(self._table))
-        self._sql(
+        run(
+            self._env,
             f"CREATE TABLE IF NOT EXISTS {self._batches} (query string, batch bigint, committed timestamp)"
-            " PARTITIONED BY (sink string) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+            " PARTITIONED BY (sink string) STORED AS ORC TBLPROPERTIES ('transactional'='true')",
         )
-        self._sql(f"ALTER TABLE {self._batches} ADD IF NOT EXISTS PARTITION (sink = :sink)", sink=self._name)
+        run(self._env, f"ALTER TABLE {self._batches} ADD IF NOT EXISTS PARTITION (sink = :sink)", sink=self._name)
         newest = f"(SELECT max(ROW__ID.writeId) FROM {self._batches} WHERE sink = :sink)"
-        self._sql(f"DELETE FROM {self._batches} WHERE sink = :sink AND ROW__ID.writeId < {newest}", sink=self._name)
+        older = f"DELETE FROM {self._batches} WHERE sink = :sink AND ROW__ID.writeId < {newest}"
+        run(self._env, older, sink=self._name)
 
-    def _write(self, txn: WriteTransaction, frame: DataFrame, batch: _Batch) -> frozenset[str]:
+    def _write(self, txn: WriteTransaction, env: Environment, frame: DataFrame, batch: _Batch) -> frozenset[str]:
         """Write a batch; the names of the directories that the sink's partition has when it is committed."""
         table = self._env.metastore.get_table(self._database, BATCHES)
         partition = partition_name([SINK], [self._name])
@@ -174,20 +175,22 @@ class Sink:
         [place] = self._env.metastore.list_partitions(table.database, table.name, [partition])
         filesystem, path = fs.resolve(place.location)
         found = frozenset(entry.name for entry in filesystem.list(path))
-        if self._is_written(batch, found):
+        if self._is_written(env, batch, found):
             logger.info("batch %s of %s was written before", batch.number, self._name)
             return found
         target, staging = StreamTarget(self._env, table, {SINK: self._name}), txn.stage(table)
+        to = txn.target(table)
         [rows], _ = target.read([(batch.query, batch.number, datetime.now(timezone.utc).replace(tzinfo=None))], Rows())
-        target.write(rows, txn, staging, 0)
+        target.write(rows, to, staging)
         txn.publish(table, staging)
-        self._apply(frame, txn)
-        return found | {str(Target(table, txn.allocate_write_id(table), "").inserts)}
+        self._apply(txn, env, frame)
+        return found | {str(to.inserts)}
 
-    def _is_written(self, batch: _Batch, found: frozenset[str]) -> bool:
+    def _is_written(self, env: Environment, batch: _Batch, found: frozenset[str]) -> bool:
         """Whether a batch was written; the partition is locked.
 
         Args:
+            env: The environment of the transaction.
             batch: The batch.
             found: The names of the partition's directories: where they are those that this sink has left, nobody has
                 written since.
@@ -197,7 +200,7 @@ class Sink:
         else:
             order = "ROW__ID.writeId DESC, batch DESC"  # of a partition that was overwritten all have one write id
             newest = f"SELECT query, batch FROM {self._batches} WHERE sink = :sink ORDER BY {order} LIMIT 1"
-            last = next((_Batch(row.query, row.batch) for row in self._sql(newest, sink=self._name).collect()), None)
+            last = next((_Batch(row.query, row.batch) for row in run(env, newest, sink=self._name).collect()), None)
         if last == batch:
             return True
         if last is None or (last.query == batch.query and last.number < batch.number):
@@ -210,16 +213,16 @@ class Sink:
             hint = "Start from the checkpoint that belongs to the table."
         raise TransactionError(f"Batch {batch.number} cannot be written by the sink {self._name}: {problem}", hint=hint)
 
-    def _apply(self, frame: DataFrame, txn: WriteTransaction) -> None:
+    def _apply(self, txn: WriteTransaction, env: Environment, frame: DataFrame) -> None:
         with Views(self._env.spark) as views:
             if self._mode == MERGE:
-                self._sql(self._merge_text(views.add(self._with_keys_as_stored(frame)), frame.columns))
+                run(env, self._merge_text(views.add(self._with_keys_as_stored(frame)), frame.columns))
                 return
             view = views.add(frame)
             text, parameters = insert_text(
                 self._table, view, overwrite=self._mode == OVERWRITE, partition={}, by_name=True
             )
-            self._sql(text, **parameters)
+            run(env, text, **parameters)
             if self._mode == OVERWRITE:
                 self._hide_other_partitions(txn)
 

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 
 from acidsql.catalyst import rows_in_memory
 from acidsql.commands.environment import Environment
-from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.arrow import arrow_type, fetched, is_utf8
 from acidsql.plan.bucketing import bucket_number
@@ -230,11 +229,9 @@ class StreamTarget:
 
     # --- files -------------------------------------------------------------------------------------------------------
 
-    def write(self, rows: pa.Table, txn: WriteTransaction, staging: Staging, statement_id: int) -> RowCounts:
+    def write(self, rows: pa.Table, target: Target, staging: Staging) -> RowCounts:
         """Write rows as one statement of a transaction."""
-        env, table = self.env, self.table
-        target = Target(table, txn.allocate_write_id(table), env.compression_of(table), statement_id)
-        if table.bucket_columns:
+        if self.table.bucket_columns:
             rows = rows.append_column(BUCKET, self._bucket_numbers(rows))
         return EventWriter(target, staging).write(rows, Change.INSERT)
 

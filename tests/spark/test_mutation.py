@@ -23,6 +23,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 import acidsql
+from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
     AcidError,
@@ -37,7 +38,6 @@ from acidsql.errors import (
 )
 from acidsql.session import AcidSession
 from acidsql.streaming import BadValue, Mutation, MutationTask, MutationWorker, NoSuchRow, OutOfOrder, Written
-from acidsql.streaming.held import HeldTransactions
 from tests.spark.hive_tables import register
 
 pytestmark = pytest.mark.spark

@@ -14,9 +14,10 @@ from pyspark.sql.types import StructField
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.query import pinned, reads_acid_tables
+from acidsql.commands.query import reads_acid_tables
 from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.names import SPARK_CATALOG
+from acidsql.commands.transaction.pin import pinned
 from acidsql.commands.transaction.write_transaction import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, TransactionError, UnsupportedError
 from acidsql.metastore.model import (

@@ -21,14 +21,14 @@ from acidsql.commands.resolve.binding import Binding, Read, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AcidError, AnalysisError, TableNotFound
+from acidsql.errors import AcidError, AnalysisError, NotTransactional, TableNotFound
 from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
 from acidsql.plan.local import may_be_small
 from acidsql.plan.staging import Staging
-from acidsql.plan.target import Change, RowCounts, Target
+from acidsql.plan.target import Change, RowCounts
 from acidsql.plan.text import literal
 from acidsql.plan.values import (
     NotStorable,
@@ -45,7 +45,7 @@ from acidsql.settings import (
     DYNAMIC_PARTITION,
     DYNAMIC_PARTITION_MODE,
 )
-from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
+from acidsql.sql.statements import Default, Insert, PartitionSpec, Span, TableName
 from acidsql.sql.with_clause import whole_query
 from acidsql.types import parse_type
 
@@ -233,11 +233,9 @@ class InsertCommand:
         rows = self.env.sessions.own.frame(plan.scanned())
         return ready(self.env, plan.binding.context, self.stored(rows))
 
-    def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging, statement_id: int = 0) -> RowCounts:
+    def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""
-        compression = self.env.compression_of(self.table)
-        write_id = txn.allocate_write_id(self.table)
-        target = Target(self.table, write_id, compression, statement_id, self.statement.overwrite)
+        target = txn.target(self.table, overwrite=self.statement.overwrite)
         writer = Writer(self.env.writing, target, staging, self.env.driver_limit)
         written = writer.write(changes, large=not may_be_small(changes.frame, self.env.driver_limit))
         self._hide_without_rows(writer, staging)
@@ -399,10 +397,18 @@ def target_of(env: Environment, statement: Insert) -> Table | None:
     return table
 
 
+def refuse_in_transaction(env: Environment, name: TableName) -> None:
+    """Raises: NotTransactional in a transaction: what Spark writes to a table of its own would not be undone."""
+    if env.transaction is not None:
+        problem = f"{name.table} is not transactional: what is written to it could not be rolled back"
+        raise with_location(name.span, NotTransactional(problem, hint="COMMIT or ROLLBACK before it."))
+
+
 def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:
     """Run INSERT; the row of counts. INSERT into a Spark table is run by Spark, over snapshots."""
     table = target_of(env, statement)
     if table is None:
+        refuse_in_transaction(env, statement.table)
         query = whole_query(statement.with_clause, statement.query)
         return with_query(env, statement.span, query, parameters)
     return env.counts(inserted=InsertCommand(env, statement, parameters, table).run().inserted)

@@ -25,7 +25,6 @@ from acidsql.format.tail import OrcFooter
 from acidsql.metastore.model import LockComponent, Table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.staging import StagedDirectory
-from acidsql.plan.target import Target
 from acidsql.sql.statements import LoadData
 from acidsql.types import parse_type, to_spark
 
@@ -78,7 +77,7 @@ class LoadCommand:
         with ClaimedFiles() as claimed, write_transaction(env, [self._lock()]) as txn:
             txn.revalidate(table)
             # files are moved as they are
-            target = Target(table, txn.allocate_write_id(table), "none", overwrite=self.statement.overwrite)
+            target = txn.target(table, overwrite=self.statement.overwrite, compression="none")
             staging = txn.stage(table)
             directory = staging.directory(self.partition, target.inserts)
             for source in sources:

@@ -23,7 +23,7 @@ from acidsql.plan.local import fetch_small, local_frame
 from acidsql.plan.merge import MergePlan
 from acidsql.plan.merge_clauses import Branch, Join, MatchKind
 from acidsql.plan.nanoseconds import kept_timestamps, reject_sub_microsecond
-from acidsql.plan.target import Change, RowCounts, Target
+from acidsql.plan.target import Change, RowCounts
 from acidsql.plan.values import NotStorable
 from acidsql.plan.write import Writer
 from acidsql.settings import NANOSECONDS, XLOCK_MERGE_INSERT
@@ -90,9 +90,8 @@ class MergeRun:
         """Write and publish."""
         if self._rows is not None and not self._rows.num_rows and MatchKind.TARGET not in self._kinds:
             return RowCounts()
-        write_id = txn.allocate_write_id(self._table)
+        limit, to = self._env.driver_limit, txn.target(self._table, statements=1 + self._changes_rows)
         staging = txn.stage(self._table)
-        limit, to = self._env.driver_limit, Target(self._table, write_id, self._env.compression_of(self._table))
         session = self._env.writing
         self._changer = Writer(session, to, staging, limit)
         self._inserter = Writer(session, to.next if self._changes_rows else to, staging, limit)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.dml.insert import InsertCommand, InsertPlan, target_of
+from acidsql.commands.dml.insert import InsertCommand, InsertPlan, refuse_in_transaction, target_of
 from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
@@ -75,8 +75,8 @@ class MultiInsertCommand:
         for leg, plan in zip(legs, plans, strict=True):
             leg.require_all_seen(txn, plan)
         with _evaluated(plans[0].source):
-            for number, (leg, plan, staging) in enumerate(zip(legs, plans, stagings, strict=True)):
-                written += leg.write(leg.changes(plan), txn, staging, number)
+            for leg, plan, staging in zip(legs, plans, stagings, strict=True):
+                written += leg.write(leg.changes(plan), txn, staging)
         self._refuse_hidden(legs, stagings)
         for leg, staging in zip(legs, stagings, strict=True):
             leg.name_partitions(txn, staging)
@@ -174,5 +174,6 @@ def multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[s
     """Run a multi-insert; the row of counts. INSERTs into Spark tables are run by Spark, over snapshots."""
     tables = targets_of(env, statement)
     if tables is None:
+        refuse_in_transaction(env, statement.inserts[0].table)
         return with_query(env, statement.span, statement.span, parameters)
     return env.counts(inserted=MultiInsertCommand(env, statement, parameters, tables).run().inserted)

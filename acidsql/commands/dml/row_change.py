@@ -25,7 +25,7 @@ from acidsql.plan.leaves import read_bytes
 from acidsql.plan.relation import Relation
 from acidsql.plan.scan import ROW_ID
 from acidsql.plan.snapshot import TableSnapshot
-from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
+from acidsql.plan.target import IDENTITY, Change, RowCounts
 from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
 from acidsql.sql.statements import Delete, Update
@@ -177,7 +177,7 @@ class RowChange(ABC):
 
     def _write(self, txn: WriteTransaction, changes: ChangeSet) -> RowCounts:
         env, table = self.env, self.table
-        target = Target(table, txn.allocate_write_id(table), env.compression_of(table))
+        target = txn.target(table)
         staging = txn.stage(table)
         writer = Writer(env.writing, target, staging, env.driver_limit)
         is_large = self.statement.where is None and read_bytes(changes.frame) > JOB_BYTES

@@ -20,7 +20,6 @@ from acidsql.errors import AnalysisError
 from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
 from acidsql.metastore.waiting import wait_for_earlier_writers
 from acidsql.plan.snapshot import partition_names
-from acidsql.plan.target import Target
 from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
 from acidsql.settings import LOCK_PARTITIONS
@@ -177,7 +176,7 @@ def hide_rows(env: Environment, txn: WriteTransaction, table: Table, places: Seq
     Raises:
         LockTimeout: When an earlier writer has not ended in time.
     """
-    target = Target(table, txn.allocate_write_id(table), env.compression_of(table), overwrite=True)
+    target = txn.target(table, overwrite=True)
     wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
     staging = txn.stage(table)
     writer = Writer(env.sessions.own, target, staging, env.driver_limit)

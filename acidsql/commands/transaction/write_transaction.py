@@ -5,22 +5,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import DefinitionChanged, StartOver, StatementSnapshot, essence, pause_before
+from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import (
     AcidError,
+    Deadlock,
     NoSuchTransaction,
     StorageError,
     TransactionAborted,
     TransactionError,
 )
+from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import (
     LockComponent,
@@ -34,6 +36,7 @@ from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.failures import own_failures
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
+from acidsql.plan.target import Target
 from acidsql.settings import SNAPSHOT_RETRIES, SYNC
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -41,8 +44,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_joined: ContextVar[WriteTransaction | None] = ContextVar("_joined", default=None)
-"""The transaction that statements of this thread belong to (:func:`together`)."""
+
+@dataclass(frozen=True)
+class Savepoint:
+    """How much a transaction had done before a statement."""
+
+    stagings: int
+    written: int
 
 
 @dataclass
@@ -65,6 +73,11 @@ class WriteTransaction:
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
     _locked: list[LockComponent] = field(default_factory=list)
+    has_several_statements: bool = False
+    """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
+    _next_statement: int = 0
+    _overwritten: set[tuple[str, str]] = field(default_factory=set)
+    """Tables and partitions of which it has hidden everything below its write id."""
 
     def lock(self, components: Sequence[LockComponent]) -> None:
         """Wait for locks. The snapshot is taken afterwards.
@@ -82,10 +95,28 @@ class WriteTransaction:
         if wanted:
             wait_for_lock(env.metastore, env.settings, LockRequest(wanted, self.id, env.user, env.host, env.agent))
             self._locked += wanted
-        self._txns = None  # an earlier statement's
-        conflict = env.metastore.get_latest_txn_in_conflict(self.id)
-        if conflict is not None and conflict > self.id:
+        if not self.has_several_statements:
+            self._txns = None  # an earlier statement's
+        conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns)
+        if conflict is not None and (conflict > self.id or self._txns is not None):
             raise StartOver(f"The snapshot was outdated by transaction {conflict}")
+        if self._txns is not None and env.metastore.capabilities.is_shared_with_hive:
+            self._require_settled(components)
+
+    def _require_settled(self, components: Sequence[LockComponent]) -> None:
+        """Check that nobody has committed to tables that are about to be changed who was open at the snapshot.
+
+        A Hive Metastore tells only the latest transaction in conflict, which the snapshot may see, and none before.
+
+        Raises:
+            StartOver: When somebody has.
+        """
+        tables = {f"{c.database}.{c.table}" for c in components if c.table is not None and c.operation in _CHANGES}
+        for name in sorted(tables):
+            [mine] = self.env.metastore.get_valid_write_ids([name], self.valid_txns)
+            [now] = self.env.metastore.get_valid_write_ids([name], self.env.metastore.get_valid_txns())
+            if any(now.is_valid(write_id) for write_id in mine.open_ids):
+                raise StartOver(f"{name} was written by a transaction that was open at the snapshot")
 
     def start_over(self, reason: str) -> None:
         """Raises: StartOver."""
@@ -142,6 +173,27 @@ class WriteTransaction:
             raise TransactionError(
                 f"Table {table.full_name} was changed while this statement waited for its locks", hint="Run it again."
             )
+
+    def target(self, table: Table, *, overwrite: bool = False, statements: int = 1, compression: str = "") -> Target:
+        """Where a statement writes to a table.
+
+        Args:
+            table: The table.
+            overwrite: Whether a base hides all that is there.
+            statements: How many numbers of statements it needs: :attr:`Target.next` are the further ones.
+            compression: How files are compressed; as the table's are, when left out.
+
+        Raises:
+            TransactionError: When the transaction has no numbers left.
+        """
+        first = self._next_statement
+        if first + statements > MAX_STATEMENT_ID + 1:
+            raise TransactionError(
+                f"A transaction has at most {MAX_STATEMENT_ID + 1} statements that write", hint="Commit it before."
+            )
+        self._next_statement += statements
+        chosen = compression or self.env.compression_of(table)
+        return Target(table, self.allocate_write_id(table), chosen, first, overwrite)
 
     def allocate_write_id(self, table: Table) -> int:
         """The write id in a table; allocated after the snapshot, or deletes could miss rows (Hive's ``Driver``)."""
@@ -248,6 +300,20 @@ class WriteTransaction:
             if found is None or fs.absolute(found) != fs.absolute(partition.location):
                 self.start_over(f"Partition {name} of {table.full_name} was added at {found} meanwhile")
 
+    def savepoint(self) -> Savepoint:
+        """Where :meth:`undo` goes back to."""
+        return Savepoint(len(self.stagings), len(self._written))
+
+    def undo(self, point: Savepoint) -> bool:
+        """Remove what was staged and published since a savepoint; locks stay.
+
+        Returns:
+            Whether all of it is gone: else the transaction must not be committed.
+        """
+        gone = [staging.discard() for staging in self.stagings[point.stagings :]]
+        del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
+        return all(gone)
+
     def has_stayed(self) -> bool:
         """Whether the tables that were published to, and their partitions, are still where they were.
 
@@ -339,7 +405,7 @@ def roll_back(txn: WriteTransaction, error: BaseException) -> TransactionError |
     ended = None
     try:
         if not txn.may_be_committed:
-            ended = _end_of(txn.env, txn.id, error)
+            ended = end_of(txn.env, txn.id, error)
         for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
             staging.discard_staged()
     finally:  # also where this is interrupted
@@ -363,17 +429,16 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     Raises:
         TransactionError: When it restarted too often. Others as :func:`open_transaction`.
     """
-    joined = _joined.get()
-    if joined is not None:
-        return run(joined)
-    reason: StartOver | None = None
+    if env.transaction is not None:
+        return env.transaction.write(run)
+    reason: TransactionError | None = None
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
-        if isinstance(reason, DefinitionChanged):
+        if isinstance(reason, DefinitionChanged | Deadlock):
             pause_before(attempt)
         try:
             with open_transaction(env) as txn:
                 return run(txn)
-        except StartOver as e:
+        except (StartOver, Deadlock) as e:
             logger.info("transaction restarts: %s", e.message)
             reason = e
     assert reason is not None
@@ -383,25 +448,32 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     )
 
 
-def together(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
+def together(env: Environment, run: Callable[[WriteTransaction, Environment], T]) -> T:
     """Run statements that change rows of different tables in one transaction: all of them commit, or none.
 
     Args:
         env: The session.
-        run: Runs the statements, in this thread; called again where one of them has to start over.
+        run: Runs the statements, with the environment that it is given; called again where one of them has to start
+            over.
 
     Raises:
         As :func:`in_transaction`, and as the statements.
     """
 
-    def joined(txn: WriteTransaction) -> T:
-        token = _joined.set(txn)
-        try:
-            return run(txn)
-        finally:
-            _joined.reset(token)
+    return in_transaction(env, lambda txn: run(txn, replace(env, transaction=Within(txn, env))))
 
-    return in_transaction(env, joined)
+
+class Within(OpenTransaction):
+    """A transaction whose statements begin and end with somebody else's."""
+
+    def __init__(self, txn: WriteTransaction, env: Environment) -> None:
+        self._txn, self._env = txn, env
+
+    def write(self, run: Callable[[WriteTransaction], T]) -> T:
+        return run(self._txn)
+
+    def read(self, read: Callable[[Pin], T]) -> T:
+        return read(TransactionPin(self._txn.id, self._env, self._txn.snapshot))
 
 
 @contextmanager
@@ -438,7 +510,7 @@ def _forget(txn: WriteTransaction) -> None:
         logger.warning("aborted transaction %s could not be deleted and stays listed: %s", txn.id, e)
 
 
-def _end_of(env: Environment, txn_id: int, error: BaseException) -> TransactionError | None:
+def end_of(env: Environment, txn_id: int, error: BaseException) -> TransactionError | None:
     """How a transaction was ended by others; None if it is open, or if that is unknown.
 
     The error of a statement may be a consequence: what it was reading or creating has been removed since.

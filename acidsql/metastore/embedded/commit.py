@@ -30,6 +30,7 @@ from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
 from acidsql.settings import XLOCK_WRITE
+from acidsql.valid_ids import ValidTxnList
 
 _C, _S = TXN_COMPONENTS.c, WRITE_SET.c
 _CHANGES = sorted(o.value for o in components.CHANGES)
@@ -65,7 +66,7 @@ _FIRST_CONFLICT = (
     .order_by(_S.WS_COMMIT_ID, _S.WS_TXNID, _S.WS_PARTITION, _C.TC_OPERATION_TYPE, _S.WS_OPERATION_TYPE)
     .limit(1)
 )
-_LATEST_CONFLICT = select(func.max(_S.WS_TXNID)).select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME)).where(_OVERLAPPING)
+_CONFLICTS = select(_S.WS_TXNID).distinct().select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME)).where(_OVERLAPPING)
 _HOLDS_SHARED_WRITE = (
     select(1)
     .where(HIVE_LOCKS.c.HL_TXNID == bindparam("txn"), HIVE_LOCKS.c.HL_LOCK_TYPE == locks.LETTERS[LockType.SHARED_WRITE])
@@ -182,9 +183,10 @@ class EmbeddedCommits(EmbeddedClient):
         if conflict is not None:  # raised only here: the abort has to stay
             raise conflict
 
-    def get_latest_txn_in_conflict(self, txn_id: int) -> int | None:
+    def get_latest_txn_in_conflict(self, txn_id: int, seen: ValidTxnList | None = None) -> int | None:
         with self._store.read() as db:
-            return db.execute(_LATEST_CONFLICT, {"txn": txn_id}).scalar()
+            found = db.execute(_CONFLICTS, {"txn": txn_id}).scalars()
+            return max((one for one in found if seen is None or not seen.is_valid(one)), default=None)
 
     def clean_empty_aborted_txns(self) -> None:
         with self._store.write() as db:

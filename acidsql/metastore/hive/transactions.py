@@ -195,11 +195,12 @@ class HiveTransactions(HiveLocks):
         )
         self._call(lambda c: c.add_dynamic_partitions(request))
 
-    def get_latest_txn_in_conflict(self, txn_id: int) -> int | None:
+    def get_latest_txn_in_conflict(self, txn_id: int, seen: ValidTxnList | None = None) -> int | None:
         """As the protocol says; a metastore 3 has no such call: it finds the conflict at the commit, always."""
         if not self._is_hive4:
             return None
-        return int(self._call(lambda c: c.get_latest_txnid_in_conflict(txn_id))) or None
+        found = int(self._call(lambda c: c.get_latest_txnid_in_conflict(txn_id))) or None
+        return None if found is not None and seen is not None and seen.is_valid(found) else found
 
 
 def _runs(ids: Sequence[int]) -> list[tuple[int, int]]:

@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acidsql.errors import ParseError
-from acidsql.sql.parser import abort, alter, data, ddl, dml, maintenance, merge, passthrough, queries, session, show
+from acidsql.sql.parser import (
+    alter,
+    data,
+    ddl,
+    dml,
+    maintenance,
+    merge,
+    passthrough,
+    queries,
+    session,
+    show,
+    transactions,
+)
 from acidsql.sql.parser.cursor import Cursor, LeftToSpark
 from acidsql.sql.parser.script import ScriptStatement, is_open_script, split_script, substitute
 from acidsql.sql.statements import Statement, TableName
@@ -103,13 +115,13 @@ STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "TRUNCATE": data.truncate,
     "LOAD": data.load_data,
     "ANALYZE": data.analyze,
-    "ABORT": abort.abort,
+    "ABORT": transactions.abort,
     "OPTIMIZE": maintenance.optimize,
     "VACUUM": maintenance.vacuum,
-    "BEGIN": passthrough.begin,
-    "START": passthrough.unsupported,
-    "COMMIT": passthrough.unsupported,
-    "ROLLBACK": passthrough.unsupported,
+    "BEGIN": transactions.begin,
+    "START": transactions.start,
+    "COMMIT": transactions.commit,
+    "ROLLBACK": transactions.rollback,
     "LOCK": passthrough.lock,
     "UNLOCK": passthrough.lock,
     "EXPORT": passthrough.export_table,

@@ -114,27 +114,6 @@ def _identifiers(source: str, tokens: Sequence[Token]) -> tuple[Span, ...]:
     return tuple(found)
 
 
-def begin(cursor: Cursor) -> Statement:
-    """``BEGIN [TRANSACTION]`` starts a transaction; ``BEGIN … END`` is a Spark script."""
-    following = cursor.peek()
-    return unsupported(cursor) if following.word == "TRANSACTION" or not following.text else passthrough(cursor)
-
-
-def unsupported(cursor: Cursor) -> Statement:
-    """A known statement that is not supported, neither in Hive 4.0.1."""
-    raise cursor.unsupported(f"{_LATER[cursor.word]} is not supported", code=GENERIC_ERROR)
-
-
-_LATER = {
-    "START": "START TRANSACTION",
-    "BEGIN": "BEGIN TRANSACTION",
-    "COMMIT": "COMMIT",
-    "ROLLBACK": "ROLLBACK",
-}
-
-GENERIC_ERROR = 40000
-"""Hive's generic error code."""
-
 LOCK_UNSUPPORTED = 10271
 """Hive's code (``LOCK_REQUEST_UNSUPPORTED``): its transaction manager takes the locks itself."""
 

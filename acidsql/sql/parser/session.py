@@ -7,6 +7,7 @@ from collections.abc import Callable
 from acidsql.sql.parser.cursor import Cursor
 from acidsql.sql.parser.ddl import DATABASE_WORDS, database_name
 from acidsql.sql.parser.passthrough import passthrough
+from acidsql.sql.parser.transactions import set_autocommit
 from acidsql.sql.statements import Explain, Reset, Set, Statement, Use
 from acidsql.sql.tokens import Kind
 
@@ -31,6 +32,8 @@ def set_value(cursor: Cursor) -> Statement:
     if cursor.at_end():
         return Set(cursor.statement_span())
     following = cursor.peek()
+    if cursor.word == "AUTOCOMMIT" and following.kind is not Kind.SYMBOL and following.text:
+        return set_autocommit(cursor)
     if cursor.word in _SPARKS_OWN and (following.kind not in (Kind.SYMBOL, Kind.END) or following.word == "("):
         return passthrough(cursor)
     first = cursor.at

@@ -134,6 +134,30 @@ class ShowCompactions(Statement):
 
 
 @dataclass(frozen=True)
+class StartTransaction(Statement):
+    """``START TRANSACTION [READ ONLY | READ WRITE] [ISOLATION LEVEL SNAPSHOT]``."""
+
+    is_read_only: bool = False
+
+
+@dataclass(frozen=True)
+class Commit(Statement):
+    """``COMMIT [WORK]``."""
+
+
+@dataclass(frozen=True)
+class Rollback(Statement):
+    """``ROLLBACK [WORK]``."""
+
+
+@dataclass(frozen=True)
+class SetAutocommit(Statement):
+    """``SET AUTOCOMMIT TRUE | FALSE``."""
+
+    value: bool
+
+
+@dataclass(frozen=True)
 class AbortTransactions(Statement):
     """``ABORT TRANSACTIONS id …``."""
 

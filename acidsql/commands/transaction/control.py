@@ -1,0 +1,141 @@
+"""START TRANSACTION, COMMIT, ROLLBACK and SET AUTOCOMMIT; what may run in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from acidsql.commands.environment import Environment
+from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction.session_transaction import SessionTransaction
+from acidsql.errors import AcidError, TransactionError
+from acidsql.sql import statements as s
+
+NOT_ALLOWED_IN_IMPLICIT, NOT_ALLOWED_IN, NOT_ALLOWED_WITHOUT = 20006, 20007, 20008
+"""Hive's codes (``OP_NOT_ALLOWED_IN_IMPLICIT_TXN``, ``OP_NOT_ALLOWED_IN_TXN``, ``OP_NOT_ALLOWED_WITHOUT_TXN``)."""
+
+_BEGIN_ONE = (s.Query, s.Insert, s.Update, s.Delete, s.Merge, s.MultiInsert, s.Truncate)
+"""Statements that begin a transaction where autocommit is off."""
+_ALLOWED = (
+    *_BEGIN_ONE,
+    *(s.StartTransaction, s.Commit, s.Rollback, s.SetAutocommit, s.Explain, s.CreateTempView, s.Use, s.Set, s.Reset),
+    *(s.ShowDatabases, s.ShowTables, s.ShowViews, s.ShowColumns, s.ShowProperties, s.ShowPartitions),
+    *(s.ShowCreateTable, s.ShowTransactions, s.ShowLocks, s.ShowCompactions, s.AbortTransactions, s.AbortCompactions),
+    *(s.Describe, s.DescribeDatabase, s.DescribeHistory, s.DescribeDetail),
+)
+_OF_SPARK = ("CACHE", "CLEAR", "DECLARE", "DESC", "DESCRIBE", "LIST", "REFRESH", "SET", "SHOW", "UNCACHE")
+"""First words of statements of Spark's that change no table."""
+
+
+def current(env: Environment) -> SessionTransaction | None:
+    """The transaction of the session."""
+    open_one = env.transaction
+    return open_one if isinstance(open_one, SessionTransaction) else None
+
+
+def require_allowed(env: Environment, statement: s.Statement) -> None:
+    """Check that a statement may run now; where autocommit is off, it begins a transaction if it is one that does.
+
+    Raises:
+        TransactionError: When it is not allowed in the transaction that is open (Hive 20007, 20006), as definitions of
+            tables are not.
+    """
+    txn = current(env)
+    if txn is None:
+        if not env.autocommit and env.transaction is None and isinstance(statement, _BEGIN_ONE):
+            env.transaction = SessionTransaction(env, is_implicit=True)
+        return
+    first = statement.span.text.split(None, 1)[0].upper()
+    if isinstance(statement, _ALLOWED) or (isinstance(statement, s.Passthrough) and first in _OF_SPARK):
+        return
+    kind = "an implicit transaction" if txn.is_implicit else "a transaction"
+    code = NOT_ALLOWED_IN_IMPLICIT if txn.is_implicit else NOT_ALLOWED_IN
+    error = TransactionError(
+        f"Operation {_name(statement)} is not allowed in {kind}", code=code, hint="COMMIT or ROLLBACK before it."
+    )
+    raise with_location(statement.span, error)
+
+
+def _name(statement: s.Statement) -> str:
+    """The first words of a statement."""
+    if isinstance(statement, s.Passthrough):
+        return " ".join(statement.span.text.split()[:2]).upper()
+    return "".join(f" {c}" if c.isupper() else c for c in type(statement).__name__).strip().upper()
+
+
+def start(env: Environment, statement: s.StartTransaction, parameters: Mapping[str, Any]) -> DataFrame:
+    """START TRANSACTION: all statements up to COMMIT or ROLLBACK are one transaction."""
+    begin(env, is_read_only=statement.is_read_only)
+    return env.nothing()
+
+
+def begin(env: Environment, *, is_read_only: bool = False) -> SessionTransaction:
+    """Begin a transaction. Raises: TransactionError when one is open (Hive 20007)."""
+    if env.transaction is not None:
+        raise TransactionError(
+            "Operation START TRANSACTION is not allowed in a transaction",
+            code=NOT_ALLOWED_IN,
+            hint="A session has one transaction at a time; acidsql.connect() opens another session.",
+        )
+    txn = SessionTransaction(env, is_read_only=is_read_only)
+    env.transaction = txn
+    return txn
+
+
+def _required(env: Environment, operation: str) -> SessionTransaction:
+    txn = current(env)
+    if txn is None:
+        message = f"Operation {operation} is not allowed without an active transaction"
+        raise TransactionError(message, code=NOT_ALLOWED_WITHOUT, hint="START TRANSACTION begins one.")
+    return txn
+
+
+def commit(env: Environment, statement: s.Commit, parameters: Mapping[str, Any]) -> DataFrame:
+    """COMMIT."""
+    end(env, _required(env, "COMMIT"), is_kept=True)
+    return env.nothing()
+
+
+def rollback(env: Environment, statement: s.Rollback, parameters: Mapping[str, Any]) -> DataFrame:
+    """ROLLBACK."""
+    end(env, _required(env, "ROLLBACK"), is_kept=False)
+    return env.nothing()
+
+
+def end(env: Environment, txn: SessionTransaction, *, is_kept: bool) -> None:
+    """Commit the session's transaction, or roll it back: it is the session's no longer, whatever comes of it.
+
+    Raises:
+        TransactionError: When it cannot be committed: nothing of it is there, as far as the store can tell.
+    """
+    try:
+        if is_kept:
+            txn.commit()
+        else:
+            txn.roll_back()
+    finally:
+        if env.transaction is txn:
+            env.transaction = None
+
+
+def set_autocommit(env: Environment, statement: s.SetAutocommit, parameters: Mapping[str, Any]) -> DataFrame:
+    """SET AUTOCOMMIT: FALSE: a statement begins a transaction, which COMMIT or ROLLBACK ends. TRUE: each statement is
+    one; a transaction that is open is committed, as in Hive and JDBC."""
+    txn = current(env)
+    if statement.value and txn is not None:
+        end(env, txn, is_kept=True)
+    env.autocommit = statement.value
+    return env.nothing()
+
+
+def roll_back_what_is_open(env: Environment) -> bool:
+    """Roll the session's transaction back; whether one was open."""
+    txn = current(env)
+    if txn is None:
+        return False
+    with suppress(AcidError):
+        end(env, txn, is_kept=False)
+    return True

@@ -1,0 +1,294 @@
+"""The transaction of a session: several statements over any number of tables, of which all are committed, or none.
+
+It is opened in the store by its first statement, which may start over as any other one: nothing was seen before. From
+then on its snapshot stays, and whatever would make a statement start over in another transaction ends this one: another
+transaction has changed the same rows first, and commits first. Each statement publishes its directories as it ends,
+under the one write id of the transaction in the table and a number of its own, which is how later statements see them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyspark.sql import DataFrame
+
+from acidsql.catalyst import HeldFiles
+from acidsql.commands.environment import Environment
+from acidsql.commands.resolve.context import DefinitionChanged, StartOver, pause_before
+from acidsql.commands.transaction.held import HeldTransactions
+from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
+from acidsql.commands.transaction.write_transaction import Savepoint, WriteTransaction, end_of
+from acidsql.errors import (
+    AcidError,
+    NoSuchTransaction,
+    TransactionAborted,
+    TransactionError,
+    WriteConflict,
+)
+from acidsql.format.data_files import DirectoryGone
+from acidsql.interrupts import Deferred
+from acidsql.metastore.model import TxnType
+from acidsql.plan.failures import own_failures
+from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class SessionTransaction(OpenTransaction):
+    """START TRANSACTION … COMMIT. Statements of several threads follow one another.
+
+    A statement that fails leaves nothing, and the transaction goes on. Where the transaction itself is over (it was in
+    conflict with another one, waited for one that waits for it, timed out, was aborted, or what a statement has written
+    cannot be removed), every further statement fails until it is rolled back.
+
+    Attributes:
+        is_read_only: Whether statements that write are refused.
+        is_implicit: Whether no statement began it (SET AUTOCOMMIT FALSE).
+    """
+
+    def __init__(self, env: Environment, *, is_read_only: bool = False, is_implicit: bool = False) -> None:
+        self._env = env
+        self.is_read_only, self.is_implicit = is_read_only, is_implicit
+        self._held = HeldTransactions(env, self)
+        self._lock = threading.RLock()
+        self._txn: WriteTransaction | None = None
+        self._reader: _Reader | None = None
+        self._has_run = False
+        """Whether a statement has seen the snapshot, or written."""
+        self._over: TransactionError | None = None
+        """Why it was ended before its COMMIT or ROLLBACK."""
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def write(self, run: Callable[[WriteTransaction], T]) -> T:
+        """Run a statement that writes.
+
+        Raises:
+            TransactionError: When the transaction is READ ONLY, or over.
+            WriteConflict: When another transaction has changed the same rows since the snapshot.
+            Deadlock: When another one waits for this one's locks, and this one for the other's.
+        """
+        if self.is_read_only:
+            raise TransactionError("The transaction is READ ONLY")
+        return self._statement(run)
+
+    def read(self, read: Callable[[Pin], T]) -> T:
+        """Run a statement that reads. Raises: TransactionError when the transaction is over."""
+
+        def over(txn: WriteTransaction) -> T:
+            assert self._reader is not None
+            return read(_Pin(txn, self._env, self._reader))
+
+        return self._statement(over)
+
+    def _statement(self, run: Callable[[WriteTransaction], T]) -> T:
+        with self._lock:
+            attempt = 0
+            while True:
+                self._require_usable()
+                txn = self._opened()
+                point = txn.savepoint()
+                try:
+                    with own_failures(), self._env.metastore.on_behalf_of(txn.id):
+                        made = run(txn)
+                except BaseException as e:
+                    attempt += 1
+                    if not self._is_run_again(txn, point, e, attempt):
+                        raise
+                    pause_before(attempt)
+                    continue
+                self._has_run = True
+                return made
+
+    def _opened(self) -> WriteTransaction:
+        """The transaction, opened by the first statement; before it that of the frames that are read in it."""
+        if self._txn is None:
+            self._reader = _Reader(self._env)
+            opened: list[WriteTransaction] = []
+            try:
+                self._held.open(1, opened)
+            finally:
+                self._txn = opened[0] if opened else None
+                if self._txn is None:
+                    self._reader.let_go()
+            assert self._txn is not None
+            self._txn.has_several_statements = True
+        return self._txn
+
+    def _is_run_again(self, txn: WriteTransaction, point: Savepoint, error: BaseException, attempt: int) -> bool:
+        """Undo a statement that has failed; whether it is to be run again.
+
+        Raises:
+            TransactionError: When the transaction is over, and the error does not say so.
+        """
+        is_outdated = isinstance(error, StartOver | DirectoryGone)
+        if is_outdated and not self._has_run and attempt <= self._env.settings.value(SNAPSHOT_RETRIES):
+            self._give_up(error)  # nothing was seen: the next one has another snapshot
+            return True
+        ended = end_of(self._env, txn.id, error)
+        if ended is not None:
+            self._end(ended)
+            raise ended from error
+        if isinstance(error, TransactionAborted | NoSuchTransaction):
+            self._end(error)
+            return False
+        if not self._undone(txn, point, error):
+            return False
+        if isinstance(error, DefinitionChanged | DirectoryGone):
+            return attempt <= self._env.settings.value(SNAPSHOT_RETRIES)
+        if isinstance(error, StartOver):
+            conflict = WriteConflict(
+                f"{error.message}: the transaction cannot change what another one has changed since its snapshot",
+                hint="ROLLBACK, and run it again.",
+            )
+            self._end(conflict)
+            raise conflict from error
+        return False
+
+    def _undone(self, txn: WriteTransaction, point: Savepoint, error: BaseException) -> bool:
+        """Remove what a statement has written; where that is not possible, or not known, the transaction is ended."""
+        gone = False
+        try:
+            gone = txn.undo(point)
+        finally:
+            if not gone:
+                self._end(TransactionError(f"What a statement had written could not be removed: {error}"))
+        return gone
+
+    # --- end ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_over(self) -> bool:
+        """Whether only ROLLBACK is left."""
+        return self._over is not None
+
+    def commit(self) -> None:
+        """Commit it.
+
+        Raises:
+            WriteConflict: When another transaction has changed the same rows first (``hive.txn.xlock.write=false``).
+            TransactionError: When the transaction is over: nothing of it is there.
+        """
+        with self._lock:
+            self._require_usable()
+            txn = self._txn
+            if txn is None:
+                return
+            try:
+                with own_failures(), self._env.metastore.on_behalf_of(txn.id):
+                    txn.commit()
+            except BaseException as e:
+                ended = self._give_up(e)
+                self._over = ended or TransactionError(f"The commit failed: {e}")
+                if ended is not None:
+                    raise ended from e
+                raise
+            self._held.ended(txn)
+            self._forget()
+        txn.committed()
+
+    def roll_back(self) -> None:
+        """Undo all of it."""
+        with self._lock:
+            if self._txn is not None:
+                self._give_up(AcidError("rolled back"))
+            self._over = None
+
+    def _require_usable(self) -> None:
+        if self._over is not None:
+            problem = TransactionError(
+                f"The transaction is over, and nothing of it is kept: {self._over.message}", hint="ROLLBACK ends it."
+            )
+            raise problem from self._over
+
+    def _end(self, reason: TransactionError) -> None:
+        """Abort it; what comes next fails."""
+        self._over = reason
+        self._give_up(reason)
+
+    def _give_up(self, error: BaseException) -> TransactionError | None:
+        """Abort it in the store; how it was ended by others before, where it was."""
+        txn = self._txn
+        if txn is None:
+            return None
+        try:
+            return self._held.roll_back(txn, error)
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._reader is not None:
+            self._reader.let_go()
+        self._txn = self._reader = None
+        self._has_run = False
+
+
+class _Reader:
+    """A reader's transaction for the frames of all statements: it is older than their snapshot, and lasts as long as
+    one of them."""
+
+    def __init__(self, env: Environment) -> None:
+        self._heartbeats = env.heartbeats
+        self._lease = env.settings.value(READ_LEASE)
+        self._files: list[HeldFiles] = []
+        self._frames = _Count()
+        with Deferred():
+            [self.id] = env.metastore.open_txns(
+                user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
+            )
+            self._heartbeats.pin(self.id, self._lease, self._are_read)
+
+    def _are_read(self) -> bool:
+        return any(files.are_read() for files in self._files)
+
+    def hold(self, frame: DataFrame, held: HeldFiles) -> None:
+        """Last as long as a frame."""
+        self._files.append(held)
+        self._frames.add()
+        self._heartbeats.pin(self.id, self._lease, self._are_read)
+        weakref.finalize(frame, self._dropped)
+
+    def _dropped(self) -> None:
+        """Called by the garbage collector, which may interrupt anything: it takes no lock."""
+        if self._frames.drop():
+            self._heartbeats.release(self.id)
+
+    def let_go(self) -> None:
+        """The transaction has ended: last as long as its frames only."""
+        if self._frames.close():
+            self._heartbeats.release(self.id)
+            self._heartbeats.end_released()
+
+
+class _Count:
+    """A number of frames, and whether more may come; each step is one of the interpreter's own."""
+
+    def __init__(self) -> None:
+        self._held: list[None] = [None]  # one for the transaction
+
+    def add(self) -> None:
+        self._held.append(None)
+
+    def drop(self) -> bool:
+        """Whether that was the last one."""
+        self._held.pop()
+        return not self._held
+
+    close = drop
+
+
+class _Pin(TransactionPin):
+    """The snapshot of the transaction for one statement; its frames may outlive the transaction."""
+
+    def __init__(self, txn: WriteTransaction, env: Environment, reader: _Reader) -> None:
+        super().__init__(txn.id, env, txn.snapshot)
+        self._reader = reader
+
+    def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
+        self._reader.hold(super().hold(frame, held), held)
+        return frame

@@ -1,0 +1,409 @@
+"""START TRANSACTION … COMMIT: several statements over several tables, of which all are there, or none."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+import acidsql
+from acidsql.errors import (
+    AcidError,
+    AnalysisError,
+    Deadlock,
+    NotTransactional,
+    TransactionAborted,
+    TransactionError,
+    WriteConflict,
+)
+from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open, rows
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def bank(acid: AcidSession) -> AcidSession:
+    for name in ("a", "b"):
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {name} (id int, v int)")
+        acid.sql(f"INSERT INTO {name} VALUES (1, 100), (2, 100)")
+    return acid
+
+
+@pytest.fixture
+def other(acid: AcidSession, warehouse: Path) -> Iterator[AcidSession]:
+    """A second session over the same store."""
+    settings = {"acidsql.lock.timeout": "20s"}
+    with acidsql.connect(acid.spark, warehouse=str(warehouse), settings=settings) as session:
+        yield session
+
+
+def nothing_is_left(*sessions: AcidSession) -> None:
+    """Each session ends the transactions of its own readers."""
+    for session in sessions:
+        session._env.heartbeats.end_released(collect=True)
+    nothing_is_open(sessions[0])
+
+
+def fail_after(acid: AcidSession, text: str) -> None:
+    acid.sql(text)
+    raise ZeroDivisionError
+
+
+def values(acid: AcidSession, table: str) -> list[tuple[int, int]]:
+    return sorted((r.id, r.v) for r in acid.sql(f"SELECT id, v FROM {table}").collect())
+
+
+def test_all_statements_are_seen_at_once(bank: AcidSession, other: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    bank.sql("UPDATE a SET v = v - 10 WHERE id = 1")
+    bank.sql("UPDATE b SET v = v + 10 WHERE id = 1")
+    assert (values(bank, "a"), values(bank, "b")) == ([(1, 90), (2, 100)], [(1, 110), (2, 100)])
+    assert (values(other, "a"), values(other, "b")) == ([(1, 100), (2, 100)], [(1, 100), (2, 100)])
+    bank.sql("COMMIT")
+    assert (values(other, "a"), values(other, "b")) == ([(1, 90), (2, 100)], [(1, 110), (2, 100)])
+    nothing_is_left(other, bank)
+
+
+def test_none_is_there_after_a_rollback(bank: AcidSession, warehouse: Path) -> None:
+    before = sorted(str(p) for p in warehouse.rglob("*delta_*"))
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 1)")
+    bank.sql("DELETE FROM b")
+    assert values(bank, "b") == []
+    bank.sql("ROLLBACK")
+    assert (values(bank, "a"), values(bank, "b")) == ([(1, 100), (2, 100)], [(1, 100), (2, 100)])
+    assert sorted(str(p) for p in warehouse.rglob("*delta_*")) == before
+    nothing_is_open(bank)
+
+
+def test_a_block(bank: AcidSession) -> None:
+    with bank.transaction():
+        bank.sql("INSERT INTO a VALUES (3, 1)")
+        bank.table("a").count()
+    with pytest.raises(ZeroDivisionError), bank.transaction():
+        fail_after(bank, "INSERT INTO a VALUES (4, 1)")
+    assert values(bank, "a") == [(1, 100), (2, 100), (3, 1)]
+    with pytest.raises(TransactionError, match="ended within its block"), bank.transaction():
+        list(bank.script("INSERT INTO a VALUES (5, 1); COMMIT"))
+    assert len(values(bank, "a")) == 4
+    nothing_is_open(bank)
+
+
+def test_later_statements_change_rows_of_earlier_ones(bank: AcidSession) -> None:
+    """Inserted, updated twice, deleted, merged: many directories of one write id."""
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 1), (4, 1), (5, 1)")
+    bank.sql("UPDATE a SET v = 2 WHERE id >= 3")
+    bank.sql("UPDATE a SET v = v + 1 WHERE id IN (1, 3)")
+    bank.sql("DELETE FROM a WHERE id IN (2, 4)")
+    assert values(bank, "a") == [(1, 101), (3, 3), (5, 2)]
+    bank.sql(
+        "MERGE INTO a USING (SELECT * FROM VALUES (1, 0), (3, 33), (6, 66) AS s(id, v)) s ON a.id = s.id"
+        " WHEN MATCHED AND s.v = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
+    )
+    bank.sql("INSERT INTO a SELECT id + 10, v FROM a")
+    bank.sql("FROM a INSERT INTO b SELECT id, v WHERE id < 10 INSERT INTO a SELECT id + 100, 0 WHERE id > 10")
+    expected = [(3, 33), (5, 2), (6, 66), (13, 33), (15, 2), (16, 66), (113, 0), (115, 0), (116, 0)]
+    assert values(bank, "a") == expected
+    bank.sql("COMMIT")
+    assert values(bank, "a") == expected
+    assert values(bank, "b") == sorted([(1, 100), (2, 100), (3, 33), (5, 2), (6, 66)])
+    assert rows(bank, "SELECT count(DISTINCT ROW__ID) FROM a") == [(9,)]
+    for kind in ("minor", "major"):
+        bank.sql(f"ALTER TABLE a COMPACT '{kind}' AND WAIT")
+        bank.compactor.run_once()
+        assert values(bank, "a") == expected
+    nothing_is_open(bank)
+
+
+def test_the_snapshot_is_that_of_the_first_statement(bank: AcidSession, other: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    other.sql("INSERT INTO a VALUES (3, 3)")
+    assert len(values(bank, "a")) == 3, "no statement has run before"
+    other.sql("INSERT INTO a VALUES (4, 4)")
+    other.sql("UPDATE b SET v = 0")
+    assert (len(values(bank, "a")), values(bank, "b")) == (3, [(1, 100), (2, 100)])
+    bank.sql("INSERT INTO a SELECT id + 10, v FROM a WHERE id = 3")
+    bank.sql("COMMIT")
+    assert values(bank, "a") == [(1, 100), (2, 100), (3, 3), (4, 4), (13, 3)]
+    nothing_is_left(other, bank)
+
+
+def test_who_changes_the_same_rows_later_is_in_conflict(bank: AcidSession, other: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO b VALUES (3, 3)")
+    other.sql("UPDATE a SET v = 1 WHERE id = 1")
+    with pytest.raises(WriteConflict):
+        bank.sql("UPDATE a SET v = v + 1")
+    for text in ("SELECT * FROM a", "INSERT INTO a VALUES (9, 9)"):
+        with pytest.raises(TransactionError, match="ROLLBACK"):
+            bank.sql(text)
+    with pytest.raises(TransactionError, match="nothing of it is kept"):
+        bank.sql("COMMIT")
+    assert (values(bank, "a"), len(values(bank, "b"))) == ([(1, 1), (2, 100)], 2)
+    with bank.transaction():
+        bank.sql("UPDATE a SET v = v + 1")
+    assert values(bank, "a") == [(1, 2), (2, 101)]
+    nothing_is_left(other, bank)
+
+
+def test_the_first_statement_starts_over_by_itself(bank: AcidSession, other: AcidSession) -> None:
+    """It waits for another one's lock, and then sees what that one has changed."""
+    other.sql("START TRANSACTION")
+    other.sql("UPDATE a SET v = 1 WHERE id = 1")
+    bank.sql("START TRANSACTION")
+    thread = threading.Thread(target=lambda: (time.sleep(1), other.sql("COMMIT")))
+    thread.start()
+    bank.sql("UPDATE a SET v = v + 1")
+    thread.join()
+    bank.sql("UPDATE a SET v = v + 1")
+    bank.sql("COMMIT")
+    assert values(bank, "a") == [(1, 3), (2, 102)]
+
+
+def test_two_that_wait_for_each_other(bank: AcidSession, other: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    other.sql("START TRANSACTION")
+    bank.sql("UPDATE a SET v = 1")
+    other.sql("UPDATE b SET v = 2")
+    errors: list[AcidError] = []
+
+    def change(session: AcidSession, text: str) -> None:
+        try:
+            session.sql(text)
+            session.sql("COMMIT")
+        except AcidError as e:
+            errors.append(e)
+
+    threads = [
+        threading.Thread(target=change, args=(bank, "UPDATE b SET v = 1")),
+        threading.Thread(target=change, args=(other, "UPDATE a SET v = 2")),
+    ]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [error] = errors
+    assert isinstance(error, Deadlock)
+    assert time.monotonic() - begun < 15
+    loser = bank if bank.in_transaction else other
+    loser.sql("ROLLBACK")
+    winner = {v for _, v in values(bank, "a")} | {v for _, v in values(bank, "b")}
+    assert len(winner) == 1
+    nothing_is_left(other, bank)
+
+
+def test_a_statement_that_fails_is_undone_alone(bank: AcidSession, warehouse: Path) -> None:
+    bank.sql("CREATE TRANSACTIONAL TABLE c (id int NOT NULL)")
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    for text in (
+        "INSERT INTO c SELECT CASE WHEN id < 2 THEN id END FROM a",
+        "SELECT nope FROM a",
+        "UPDATE a SET v = raise_error('x')",
+        "INSERT INTO nowhere VALUES (1)",
+        "MERGE INTO a USING (SELECT * FROM VALUES (1), (1) AS s(k)) s ON a.id = s.k WHEN MATCHED THEN UPDATE SET v = 1",
+    ):
+        with pytest.raises(Exception, match=r".") as raised:
+            bank.sql(text).collect()
+        assert not isinstance(raised.value, TransactionAborted)
+    bank.sql("UPDATE a SET v = 4 WHERE id = 3")
+    bank.sql("COMMIT")
+    assert values(bank, "a") == [(1, 100), (2, 100), (3, 4)]
+    assert bank.table("c").count() == 0
+    assert list(warehouse.rglob("_tmp_*")) == []
+    nothing_is_open(bank)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("CREATE TABLE d (id int)", 20007),
+        ("DROP TABLE a", 20007),
+        ("ALTER TABLE a ADD COLUMNS (w int)", 20007),
+        ("ALTER TABLE a COMPACT 'major'", 20007),
+        ("START TRANSACTION", 20007),
+        ("CREATE DATABASE d", 20007),
+        ("ANALYZE TABLE a COMPUTE STATISTICS", 20007),
+        ("CREATE TABLE d USING parquet AS SELECT 1 AS id", 20007),
+    ],
+)
+def test_definitions_are_refused(bank: AcidSession, text: str, code: int) -> None:
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    with pytest.raises(TransactionError) as raised:
+        bank.sql(text)
+    assert raised.value.code == code
+    bank.sql("COMMIT WORK")
+    assert len(values(bank, "a")) == 3
+    nothing_is_open(bank)
+
+
+def test_there_is_nothing_to_end(bank: AcidSession) -> None:
+    for text in ("COMMIT", "ROLLBACK", "ROLLBACK WORK"):
+        with pytest.raises(TransactionError) as raised:
+            bank.sql(text)
+        assert raised.value.code == 20008
+    with bank.transaction(), pytest.raises(TransactionError) as raised, bank.transaction():
+        pass
+    assert raised.value.code == 20007
+    nothing_is_open(bank)
+
+
+def test_read_only(bank: AcidSession) -> None:
+    bank.sql("START TRANSACTION READ ONLY, ISOLATION LEVEL SNAPSHOT")
+    assert len(values(bank, "a")) == 2
+    for text in ("INSERT INTO a VALUES (1, 1)", "DELETE FROM a WHERE id = 1", "TRUNCATE TABLE a"):
+        with pytest.raises(TransactionError, match="READ ONLY"):
+            bank.sql(text)
+    bank.sql("COMMIT")
+    with bank.transaction(read_only=True), pytest.raises(TransactionError, match="READ ONLY"):
+        bank.sql("UPDATE a SET v = 1")
+    nothing_is_open(bank)
+
+
+def test_without_autocommit_a_statement_begins_a_transaction(bank: AcidSession, other: AcidSession) -> None:
+    bank.sql("SET AUTOCOMMIT FALSE")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    assert len(values(other, "a")) == 2
+    with pytest.raises(TransactionError) as raised:
+        bank.sql("DROP TABLE b")
+    assert raised.value.code == 20006
+    bank.sql("COMMIT")
+    assert len(values(other, "a")) == 3
+    bank.sql("DELETE FROM a")
+    bank.sql("ROLLBACK")
+    bank.sql("INSERT INTO a VALUES (4, 4)")
+    bank.sql("SET AUTOCOMMIT TRUE")
+    assert len(values(other, "a")) == 4
+    bank.sql("DELETE FROM a WHERE id = 4")
+    assert len(values(other, "a")) == 3
+    nothing_is_left(other, bank)
+
+
+def test_tables_of_spark_are_read_and_not_written(bank: AcidSession) -> None:
+    bank.spark.sql("CREATE TABLE plain (id int) USING parquet")
+    bank.spark.sql("INSERT INTO plain VALUES (7)")
+    with bank.transaction():
+        bank.sql("INSERT INTO a SELECT id, 0 FROM plain")
+        for text in ("INSERT INTO plain SELECT id FROM a", "INSERT INTO plain VALUES (1)"):
+            with pytest.raises(NotTransactional):
+                bank.sql(text)
+        with pytest.raises(AnalysisError):
+            bank.sql("UPDATE plain SET id = 1")
+    assert rows(bank, "SELECT * FROM plain") == [(7,)]
+    assert len(values(bank, "a")) == 3
+
+
+def test_frames_see_their_moment_and_outlive_a_commit(bank: AcidSession, other: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    before = bank.sql("SELECT * FROM a")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    between = bank.sql("SELECT * FROM a")
+    bank.sql("DELETE FROM a")
+    after = bank.table("a")
+    bank.sql("CREATE TEMPORARY VIEW seen AS SELECT * FROM a")
+    for _ in range(2):
+        assert [frame.count() for frame in (before, between, after)] == [2, 3, 0]
+        assert bank.spark.sql("SELECT * FROM seen").count() == 0
+        if bank.in_transaction:
+            bank.sql("COMMIT")
+    bank.sql("INSERT INTO a VALUES (4, 4)")
+    other.sql("ALTER TABLE a COMPACT 'major' AND WAIT")
+    other.compactor.run_once()
+    assert [frame.count() for frame in (before, between, after)] == [2, 3, 0]
+    bank.spark.catalog.dropTempView("seen")
+    del before, between, after
+
+
+def pairs(acid: AcidSession) -> list[tuple[int, int]]:
+    return sorted((r.id, r.d) for r in acid.table("p").collect())
+
+
+def test_partitions_that_statements_have_made(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (d int)")
+    acid.sql("INSERT INTO p VALUES (1, 1)")
+    with acid.transaction():
+        acid.sql("INSERT INTO p VALUES (2, 2), (3, 1)")
+        acid.sql("INSERT INTO p VALUES (4, 2), (5, 3)")
+        acid.sql("UPDATE p SET id = id + 10 WHERE d >= 2")
+        acid.sql("DELETE FROM p WHERE id = 12")
+        acid.sql("INSERT INTO p PARTITION (d = 3) VALUES (6)")
+        assert pairs(acid) == [(1, 1), (3, 1), (6, 3), (14, 2), (15, 3)]
+    assert pairs(acid) == [(1, 1), (3, 1), (6, 3), (14, 2), (15, 3)]
+    nothing_is_open(acid)
+
+
+def test_a_transaction_that_others_have_ended(bank: AcidSession, other: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    frame = bank.sql("SELECT * FROM b")
+    opened = [r.txnid for r in other.sql("SHOW TRANSACTIONS").collect() if r.txnid.isdigit()]
+    other.sql(f"ABORT TRANSACTIONS {' '.join(opened)}")
+    with pytest.raises(TransactionAborted):
+        bank.sql("INSERT INTO a VALUES (4, 4)")
+    with pytest.raises(TransactionError, match="ROLLBACK ends it"):
+        bank.sql("SELECT * FROM a")
+    bank.sql("ROLLBACK")
+    assert len(values(bank, "a")) == 2
+    assert frame.count() == 2
+    nothing_is_left(other, bank)
+
+
+def test_sessions_side_by_side_and_threads_of_one(bank: AcidSession, other: AcidSession) -> None:
+    with bank.transaction(), other.transaction():
+        threads = [
+            threading.Thread(target=session.sql, args=(f"INSERT INTO a VALUES ({n}, 0)",))
+            for n, session in enumerate((bank, other, bank, other), 10)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [r[0] for r in values(bank, "a")] == [1, 2, 10, 12]
+        assert [r[0] for r in values(other, "a")] == [1, 2, 11, 13]
+    assert len(values(bank, "a")) == 6
+    nothing_is_left(other, bank)
+
+
+def test_scripts(bank: AcidSession, tmp_path: Path) -> None:
+    list(bank.script("START TRANSACTION; INSERT INTO a VALUES (3, 3); COMMIT;"))
+    with pytest.raises(TransactionError, match="rolled back"):
+        list(bank.script("START TRANSACTION;\nINSERT INTO a VALUES (4, 4);\n"))
+    with pytest.raises(AnalysisException):
+        list(bank.script("START TRANSACTION;\nINSERT INTO a VALUES (4, 4);\nSELECT nope FROM a;\nCOMMIT;"))
+    assert len(values(bank, "a")) == 3
+    assert not bank.in_transaction
+    list(bank.script("START TRANSACTION; INSERT INTO a VALUES (4, 4);", keeps_transaction=True))
+    bank.sql("COMMIT")
+    assert len(values(bank, "a")) == 4
+    nothing_is_open(bank)
+
+
+def test_streams_and_sinks_have_transactions_of_their_own(bank: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    with bank.streaming("a") as stream:
+        stream.begin()
+        stream.write([(4, 4)])
+        stream.commit()
+    bank.sink("a")(bank.spark.sql("SELECT 5 AS id, 5 AS v"), 0)
+    bank.sql("ROLLBACK")
+    assert values(bank, "a") == [(1, 100), (2, 100), (4, 4), (5, 5)]
+    nothing_is_open(bank)
+
+
+def test_a_session_that_is_closed_rolls_back(bank: AcidSession, warehouse: Path) -> None:
+    session: Any = acidsql.connect(bank.spark, warehouse=str(warehouse))
+    session.sql("START TRANSACTION")
+    session.sql("INSERT INTO a VALUES (3, 3)")
+    session.close()
+    assert len(values(bank, "a")) == 2
+    nothing_is_open(bank)
