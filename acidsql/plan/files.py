@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from acidsql import fs
 from acidsql.catalyst import FILES, Catalyst, Draft, Expression, file_scan, files_of, rows_in_memory
@@ -219,3 +220,15 @@ def spellings(url: str) -> list[str]:
 
 def _spark_name(type: pa.DataType) -> str:
     return "int" if pa.types.is_int32(type) else "string"
+
+
+def no_rows_of(own: Catalyst, path: str, schema: StructType) -> DataFrame:
+    """No rows, for which a file is opened all the same; nothing of it is read.
+
+    Args:
+        own: A session of acidsql's own.
+        path: The file.
+        schema: The columns that there are no values of.
+    """
+    opened = file_scan(own, "orc", "operation int", [fs.spark_path(path)], {}).filter(NEVER)
+    return opened.select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields])

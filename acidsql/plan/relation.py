@@ -40,6 +40,7 @@ class Relation:
         needed: Columns that are read of it in the optimised plan, in lower case, as far as they are known.
         needs_all: Whether others may be read, too.
         changes: Which changes of it are read, in the place of its rows.
+        only: Names of the partitions that are read at most.
     """
 
     table: Table
@@ -53,6 +54,7 @@ class Relation:
     needed: frozenset[str] = frozenset()
     needs_all: bool = True
     changes: Changes | None = None
+    only: frozenset[str] | None = None
 
     @property
     def needed_positions(self) -> list[int]:

@@ -15,7 +15,7 @@ from acidsql.format.schema import KEY_COLUMNS
 from acidsql.metastore.model import Table
 from acidsql.plan.deletes import IS_DELETED, PART, hide_deleted
 from acidsql.plan.early import early_conditions
-from acidsql.plan.files import PATH, events_of, identity, parquet_rows, plain_rows, with_file_values
+from acidsql.plan.files import PATH, events_of, identity, no_rows_of, parquet_rows, plain_rows, with_file_values
 from acidsql.plan.layout import EventFiles, Layout, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_rows
 from acidsql.plan.snapshot import TableSnapshot
@@ -72,6 +72,7 @@ def snapshot_frame(
     conditions: Sequence[Expression] = (),
     needed: Collection[str] = (),
     deleted: bool = False,
+    bound_to: str | None = None,
 ) -> DataFrame:
     """The rows of a snapshot.
 
@@ -85,6 +86,8 @@ def snapshot_frame(
         needed: The table's columns that the frame is probably read for, where that is known.
         deleted: Whether rows that a delete event hides are there too, with true in ``ROW__IS__DELETED`` (Hive's
             ``acid.fetch.deleted.rows``).
+        bound_to: A data file without which the rows cannot be read: one that the transaction itself has written, which
+            goes if that is rolled back.
 
     Returns:
         A lazy frame: data columns, then partition keys, named and typed as the table declares them; then ``columns``.
@@ -93,13 +96,16 @@ def snapshot_frame(
     scan = _Scan(own, snapshot, zones, wanted.file_values, needed)
     mark = deleted and not table.is_insert_only
     parts = scan.plain() if table.is_insert_only else scan.events(options or {}, conditions, mark=mark)
-    if not parts:
-        return _empty(own.spark, table, wanted)
-    answer = _answer(table, wanted, mark)
-    if wanted.row_id:
-        parts = [part.further({_IDENTITY: own.nullable_struct(_PARTS)}) for part in parts]
-    merged = union(part.select(*answer) for part in parts)
-    return with_char_types(merged.frame(), table.all_columns)
+    if parts:
+        answer = _answer(table, wanted, mark)
+        if wanted.row_id:
+            parts = [part.further({_IDENTITY: own.nullable_struct(_PARTS)}) for part in parts]
+        rows = union(part.select(*answer) for part in parts).frame()
+    else:
+        rows = _empty(own.spark, table, wanted)
+    if bound_to is not None:
+        rows = union([Draft.of(own, rows), Draft.of(own, no_rows_of(own, bound_to, rows.schema))]).frame()
+    return with_char_types(rows, table.all_columns) if parts else rows
 
 
 def given_rows(own: Catalyst, snapshot: TableSnapshot, zones: Zones) -> list[Draft]:

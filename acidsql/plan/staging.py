@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from acidsql import fs
 from acidsql.errors import AcidError, StorageError, UnsupportedError
 from acidsql.format.data_files import require_there
-from acidsql.format.names import BaseName, DeltaName, bucket_file, original_file, staging_name
+from acidsql.format.names import BaseName, DeltaName, bucket_file, is_hidden, original_file, staging_name
 from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
 from acidsql.metastore.model import RowChange
 
@@ -200,6 +200,12 @@ class Staging:
     def is_published(self) -> bool:
         """Whether something of it may have been moved to its place."""
         return bool(self._published)
+
+    @property
+    def published_file(self) -> str | None:
+        """A data file in a directory that was moved to its place; None where there is none."""
+        listed = (entry for directory in self._published for entry in self.fs.list(directory))
+        return next((entry.path for entry in listed if not entry.is_dir and not is_hidden(entry.name)), None)
 
     def discard(self) -> bool:
         """Remove everything, staged or published.

@@ -15,8 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from acidsql.commands import registry
+from acidsql.commands.environment import Environment
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, NotTransactional, TableNotFound, UnsupportedError
 from acidsql.session import AcidSession
+from acidsql.streaming import apply_changes
 from tests.spark.answers import nothing_is_open, rows
 
 Event = tuple[int, int, str | None, str]
@@ -148,14 +151,14 @@ def test_history_that_was_there_keeps_its_ends(acid: AcidSession, seed: int) -> 
 def test_both_tables_are_written_or_none(acid: AcidSession, scd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     apply(acid, [(1, 1, "a", "U")], scd)
     before = found(acid), found(acid, "acidsql_applied_t")
-    real = acid.sql
+    real = registry.run
 
-    def failing(text: str, **parameters: Any) -> DataFrame:
+    def failing(env: Environment, text: str, **parameters: Any) -> DataFrame:
         if "acidsql_applied_t" in text and text.startswith(("MERGE", "INSERT")):
             raise RuntimeError("the power is gone")
-        return real(text, **parameters)
+        return real(env, text, **parameters)
 
-    monkeypatch.setattr(acid, "sql", failing)
+    monkeypatch.setattr(apply_changes, "run", failing)
     with pytest.raises(RuntimeError):
         apply(acid, [(1, 2, "b", "U"), (1, 3, None, "D")], scd)
     monkeypatch.undo()

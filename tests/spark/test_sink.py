@@ -224,6 +224,7 @@ def test_tables_of_spark_are_refused(acid: AcidSession, spark: SparkSession) -> 
     with pytest.raises(NotTransactional):
         acid.sink("plain")(spark.sql("SELECT 1 AS id"), 0)
     assert spark.table("plain").count() == 0
+    spark.sql("DROP TABLE plain")
 
 
 def test_two_sinks_of_one_table(acid: AcidSession, source: Source, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 import acidsql
 from acidsql.errors import (
@@ -19,6 +19,7 @@ from acidsql.errors import (
     NotTransactional,
     TransactionAborted,
     TransactionError,
+    UnsupportedError,
     WriteConflict,
 )
 from acidsql.session import AcidSession
@@ -115,10 +116,9 @@ def test_later_statements_change_rows_of_earlier_ones(bank: AcidSession) -> None
     assert values(bank, "a") == expected
     assert values(bank, "b") == sorted([(1, 100), (2, 100), (3, 33), (5, 2), (6, 66)])
     assert rows(bank, "SELECT count(DISTINCT ROW__ID) FROM a") == [(9,)]
-    for kind in ("minor", "major"):
-        bank.sql(f"ALTER TABLE a COMPACT '{kind}' AND WAIT")
-        bank.compactor.run_once()
-        assert values(bank, "a") == expected
+    bank.sql("ALTER TABLE a COMPACT 'major' AND WAIT")
+    bank.compactor.run_once()
+    assert values(bank, "a") == expected
     nothing_is_open(bank)
 
 
@@ -299,6 +299,7 @@ def test_tables_of_spark_are_read_and_not_written(bank: AcidSession) -> None:
         with pytest.raises(AnalysisError):
             bank.sql("UPDATE plain SET id = 1")
     assert rows(bank, "SELECT * FROM plain") == [(7,)]
+    bank.spark.sql("DROP TABLE plain")
     assert len(values(bank, "a")) == 3
 
 
@@ -323,6 +324,32 @@ def test_frames_see_their_moment_and_outlive_a_commit(bank: AcidSession, other: 
     del before, between, after
 
 
+@pytest.mark.parametrize(
+    "text", ["INSERT INTO a VALUES (3, 3)", "DELETE FROM a WHERE id = 1", "DELETE FROM a", "TRUNCATE TABLE a"]
+)
+def test_frames_with_rows_of_a_rolled_back_transaction_fail(bank: AcidSession, text: str) -> None:
+    """They would show what never was."""
+    bank.sql("START TRANSACTION")
+    before = bank.sql("SELECT * FROM a")
+    bank.sql(text)
+    after = [
+        bank.sql("SELECT * FROM a"),
+        bank.sql("SELECT count(*) FROM a WHERE id = 2"),
+        bank.sql("SELECT b.id FROM b LEFT JOIN a ON a.id = b.id WHERE b.v > (SELECT coalesce(min(v), 0) - 1 FROM a)"),
+        bank.table("a").where("id > 1").select("v"),
+    ]
+    for frame in after:
+        frame.collect()
+    bank.sql("ROLLBACK")
+    for frame in after:
+        with pytest.raises(PySparkException, match="does not exist"):
+            frame.collect()
+    assert before.count() == 2
+    assert values(bank, "a") == [(1, 100), (2, 100)]
+    del before, after, frame
+    nothing_is_open(bank)
+
+
 def pairs(acid: AcidSession) -> list[tuple[int, int]]:
     return sorted((r.id, r.d) for r in acid.table("p").collect())
 
@@ -338,6 +365,75 @@ def test_partitions_that_statements_have_made(acid: AcidSession) -> None:
         acid.sql("INSERT INTO p PARTITION (d = 3) VALUES (6)")
         assert pairs(acid) == [(1, 1), (3, 1), (6, 3), (14, 2), (15, 3)]
     assert pairs(acid) == [(1, 1), (3, 1), (6, 3), (14, 2), (15, 3)]
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_all_rows_are_replaced(bank: AcidSession, other: AcidSession, again: bool) -> None:
+    """TRUNCATE and INSERT OVERWRITE hide what was there, and nothing that comes after them."""
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    bank.sql("TRUNCATE TABLE a")
+    assert values(bank, "a") == []
+    bank.sql("INSERT INTO a VALUES (4, 4), (5, 5)")
+    assert values(bank, "a") == [(4, 4), (5, 5)]
+    bank.sql("INSERT OVERWRITE TABLE b SELECT id * 10, v FROM a")
+    bank.sql("UPDATE b SET v = v + 1 WHERE id = 40")
+    expected = [(40, 5), (50, 5)]
+    if again:
+        bank.sql("INSERT OVERWRITE TABLE b SELECT id + 1, v FROM b")
+        bank.sql("INSERT INTO b VALUES (1, 1)")
+        expected = [(1, 1), (41, 5), (51, 5)]
+    assert values(bank, "b") == expected
+    assert values(other, "b") == [(1, 100), (2, 100)]
+    bank.sql("COMMIT")
+    assert (values(other, "a"), values(other, "b")) == ([(4, 4), (5, 5)], expected)
+    bank.sql("ALTER TABLE b COMPACT 'major' AND WAIT")
+    bank.compactor.run_once()
+    assert values(bank, "b") == expected
+    nothing_is_left(other, bank)
+
+
+def test_partitions_are_replaced(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (d int)")
+    acid.sql("INSERT INTO p VALUES (1, 1), (2, 2), (3, 3)")
+    with acid.transaction():
+        acid.sql("INSERT INTO p VALUES (4, 1), (4, 4)")
+        acid.sql("INSERT OVERWRITE TABLE p PARTITION (d) VALUES (5, 1), (6, 5)")
+        assert pairs(acid) == [(2, 2), (3, 3), (4, 4), (5, 1), (6, 5)]
+        acid.sql("INSERT OVERWRITE TABLE p PARTITION (d = 2) SELECT id + 10 FROM p WHERE d = 2")
+        acid.sql("INSERT OVERWRITE TABLE p PARTITION (d = 4) SELECT id FROM p WHERE id < 0")
+        acid.sql("TRUNCATE TABLE p PARTITION (d = 3)")
+        acid.sql("INSERT INTO p VALUES (7, 3)")
+        acid.sql(
+            "FROM p INSERT OVERWRITE TABLE p PARTITION (d = 5) SELECT id WHERE d = 1"
+            " INSERT INTO p SELECT 8, 1 WHERE d = 3"
+        )
+        expected = [(5, 1), (5, 5), (7, 3), (8, 1), (12, 2)]
+        assert pairs(acid) == expected
+    assert pairs(acid) == expected
+    with acid.transaction():
+        acid.sql("TRUNCATE TABLE p")
+        acid.sql("INSERT INTO p VALUES (9, 9)")
+    assert pairs(acid) == [(9, 9)]
+    nothing_is_open(acid)
+
+
+def test_an_insert_only_table_is_overwritten_once(acid: AcidSession) -> None:
+    """It has no deletes: a base hides whatever its transaction writes after it."""
+    properties = "TBLPROPERTIES ('transactional_properties'='insert_only')"
+    acid.sql(f"CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (d int) {properties}")
+    acid.sql("INSERT INTO p VALUES (1, 1), (2, 2)")
+    with acid.transaction():
+        acid.sql("INSERT INTO p VALUES (3, 1)")
+        acid.sql("INSERT OVERWRITE TABLE p PARTITION (d = 1) VALUES (4)")
+        again = "INSERT OVERWRITE TABLE p PARTITION (d = 1) VALUES (5)"
+        for text in ("INSERT INTO p VALUES (5, 1)", again, "TRUNCATE TABLE p"):
+            with pytest.raises(UnsupportedError, match="was overwritten in this transaction"):
+                acid.sql(text)
+        acid.sql("INSERT INTO p VALUES (6, 2)")
+        assert pairs(acid) == [(2, 2), (4, 1), (6, 2)]
+    assert pairs(acid) == [(2, 2), (4, 1), (6, 2)]
     nothing_is_open(acid)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from acidsql.catalyst import Expression, Plan
 from acidsql.commands.ddl.partitions import values_of
 from acidsql.commands.dml.assignments import named_columns
+from acidsql.commands.dml.delete_rows import stage_deletes
 from acidsql.commands.dml.ready import ready
 from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
@@ -125,6 +126,7 @@ class InsertCommand:
         """Resolve the statement's clauses against a table."""
         self.table = table
         self.partitioning = self._partitioning(self.statement.partition)
+        self._deletes: Staging | None = None
         self.columns = self._columns()
 
     # --- resolve -----------------------------------------------------------------------------------------------------
@@ -235,20 +237,37 @@ class InsertCommand:
 
     def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""
-        target = txn.target(self.table, overwrite=self.statement.overwrite)
+        replaces_rows = self.statement.overwrite and txn.replaces_rows_of(self.table)
+        target = txn.target(self.table, overwrite=self.statement.overwrite and not replaces_rows)
         writer = Writer(self.env.writing, target, staging, self.env.driver_limit)
         written = writer.write(changes, large=not may_be_small(changes.frame, self.env.driver_limit))
-        self._hide_without_rows(writer, staging)
+        self._deletes = None
+        if replaces_rows:
+            self._deletes = stage_deletes(self.env, txn, self.table, self._replaced(staging))
+        else:
+            self._hide_without_rows(writer, staging)
         return written
+
+    def _replaced(self, staging: Staging) -> Collection[str] | None:
+        """The partitions whose rows OVERWRITE replaces; None: the whole table."""
+        if not self.table.partition_keys:
+            return None
+        return staging.partitions if self.partitioning.dynamic else [self._static_name()]
 
     def name_partitions(self, txn: WriteTransaction, staging: Staging) -> None:
         """Report the partitions written to where the lock did not name them; before anything is published."""
         if self.partitioning.dynamic:
-            txn.name_partitions(self.table, staging)
+            for one in self._staged(staging):
+                txn.name_partitions(self.table, one)
 
     def publish(self, txn: WriteTransaction, staging: Staging) -> None:
         """Move the staged directories to their final location."""
-        txn.publish(self.table, staging, dynamic=bool(self.partitioning.dynamic))
+        self.name_partitions(txn, staging)
+        for one in self._staged(staging):
+            txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic))
+
+    def _staged(self, staging: Staging) -> list[Staging]:
+        return [staging] if self._deletes is None else [self._deletes, staging]
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
@@ -262,6 +281,8 @@ class InsertCommand:
     def directory(self) -> str:
         """The kind and location of the directory that it writes."""
         kind = "base" if self.statement.overwrite else "delta"
+        if self.statement.overwrite and self.env.transaction is not None and self.table.is_full_acid:
+            kind = "delete_delta, delta"
         if not self.table.partition_keys:
             return kind
         return f"{kind} in {'the partitions of its rows' if self.partitioning.dynamic else self._static_name()}"

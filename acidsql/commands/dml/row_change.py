@@ -25,6 +25,7 @@ from acidsql.plan.leaves import read_bytes
 from acidsql.plan.relation import Relation
 from acidsql.plan.scan import ROW_ID
 from acidsql.plan.snapshot import TableSnapshot
+from acidsql.plan.staging import Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts
 from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
@@ -176,11 +177,15 @@ class RowChange(ABC):
         return [Explained(self.table, plan.locks, reads, frame, writes=writes)]
 
     def _write(self, txn: WriteTransaction, changes: ChangeSet) -> RowCounts:
+        written, staging = self.stage(txn, changes)
+        txn.publish(self.table, staging)
+        return written
+
+    def stage(self, txn: WriteTransaction, changes: ChangeSet) -> tuple[RowCounts, Staging]:
+        """Write the changes into a staging directory."""
         env, table = self.env, self.table
         target = txn.target(table)
         staging = txn.stage(table)
         writer = Writer(env.writing, target, staging, env.driver_limit)
         is_large = self.statement.where is None and read_bytes(changes.frame) > JOB_BYTES
-        written = writer.write(changes, large=is_large)
-        txn.publish(table, staging)
-        return written
+        return writer.write(changes, large=is_large), staging

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from acidsql.commands.ddl.alter import acid_table
 from acidsql.commands.ddl.locked import run_locked
 from acidsql.commands.ddl.partitions import Values, no_partition, partitions_with, spec_values
+from acidsql.commands.dml.delete_rows import stage_deletes
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
@@ -103,7 +104,8 @@ class TruncateCommand:
        INSERT that commits after this statement. Rows of a later INSERT are above the base.
     3. Write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
        contains only ``_metadata_acid``, on which Hive 3.1 fails and which Trino ignores; a base with one empty file
-       hides the old rows from every engine, as INSERT OVERWRITE with an empty result does.
+       hides the old rows from every engine, as INSERT OVERWRITE with an empty result does. In a transaction of several
+       statements it would hide what later ones insert: there each row is deleted.
     4. Publish by rename, and commit.
 
     Args:
@@ -176,6 +178,11 @@ def hide_rows(env: Environment, txn: WriteTransaction, table: Table, places: Seq
     Raises:
         LockTimeout: When an earlier writer has not ended in time.
     """
+    if txn.replaces_rows_of(table):
+        staged = stage_deletes(env, txn, table, places if table.partition_keys else None)
+        if staged is not None:
+            txn.publish(table, staged, dynamic=dynamic)
+        return
     target = txn.target(table, overwrite=True)
     wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id)
     staging = txn.stage(table)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from acidsql.commands import query
 from acidsql.commands.ddl.create_as import CreateTableAsCommand
 from acidsql.commands.ddl.table_kind import is_ours
-from acidsql.commands.dml.delete import DeleteCommand
+from acidsql.commands.dml.delete_rows import DeleteCommand
 from acidsql.commands.dml.insert import InsertCommand, target_of
 from acidsql.commands.dml.load import load_command
 from acidsql.commands.dml.merge import MergeCommand

@@ -35,7 +35,7 @@ from acidsql.plan.pruning import remaining
 from acidsql.plan.relation import Relation, changes_relation, find_conditions, relation, with_scans
 from acidsql.plan.scan import ROW_ID, ROW_IS_DELETED, snapshot_frame
 from acidsql.plan.search import MIN_BYTES, Search, search_of, search_options
-from acidsql.plan.snapshot import TableSnapshot
+from acidsql.plan.snapshot import TableSnapshot, partition_names
 from acidsql.settings import FETCH_DELETED
 from acidsql.sql.parser import parse_table_name
 from acidsql.sql.placed import padded, place_of, with_versions
@@ -464,6 +464,8 @@ class Binding:
         keys = None if made.changes is None else made.changes.keys
         if keys and any(key.name not in keys for key in made.table.partition_keys):
             return partitions  # the two rows of an update may be in different ones
+        if made.only is not None:
+            partitions = tuple(p for p in partitions if partition_names(made.table, p) in made.only)
         self._find_conditions(analysed)
         return tuple(remaining(self.env.sessions, made, partitions))
 
@@ -565,6 +567,7 @@ class Binding:
             conditions=search.conditions,
             needed=made.needed,
             deleted=made.columns.is_deleted and self._fetches_deleted(made.table),
+            bound_to=self.context.own_file(made.table),
         )
         plan = own.analyzed(frame)
         self.held.add(plan)

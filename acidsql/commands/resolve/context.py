@@ -91,9 +91,22 @@ class StatementContext:
     """
 
     def __init__(
-        self, env: Environment, snapshot: StatementSnapshot | None = None, *, resolve: Resolve = fs.resolve
+        self,
+        env: Environment,
+        snapshot: StatementSnapshot | None = None,
+        *,
+        resolve: Resolve = fs.resolve,
+        own_file: Callable[[Table], str | None] = lambda table: None,
     ) -> None:
-        """``resolve`` returns the file system of a location; ``snapshot`` is given if there already is one."""
+        """
+        Args:
+            env: The session.
+            snapshot: What it sees, if that is known already.
+            resolve: Returns the file system of a location.
+            own_file: A file that the transaction has written into a table: rows that are read outside of it, after its
+                end, are there as long as that is.
+        """
+        self.own_file = own_file
         self.env = env
         self._resolve = resolve
         self._snapshot = snapshot

@@ -56,9 +56,9 @@ class Pin(ABC):
 class TransactionPin(Pin):
     """The snapshot of a transaction that stays open longer than whatever is read over it."""
 
-    def __init__(self, txn_id: int, env: Environment, snapshot: StatementSnapshot) -> None:
-        self.context = StatementContext(env, snapshot)
-        self._txn_id, self._env = txn_id, env
+    def __init__(self, txn: WriteTransaction, env: Environment) -> None:
+        self.context = StatementContext(env, txn.snapshot, own_file=txn.own_file)
+        self._txn_id, self._env = txn.id, env
 
     def confirm(self) -> None:
         self._env.metastore.heartbeat(txn_id=self._txn_id)

@@ -286,7 +286,7 @@ class _Pin(TransactionPin):
     """The snapshot of the transaction for one statement; its frames may outlive the transaction."""
 
     def __init__(self, txn: WriteTransaction, env: Environment, reader: _Reader) -> None:
-        super().__init__(txn.id, env, txn.snapshot)
+        super().__init__(txn, env)
         self._reader = reader
 
     def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:

@@ -21,6 +21,7 @@ from acidsql.errors import (
     StorageError,
     TransactionAborted,
     TransactionError,
+    UnsupportedError,
 )
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.interrupts import Deferred
@@ -51,6 +52,7 @@ class Savepoint:
 
     stagings: int
     written: int
+    overwritten: frozenset[tuple[str, str]]
 
 
 @dataclass
@@ -76,8 +78,8 @@ class WriteTransaction:
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
-    _overwritten: set[tuple[str, str]] = field(default_factory=set)
-    """Tables and partitions of which it has hidden everything below its write id."""
+    _overwritten: frozenset[tuple[str, str]] = frozenset()
+    """Tables and partitions in which a base hides all that it has written, and will write."""
 
     def lock(self, components: Sequence[LockComponent]) -> None:
         """Wait for locks. The snapshot is taken afterwards.
@@ -195,6 +197,10 @@ class WriteTransaction:
         chosen = compression or self.env.compression_of(table)
         return Target(table, self.allocate_write_id(table), chosen, first, overwrite)
 
+    def replaces_rows_of(self, table: Table) -> bool:
+        """Whether a statement that replaces all rows deletes each of them: a base would hide what comes after it."""
+        return self.has_several_statements and table.is_full_acid
+
     def allocate_write_id(self, table: Table) -> int:
         """The write id in a table; allocated after the snapshot, or deletes could miss rows (Hive's ``Driver``)."""
         if table.full_name not in self._write_ids:
@@ -261,6 +267,7 @@ class WriteTransaction:
             as_changes: As there.
         """
         metastore, names = self.env.metastore, staging.partitions
+        self._refuse_hidden(table, staging)
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         locations = {partition_names(table, p): p.location for p in known}
         if table.partition_keys and len(locations) < len(names):
@@ -285,6 +292,20 @@ class WriteTransaction:
             self._require_places(table, added)
         metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
 
+    def _refuse_hidden(self, table: Table, staging: Staging) -> None:
+        """Raises: UnsupportedError when a base of the same transaction would hide what is to be published."""
+        if not self.has_several_statements:
+            return
+        for name in staging.partitions:
+            if (table.full_name, name) in self._overwritten:
+                place = f"Partition {name} of {table.full_name}" if name else f"Table {table.full_name}"
+                raise UnsupportedError(
+                    f"{place} is insert-only, and was overwritten in this transaction: nothing can be added to it",
+                    hint="COMMIT before it, or write all rows with one statement.",
+                )
+        hidden = {(table.full_name, name) for name, done in staging.changes.items() if done.overwrites}
+        self._overwritten |= hidden
+
     def _require_places(self, table: Table, published: Sequence[Partition]) -> None:
         """Check that partitions which were published as new ones are registered where their files are.
 
@@ -302,7 +323,7 @@ class WriteTransaction:
 
     def savepoint(self) -> Savepoint:
         """Where :meth:`undo` goes back to."""
-        return Savepoint(len(self.stagings), len(self._written))
+        return Savepoint(len(self.stagings), len(self._written), self._overwritten)
 
     def undo(self, point: Savepoint) -> bool:
         """Remove what was staged and published since a savepoint; locks stay.
@@ -311,8 +332,16 @@ class WriteTransaction:
             Whether all of it is gone: else the transaction must not be committed.
         """
         gone = [staging.discard() for staging in self.stagings[point.stagings :]]
+        self._overwritten = point.overwritten
         del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
         return all(gone)
+
+    def own_file(self, table: Table) -> str | None:
+        """A data file that it has published in a table; None where it has published none."""
+        for known, staging in zip(self._staged_for, self.stagings, strict=True):
+            if known.full_name == table.full_name and (found := staging.published_file) is not None:
+                return found
+        return None
 
     def has_stayed(self) -> bool:
         """Whether the tables that were published to, and their partitions, are still where they were.
@@ -473,7 +502,7 @@ class Within(OpenTransaction):
         return run(self._txn)
 
     def read(self, read: Callable[[Pin], T]) -> T:
-        return read(TransactionPin(self._txn.id, self._env, self._txn.snapshot))
+        return read(TransactionPin(self._txn, self._env))
 
 
 @contextmanager
