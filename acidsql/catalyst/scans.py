@@ -21,7 +21,11 @@ from acidsql.catalyst.plans import Catalyst
 from acidsql.format.data_files import DirectoryGone
 
 _SOURCES = f"{SPARK}.sql.execution.datasources"
-_FORMATS = {"orc": f"{_SOURCES}.orc.OrcFileFormat", "parquet": f"{_SOURCES}.parquet.ParquetFileFormat"}
+_FORMATS = {
+    "orc": f"{_SOURCES}.orc.OrcFileFormat",
+    "parquet": f"{_SOURCES}.parquet.ParquetFileFormat",
+    "binaryFile": f"{_SOURCES}.binaryfile.BinaryFileFormat",
+}
 
 _STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 """A file that cannot be read is an error, whatever the settings of the session are that runs the plan."""
@@ -40,7 +44,7 @@ def file_scan(
 
     Args:
         catalyst: The session of the frame; its time zone and meaning of types are those of the scan.
-        format: ``orc`` or ``parquet``.
+        format: ``orc`` or ``parquet``; ``binaryFile``: a row for each file.
         schema: The columns to read, as DDL.
         paths: The files, as :func:`acidsql.fs.spark_path` spells them: no character has another meaning.
         options: Of the reader.

@@ -31,6 +31,9 @@ _ALIVE = "__acid_alive"
 NEVER = "spark_partition_id() < 0"
 """Makes what it is part of non-deterministic."""
 
+_FILE_DDL = "path string NOT NULL, modificationTime timestamp NOT NULL, length bigint NOT NULL, content binary"
+"""A row for each file, as Spark wants it; of which nothing is read."""
+
 _EVENT_DDL = (
     "operation int NOT NULL, originalTransaction bigint NOT NULL, bucket int NOT NULL, rowId bigint NOT NULL,"
     " currentTransaction bigint NOT NULL"
@@ -223,12 +226,12 @@ def _spark_name(type: pa.DataType) -> str:
 
 
 def no_rows_of(own: Catalyst, path: str, schema: StructType) -> DataFrame:
-    """No rows, for which a file is opened all the same; nothing of it is read.
+    """No rows, for which a file is looked for all the same.
 
     Args:
         own: A session of acidsql's own.
         path: The file.
         schema: The columns that there are no values of.
     """
-    opened = file_scan(own, "orc", "operation int", [fs.spark_path(path)], {}).filter(NEVER)
-    return opened.select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields])
+    found = file_scan(own, "binaryFile", _FILE_DDL, [fs.spark_path(path)], {}).filter(NEVER)
+    return found.select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields])

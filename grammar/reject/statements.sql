@@ -62,17 +62,11 @@ SHOW TRANSACTIONS WHERE 1 = 1;
 --> ParseError 1:9 Expected a table name, found the end
 DESCRIBE;
 
---> UnsupportedError 1:1 START TRANSACTION is not supported
-START TRANSACTION;
-
---> UnsupportedError 1:1 BEGIN TRANSACTION is not supported
+--> UnsupportedError 1:1 BEGIN is not supported
 BEGIN;
 
---> UnsupportedError 1:1 COMMIT is not supported
-COMMIT;
-
---> UnsupportedError 1:1 ROLLBACK is not supported
-ROLLBACK;
+--> UnsupportedError 1:1 BEGIN is not supported
+BEGIN TRANSACTION;
 
 --> ParseError 1:14 Expected FROM or IN, found 'emp'
 SHOW COLUMNS emp;

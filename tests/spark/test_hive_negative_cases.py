@@ -102,8 +102,8 @@ REFUSED = [
     ("dbtxnmgr_notablelock", "LOCK TABLE acidtbl SHARED", (10271, "42000"), "LOCK TABLE is not supported"),
     ("dbtxnmgr_notableunlock", "UNLOCK TABLE acidtbl", (10271, "42000"), "UNLOCK TABLE is not supported"),
     ("dbtxnmgr_nodblock", "LOCK DATABASE default SHARED", (10271, "42000"), "LOCK DATABASE is not supported"),
-    ("testErrors: COMMIT without a transaction", "COMMIT", (40000, "42000"), "COMMIT is not supported"),
-    ("testErrors: ROLLBACK without a transaction", "ROLLBACK", (40000, "42000"), "ROLLBACK is not supported"),
+    ("testErrors: COMMIT without a transaction", "COMMIT", (20008, "42000"), "Operation COMMIT is not allowed"),
+    ("testErrors: ROLLBACK without a transaction", "ROLLBACK", (20008, "42000"), "Operation ROLLBACK is not allowed"),
     (
         "a table of Spark's under an ACID table's name",
         "CREATE TABLE acidtbl (z int)",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 import acidsql
@@ -342,7 +343,7 @@ def test_frames_with_rows_of_a_rolled_back_transaction_fail(bank: AcidSession, t
         frame.collect()
     bank.sql("ROLLBACK")
     for frame in after:
-        with pytest.raises(PySparkException, match="does not exist"):
+        with pytest.raises((PySparkException, Py4JJavaError), match="FILE_NOT_EXIST"):
             frame.collect()
     assert before.count() == 2
     assert values(bank, "a") == [(1, 100), (2, 100)]

@@ -17,6 +17,8 @@ from acidsql.sql import statements as s
 NOT_ALLOWED_IN_IMPLICIT, NOT_ALLOWED_IN, NOT_ALLOWED_WITHOUT = 20006, 20007, 20008
 """Hive's codes (``OP_NOT_ALLOWED_IN_IMPLICIT_TXN``, ``OP_NOT_ALLOWED_IN_TXN``, ``OP_NOT_ALLOWED_WITHOUT_TXN``)."""
 
+_SQLSTATE = "42000"
+
 _BEGIN_ONE = (s.Query, s.Insert, s.Update, s.Delete, s.Merge, s.MultiInsert, s.Truncate)
 """Statements that begin a transaction where autocommit is off."""
 _ALLOWED = (
@@ -54,7 +56,10 @@ def require_allowed(env: Environment, statement: s.Statement) -> None:
     kind = "an implicit transaction" if txn.is_implicit else "a transaction"
     code = NOT_ALLOWED_IN_IMPLICIT if txn.is_implicit else NOT_ALLOWED_IN
     error = TransactionError(
-        f"Operation {_name(statement)} is not allowed in {kind}", code=code, hint="COMMIT or ROLLBACK before it."
+        f"Operation {_name(statement)} is not allowed in {kind}",
+        code=code,
+        sqlstate=_SQLSTATE,
+        hint="COMMIT or ROLLBACK before it.",
     )
     raise with_location(statement.span, error)
 
@@ -78,6 +83,7 @@ def begin(env: Environment, *, is_read_only: bool = False) -> SessionTransaction
         raise TransactionError(
             "Operation START TRANSACTION is not allowed in a transaction",
             code=NOT_ALLOWED_IN,
+            sqlstate=_SQLSTATE,
             hint="A session has one transaction at a time; acidsql.connect() opens another session.",
         )
     txn = SessionTransaction(env, is_read_only=is_read_only)
@@ -89,7 +95,8 @@ def _required(env: Environment, operation: str) -> SessionTransaction:
     txn = current(env)
     if txn is None:
         message = f"Operation {operation} is not allowed without an active transaction"
-        raise TransactionError(message, code=NOT_ALLOWED_WITHOUT, hint="START TRANSACTION begins one.")
+        hint = "START TRANSACTION begins one."
+        raise TransactionError(message, code=NOT_ALLOWED_WITHOUT, sqlstate=_SQLSTATE, hint=hint)
     return txn
 
 
