@@ -116,6 +116,57 @@ def test_an_error_at_any_step_leaves_all_or_nothing(
 
 
 @pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_an_error_at_any_step_of_a_transaction_leaves_all_or_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    """Three statements over two tables, the last of which replaces rows of the first ones."""
+    acid = prepared(spark, tmp_path / "w")
+    injector = Injector(monkeypatch, STEPS)
+    before = rows(acid)
+    files = [f for f in tree(tmp_path / "w") if not f.startswith("acidsql.db")]
+    fired: list[str] = []
+
+    def run() -> None:
+        with acid.transaction():
+            acid.sql("INSERT INTO t SELECT id + 10, v, p FROM p WHERE id < 3")
+            acid.sql("INSERT INTO p VALUES (9, 'new', 1), (9, 'new', 5)")
+            acid.sql("UPDATE t SET v = 'changed' WHERE id > 2")
+            acid.sql("INSERT OVERWRITE TABLE p PARTITION (p) SELECT id, v, 1 FROM t")
+
+    for number in itertools.count(1):
+        injector.arm(number, after)
+        with injector.on():
+            run()
+        if injector.fired is None:
+            break
+        fired.append(injector.fired)
+        now = rows(acid)
+        if injector.fired == "commit_txn" and after and now != before:
+            break
+        assert now == before, injector.fired
+        if injector.fired == "open_txns" and after:
+            acid.metastore.abort_txns([t.id for t in acid.metastore.show_txns()])
+            acid.metastore.clean_empty_aborted_txns()
+        nothing_is_open(acid)
+        left = [f for f in tree(tmp_path / "w") if not f.startswith("acidsql.db")]
+        assert [f for f in left if "/p=5" not in f] == files, injector.fired  # the partition's directory stays
+    assert {"open_txns", "lock", "allocate_table_write_id", "commit_txn", "rename"} <= set(fired)
+    assert rows(acid) == [
+        [(1, "a", 1), (2, "b", 1), (3, "changed", 2), (11, "changed", 1), (12, "changed", 1)],
+        [
+            (1, "a", 1),
+            (2, "b", 1),
+            (3, "c", 2),
+            (3, "changed", 1),
+            (9, "new", 5),
+            (11, "changed", 1),
+            (12, "changed", 1),
+        ],
+    ]
+    acid.close()
+
+
+@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_an_error_at_any_step_of_a_read_leaves_nothing_open(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:

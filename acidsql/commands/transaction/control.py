@@ -73,7 +73,10 @@ def _name(statement: s.Statement) -> str:
 
 def start(env: Environment, statement: s.StartTransaction, parameters: Mapping[str, Any]) -> DataFrame:
     """START TRANSACTION: all statements up to COMMIT or ROLLBACK are one transaction."""
-    begin(env, is_read_only=statement.is_read_only)
+    try:
+        begin(env, is_read_only=statement.is_read_only)
+    except TransactionError as e:
+        raise with_location(statement.span, e) from None
     return env.nothing()
 
 
@@ -91,24 +94,25 @@ def begin(env: Environment, *, is_read_only: bool = False) -> SessionTransaction
     return txn
 
 
-def _required(env: Environment, operation: str) -> SessionTransaction:
+def _required(env: Environment, statement: s.Statement) -> SessionTransaction:
     txn = current(env)
     if txn is None:
-        message = f"Operation {operation} is not allowed without an active transaction"
+        message = f"Operation {_name(statement)} is not allowed without an active transaction"
         hint = "START TRANSACTION begins one."
-        raise TransactionError(message, code=NOT_ALLOWED_WITHOUT, sqlstate=_SQLSTATE, hint=hint)
+        error = TransactionError(message, code=NOT_ALLOWED_WITHOUT, sqlstate=_SQLSTATE, hint=hint)
+        raise with_location(statement.span, error)
     return txn
 
 
 def commit(env: Environment, statement: s.Commit, parameters: Mapping[str, Any]) -> DataFrame:
     """COMMIT."""
-    end(env, _required(env, "COMMIT"), is_kept=True)
+    end(env, _required(env, statement), is_kept=True)
     return env.nothing()
 
 
 def rollback(env: Environment, statement: s.Rollback, parameters: Mapping[str, Any]) -> DataFrame:
     """ROLLBACK."""
-    end(env, _required(env, "ROLLBACK"), is_kept=False)
+    end(env, _required(env, statement), is_kept=False)
     return env.nothing()
 
 
