@@ -26,7 +26,7 @@ from acidsql.catalyst.sessions import (
     rows_in_memory,
     with_copied_lists,
 )
-from acidsql.catalyst.streams import JOB_GROUP, QUERY_ID, streaming_frame
+from acidsql.catalyst.streams import QUERY_ID, streaming_frame
 from acidsql.catalyst.subqueries import (
     FILES,
     as_leaf,
@@ -38,7 +38,6 @@ from acidsql.catalyst.subqueries import (
 
 __all__ = [
     "FILES",
-    "JOB_GROUP",
     "MAX_RESULT_SIZE",
     "QUERY_ID",
     "TABLE_FUNCTION",

@@ -25,8 +25,6 @@ _READ_ALL = "ReadAllAvailable"
 QUERY_ID = "sql.streaming.queryId"
 """Spark's local property with the id of a streaming query, in its thread; the checkpoint keeps it. No two runs of one
 are active at once."""
-JOB_GROUP = "spark.jobGroup.id"
-"""Its property with the id of the run, unless a function of ``foreachBatch`` changes it."""
 _KEPT = 2
 """Answers to a query that are kept until the JVM has looked them up (:mod:`acidsql.catalyst.rules`)."""
 

@@ -234,4 +234,5 @@ def no_rows_of(own: Catalyst, path: str, schema: StructType) -> DataFrame:
         schema: The columns that there are no values of.
     """
     found = file_scan(own, "binaryFile", _FILE_DDL, [fs.spark_path(path)], {}).filter(NEVER)
-    return found.select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields])
+    nothing = F.expr(f"if({NEVER}, NULL, NULL)")  # no condition over it is known to be false before it is evaluated
+    return found.select(*[nothing.cast(field.dataType).alias(field.name) for field in schema.fields])

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from acidsql import fs
 from acidsql.builders import insert_text
-from acidsql.catalyst import JOB_GROUP, QUERY_ID, is_same_session
+from acidsql.catalyst import QUERY_ID, is_same_session
 from acidsql.commands.dml.truncate import hide_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import run
@@ -51,23 +51,38 @@ APPEND, MERGE, OVERWRITE = "append", "merge", "overwrite"
 
 @dataclass(frozen=True)
 class _Batch:
-    """A batch: the id of its query, and its number."""
+    """A batch: the id of its query, its number, and the table that it is for.
+
+    ``table`` is the store's number of it, or its name; None in records of former versions.
+    """
 
     query: str
     number: int
+    table: str | None
+
+    @staticmethod
+    def recorded(text: str, number: int) -> _Batch:
+        query, _, table = text.partition(" ")
+        return _Batch(query, number, table or None)
+
+    @property
+    def origin(self) -> str:
+        """Query and table as they are recorded."""
+        return f"{self.query} {self.table}"
 
 
 @dataclass(frozen=True)
 class SinkCall:
-    """A call that has written a batch: the run of the query, and a hash of the plan of its rows."""
+    """A call that has written a batch: the session that Spark has made for the run of the query, and a hash of the plan
+    of its rows."""
 
     batch: _Batch
-    run: str
+    run: SparkSession
     rows: int
 
     def is_another_part(self, before: SinkCall) -> bool:
         """Whether it is no repetition of a call, but has other rows of the same batch."""
-        return (self.batch, self.run) == (before.batch, before.run) and self.rows != before.rows
+        return self.batch == before.batch and self.rows != before.rows and is_same_session(self.run, before.run)
 
 
 class Sink:
@@ -118,12 +133,11 @@ class Sink:
         if not self._is_ready:
             self._prepare()
             self._is_ready = True
-        batch = _Batch(self._query_of(frame), int(batch_id))
-        run = frame.sparkSession.sparkContext.getLocalProperty(JOB_GROUP)
-        call = SinkCall(batch, run, frame.semanticHash()) if batch.query and run else None
-        before = self._calls.get(self._name)
-        is_another_part = call is not None and before is not None and call.is_another_part(before)
-        if is_another_part and any(str(query.runId) == run for query in self._env.spark.streams.active):
+        table = self._env.get_table(parse_table_name(self._table))
+        batch = _Batch(self._query_of(frame), int(batch_id), str(table.id or table.full_name))
+        call, before = SinkCall(batch, frame.sparkSession, frame.semanticHash()), self._calls.get(self._name)
+        is_of_a_run = not is_same_session(frame.sparkSession, self._env.spark)
+        if is_of_a_run and before is not None and call.is_another_part(before):
             raise TransactionError(
                 f"Batch {batch.number} was written under the name {self._name} by this run of the query already, of"
                 " other rows",
@@ -131,7 +145,7 @@ class Sink:
             )
         found = together(self._env, lambda txn, within: self._write(txn, within, frame, batch))
         self._last = batch, found
-        if call is not None:
+        if is_of_a_run:
             self._calls[self._name] = call
 
     def _query_of(self, frame: DataFrame) -> str:
@@ -141,11 +155,12 @@ class Sink:
             TransactionError: When it is not known: in another thread than Spark's.
         """
         query = frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
-        if not query and self._env.spark.streams.active and not is_same_session(frame.sparkSession, self._env.spark):
+        if not query and not is_same_session(frame.sparkSession, self._env.spark):
             raise TransactionError(
                 f"The sink {self._name} was called in another thread than Spark's, which calls foreachBatch: of which"
                 " query the batch is nobody tells there",
-                hint="Call it in that thread, or wrap the function with pyspark.inheritable_thread_target.",
+                hint="Call it in that thread, or wrap the function with pyspark.inheritable_thread_target. By hand it"
+                " takes DataFrames of the session that acidsql is connected to.",
             )
         return query or ""
 
@@ -180,7 +195,7 @@ class Sink:
             return found
         target, staging = StreamTarget(self._env, table, {SINK: self._name}), txn.stage(table)
         to = txn.target(table)
-        [rows], _ = target.read([(batch.query, batch.number, datetime.now(timezone.utc).replace(tzinfo=None))], Rows())
+        [rows], _ = target.read([(batch.origin, batch.number, datetime.now(timezone.utc).replace(tzinfo=None))], Rows())
         target.write(rows, to, staging)
         txn.publish(table, staging)
         self._apply(txn, env, frame)
@@ -200,12 +215,17 @@ class Sink:
         else:
             order = "ROW__ID.writeId DESC, batch DESC"  # of a partition that was overwritten all have one write id
             newest = f"SELECT query, batch FROM {self._batches} WHERE sink = :sink ORDER BY {order} LIMIT 1"
-            last = next((_Batch(row.query, row.batch) for row in run(env, newest, sink=self._name).collect()), None)
-        if last == batch:
-            return True
-        if last is None or (last.query == batch.query and last.number < batch.number):
+            found_rows = run(env, newest, sink=self._name).collect()
+            last = next((_Batch.recorded(row.query, row.batch) for row in found_rows), None)
+        if last is None:
             return False
-        if last.query != batch.query:
+        is_same = last.query == batch.query and last.table in (None, batch.table)
+        if is_same and last.number <= batch.number:
+            return last.number == batch.number
+        if last.query == batch.query and not is_same:
+            problem = "a sink of another table has written under it"
+            hint = "Give each sink a name of its own."
+        elif not is_same:
             problem = f"another query (its checkpoint has the id {last.query or 'of none'}) has written under it"
             hint = "Give the sink a name of its own; or delete its rows to let this query go on under the name."
         else:

@@ -195,18 +195,52 @@ def test_a_batch_in_another_thread_than_its_own_is_refused(acid: AcidSession, so
     nothing_is_open(acid)
 
 
-def test_two_parts_of_a_batch_need_two_names(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+def test_two_tables_need_two_names(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    for table in ("t", "u"):
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {table} (id int, v string)")
+    source.add((1, "a"))
+
+    def write(frame: DataFrame, number: int) -> None:
+        for table in ("t", "u"):
+            acid.sink(table, name="job")(frame, number)
+
+    writer = source.frame.writeStream.trigger(availableNow=True).foreachBatch(write)
+    with pytest.raises(StreamingQueryException, match="a sink of another table"):
+        writer.option("checkpointLocation", str(tmp_path / "c")).start().awaitTermination()
+    assert (rows(acid, "SELECT * FROM t"), rows(acid, "SELECT * FROM u")) == ([(1, "a")], [])
+
+
+def test_records_of_former_versions_are_those_of_the_sinks_table(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    frame = acid.spark.range(1).selectExpr("CAST(id AS int) AS id")
+    acid.sink("t")(frame, 3)
+    acid.sql(f"UPDATE {BATCHES} SET query = trim(split(query, ' ')[0])")
+    acid.sink("t")(frame, 3)
+    acid.sink("t")(frame, 4)
+    assert rows(acid, "SELECT count(*) FROM t") == [(2,)]
+    acid.sql("ALTER TABLE t RENAME TO moved")
+    acid.sink("moved", name="default.t")(frame, 4)
+    assert rows(acid, "SELECT count(*) FROM moved") == [(2,)]
+
+
+@pytest.mark.parametrize("is_new_session", [False, True])
+def test_two_parts_of_a_batch_need_two_names(
+    acid: AcidSession, source: Source, tmp_path: Path, is_new_session: bool
+) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
     source.add((1, "a"), (2, "b"))
+    session = acid.spark.newSession() if is_new_session else acid.spark
+    stream = session.readStream.schema("V string, id int").json(str(tmp_path / "source"))
 
     def run(*names: str | None, again: bool = False) -> None:
         def write(frame: DataFrame, number: int) -> None:
+            frame.sparkSession.sparkContext.setJobGroup("nightly", "as users call it")
             for part, name in enumerate(names, 1):
                 for _ in range(2):  # once more, as after an error in between
                     acid.sink("t", name=name)(frame.where(f"id = {part}"), number)
             assert not again, "once more"
 
-        writer = source.frame.writeStream.trigger(availableNow=True).foreachBatch(write)
+        writer = stream.writeStream.trigger(availableNow=True).foreachBatch(write)
         writer.option("checkpointLocation", str(tmp_path / f"c{names[0]}")).start().awaitTermination()
 
     with pytest.raises(StreamingQueryException, match="a name of its own"):

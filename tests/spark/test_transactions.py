@@ -247,6 +247,35 @@ def test_definitions_are_refused(bank: AcidSession, text: str, code: int) -> Non
     nothing_is_open(bank)
 
 
+def test_tables_that_others_change_under_it(bank: AcidSession, other: AcidSession) -> None:
+    """Of one that was altered the snapshot says nothing any more; the transaction goes on with others."""
+    bank.sql("START TRANSACTION")
+    assert len(values(bank, "a")) == 2
+    other.sql("ALTER TABLE a ADD COLUMNS (w int)")
+    other.sql("CREATE TRANSACTIONAL TABLE later (id int)")
+    other.sql("INSERT INTO later VALUES (1)")
+    for text in ("SELECT * FROM a", "INSERT INTO a VALUES (3, 3, 3)", "SELECT * FROM later"):
+        with pytest.raises(TransactionError, match="was changed"):
+            bank.sql(text)
+    other.sql("DROP TABLE later")
+    with pytest.raises(AnalysisError):
+        bank.sql("INSERT INTO later VALUES (1)")
+    bank.sql("INSERT INTO b VALUES (3, 3)")
+    bank.sql("COMMIT")
+    assert len(values(bank, "b")) == 3
+    nothing_is_left(other, bank)
+
+
+def test_merge_adds_no_columns(bank: AcidSession) -> None:
+    bank.spark.sql("SELECT 1 AS id, 2 AS v, 3 AS w").createOrReplaceTempView("wide")
+    text = "MERGE WITH SCHEMA EVOLUTION INTO a USING wide ON a.id = wide.id WHEN MATCHED THEN UPDATE SET *"
+    with bank.transaction(), pytest.raises(TransactionError, match="cannot add the column w"):
+        bank.sql(text)
+    bank.sql(text)
+    assert bank.table("a").columns == ["id", "v", "w"]
+    bank.spark.catalog.dropTempView("wide")
+
+
 def test_there_is_nothing_to_end(bank: AcidSession) -> None:
     for text in ("COMMIT", "ROLLBACK", "ROLLBACK WORK"):
         with pytest.raises(TransactionError) as raised:

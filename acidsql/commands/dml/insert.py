@@ -226,8 +226,9 @@ class InsertCommand:
         return InsertPlan(binding, binding.resolved(binding.query(body, self._defaults())), source)
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
-        """An INSERT OVERWRITE that reads its own target must have seen all of its rows."""
-        if self.statement.overwrite and any(t.full_name == self.table.full_name for t in plan.tables):
+        """An INSERT OVERWRITE that reads its own target, and hides it with a base, must have seen all of its rows."""
+        hides = self.statement.overwrite and not txn.replaces_rows_of(self.table)
+        if hides and any(t.full_name == self.table.full_name for t in plan.tables):
             txn.require_all_seen(self.table)
 
     def changes(self, plan: InsertPlan) -> ChangeSet:

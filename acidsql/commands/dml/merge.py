@@ -20,7 +20,7 @@ from acidsql.commands.resolve.binding import Binding, read_locks, refuse_evaluat
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_locks, upsert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AcidError, AnalysisError
+from acidsql.errors import AcidError, AnalysisError, TransactionError
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.merge import MergePlan
 from acidsql.plan.merge_clauses import Join, source_of
@@ -212,6 +212,10 @@ class MergeCommand:
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
         draft = self.draft(StatementContext(self.env))
+        if draft.new_columns and txn.has_several_statements:
+            name = draft.new_columns[0].name
+            problem = f"MERGE cannot add the column {name} in a transaction: it would stay after a ROLLBACK"
+            raise with_location(self.statement.table.span, TransactionError(problem, hint="Add it before."))
         txn.lock(draft.locks)
         binding = draft.binding
         binding.context.revalidate(txn.snapshot)

@@ -50,6 +50,10 @@ class StartOver(TransactionError):
     """What a statement was planned on changed before it had its locks or files: it restarts in a new transaction."""
 
 
+class SnapshotOutdated(StartOver):
+    """The snapshot does not see what others have committed, which the statement would have to see."""
+
+
 class DefinitionChanged(StartOver):
     """Of a table or partition: whoever does that may do it many times in a row."""
 

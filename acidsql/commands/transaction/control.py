@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -18,6 +19,7 @@ NOT_ALLOWED_IN_IMPLICIT, NOT_ALLOWED_IN, NOT_ALLOWED_WITHOUT = 20006, 20007, 200
 """Hive's codes (``OP_NOT_ALLOWED_IN_IMPLICIT_TXN``, ``OP_NOT_ALLOWED_IN_TXN``, ``OP_NOT_ALLOWED_WITHOUT_TXN``)."""
 
 _SQLSTATE = "42000"
+_beginning = threading.Lock()
 
 _BEGIN_ONE = (s.Query, s.Insert, s.Update, s.Delete, s.Merge, s.MultiInsert, s.Truncate)
 """Statements that begin a transaction where autocommit is off."""
@@ -48,7 +50,8 @@ def require_allowed(env: Environment, statement: s.Statement) -> None:
     txn = current(env)
     if txn is None:
         if not env.autocommit and env.transaction is None and isinstance(statement, _BEGIN_ONE):
-            env.transaction = SessionTransaction(env, is_implicit=True)
+            with _beginning:
+                env.transaction = env.transaction or SessionTransaction(env, is_implicit=True)
         return
     first = statement.span.text.split(None, 1)[0].upper()
     if isinstance(statement, _ALLOWED) or (isinstance(statement, s.Passthrough) and first in _OF_SPARK):
@@ -82,15 +85,18 @@ def start(env: Environment, statement: s.StartTransaction, parameters: Mapping[s
 
 def begin(env: Environment, *, is_read_only: bool = False) -> SessionTransaction:
     """Begin a transaction. Raises: TransactionError when one is open (Hive 20007)."""
-    if env.transaction is not None:
+    txn = SessionTransaction(env, is_read_only=is_read_only)
+    with _beginning:
+        before = env.transaction
+        if before is None:
+            env.transaction = txn
+    if before is not None:
         raise TransactionError(
             "Operation START TRANSACTION is not allowed in a transaction",
             code=NOT_ALLOWED_IN,
             sqlstate=_SQLSTATE,
             hint="A session has one transaction at a time; acidsql.connect() opens another session.",
         )
-    txn = SessionTransaction(env, is_read_only=is_read_only)
-    env.transaction = txn
     return txn
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.catalyst import HeldFiles
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import DefinitionChanged, StartOver, pause_before
+from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, pause_before
 from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
 from acidsql.commands.transaction.write_transaction import Savepoint, WriteTransaction, end_of
@@ -60,6 +60,7 @@ class SessionTransaction(OpenTransaction):
         self._reader: _Reader | None = None
         self._has_run = False
         """Whether a statement has seen the snapshot, or written."""
+        self._is_running = False
         self._over: TransactionError | None = None
         """Why it was ended before its COMMIT or ROLLBACK."""
 
@@ -88,27 +89,37 @@ class SessionTransaction(OpenTransaction):
 
     def _statement(self, run: Callable[[WriteTransaction], T]) -> T:
         with self._lock:
-            attempt = 0
-            while True:
-                self._require_usable()
-                txn = self._opened()
-                point = txn.savepoint()
-                try:
-                    with own_failures(), self._env.metastore.on_behalf_of(txn.id):
-                        made = run(txn)
-                except BaseException as e:
-                    attempt += 1
-                    if not self._is_run_again(txn, point, e, attempt):
-                        raise
-                    pause_before(attempt)
-                    continue
-                self._has_run = True
-                return made
+            if self._is_running and self._txn is not None:  # a part of the statement that runs
+                return run(self._txn)
+            self._is_running = True
+            try:
+                return self._whole(run)
+            finally:
+                self._is_running = False
+
+    def _whole(self, run: Callable[[WriteTransaction], T]) -> T:
+        """A statement, and once more where it has to start over."""
+        attempt = 0
+        while True:
+            self._require_usable()
+            txn = self._opened()
+            point = txn.savepoint()
+            try:
+                with own_failures(), self._env.metastore.on_behalf_of(txn.id):
+                    made = run(txn)
+            except BaseException as e:
+                attempt += 1
+                if not self._is_run_again(txn, point, e, attempt):
+                    raise
+                pause_before(attempt)
+                continue
+            self._has_run = True
+            return made
 
     def _opened(self) -> WriteTransaction:
         """The transaction, opened by the first statement; before it that of the frames that are read in it."""
         if self._txn is None:
-            self._reader = _Reader(self._env)
+            self._reader = _Reader(self._env, self)
             opened: list[WriteTransaction] = []
             try:
                 self._held.open(1, opened)
@@ -126,8 +137,8 @@ class SessionTransaction(OpenTransaction):
         Raises:
             TransactionError: When the transaction is over, and the error does not say so.
         """
-        is_outdated = isinstance(error, StartOver | DirectoryGone)
-        if is_outdated and not self._has_run and attempt <= self._env.settings.value(SNAPSHOT_RETRIES):
+        starts_over = isinstance(error, StartOver | DirectoryGone)
+        if starts_over and not self._has_run and attempt <= self._env.settings.value(SNAPSHOT_RETRIES):
             self._give_up(error)  # nothing was seen: the next one has another snapshot
             return True
         ended = end_of(self._env, txn.id, error)
@@ -139,16 +150,14 @@ class SessionTransaction(OpenTransaction):
             return False
         if not self._undone(txn, point, error):
             return False
-        if isinstance(error, DefinitionChanged | DirectoryGone):
-            return attempt <= self._env.settings.value(SNAPSHOT_RETRIES)
-        if isinstance(error, StartOver):
+        if isinstance(error, SnapshotOutdated):
             conflict = WriteConflict(
                 f"{error.message}: the transaction cannot change what another one has changed since its snapshot",
                 hint="ROLLBACK, and run it again.",
             )
             self._end(conflict)
             raise conflict from error
-        return False
+        return starts_over and attempt <= self._env.settings.value(SNAPSHOT_RETRIES)
 
     def _undone(self, txn: WriteTransaction, point: Savepoint, error: BaseException) -> bool:
         """Remove what a statement has written; where that is not possible, or not known, the transaction is ended."""
@@ -232,16 +241,19 @@ class _Reader:
     """A reader's transaction for the frames of all statements: it is older than their snapshot, and lasts as long as
     one of them."""
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Environment, transaction: SessionTransaction) -> None:
+        """It is let go when the transaction is garbage."""
         self._heartbeats = env.heartbeats
         self._lease = env.settings.value(READ_LEASE)
         self._files: list[HeldFiles] = []
-        self._frames = _Count()
+        self._holders: list[None] = [None]
+        """One for each frame, and one for the transaction; each step with it is one of the interpreter's own."""
         with Deferred():
             [self.id] = env.metastore.open_txns(
                 user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
             )
             self._heartbeats.pin(self.id, self._lease, self._are_read)
+        self._transaction = weakref.finalize(transaction, self._dropped)
 
     def _are_read(self) -> bool:
         return any(files.are_read() for files in self._files)
@@ -249,37 +261,20 @@ class _Reader:
     def hold(self, frame: DataFrame, held: HeldFiles) -> None:
         """Last as long as a frame."""
         self._files.append(held)
-        self._frames.add()
+        self._holders.append(None)
         self._heartbeats.pin(self.id, self._lease, self._are_read)
         weakref.finalize(frame, self._dropped)
 
     def _dropped(self) -> None:
         """Called by the garbage collector, which may interrupt anything: it takes no lock."""
-        if self._frames.drop():
+        self._holders.pop()
+        if not self._holders:
             self._heartbeats.release(self.id)
 
     def let_go(self) -> None:
         """The transaction has ended: last as long as its frames only."""
-        if self._frames.close():
-            self._heartbeats.release(self.id)
-            self._heartbeats.end_released()
-
-
-class _Count:
-    """A number of frames, and whether more may come; each step is one of the interpreter's own."""
-
-    def __init__(self) -> None:
-        self._held: list[None] = [None]  # one for the transaction
-
-    def add(self) -> None:
-        self._held.append(None)
-
-    def drop(self) -> bool:
-        """Whether that was the last one."""
-        self._held.pop()
-        return not self._held
-
-    close = drop
+        self._transaction()
+        self._heartbeats.end_released()
 
 
 class _Pin(TransactionPin):

@@ -10,7 +10,14 @@ from typing import TypeVar
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import DefinitionChanged, StartOver, StatementSnapshot, essence, pause_before
+from acidsql.commands.resolve.context import (
+    DefinitionChanged,
+    SnapshotOutdated,
+    StartOver,
+    StatementSnapshot,
+    essence,
+    pause_before,
+)
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
@@ -101,7 +108,7 @@ class WriteTransaction:
             self._txns = None  # an earlier statement's
         conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns)
         if conflict is not None and (conflict > self.id or self._txns is not None):
-            raise StartOver(f"The snapshot was outdated by transaction {conflict}")
+            raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
         if self._txns is not None and env.metastore.capabilities.is_shared_with_hive:
             self._require_settled(components)
 
@@ -118,7 +125,7 @@ class WriteTransaction:
             [mine] = self.env.metastore.get_valid_write_ids([name], self.valid_txns)
             [now] = self.env.metastore.get_valid_write_ids([name], self.env.metastore.get_valid_txns())
             if any(now.is_valid(write_id) for write_id in mine.open_ids):
-                raise StartOver(f"{name} was written by a transaction that was open at the snapshot")
+                raise SnapshotOutdated(f"{name} was written by a transaction that was open at the snapshot")
 
     def start_over(self, reason: str) -> None:
         """Raises: StartOver."""
@@ -138,7 +145,9 @@ class WriteTransaction:
         newer = range(mine.high_watermark + 1, latest.high_watermark + 1)
         unseen = [w for w in (*newer, *mine.exceptions) if latest.is_valid(w)]
         if unseen:
-            raise StartOver(f"Write id {unseen[0]} of {table.full_name} was committed after this statement started")
+            raise SnapshotOutdated(
+                f"Write id {unseen[0]} of {table.full_name} was committed after this statement started"
+            )
 
     @property
     def valid_txns(self) -> ValidTxnList:
