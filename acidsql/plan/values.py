@@ -253,13 +253,17 @@ def key_text(expression: str, type: HiveType) -> str:
 
     The default partition has NULL, the empty string and its own name: if one directory had several texts, the files of
     one would replace those of another. As in Hive, trailing zeros of a decimal's fraction are dropped and a ``char`` is
-    padded; a different text would be a different partition.
+    padded; a different text would be a different partition. A text that is not valid UTF-8 fails: no directory has such
+    a name.
     """
     text = f"CAST({expression} AS string)"
     if isinstance(type, Char):
         text = f"rpad({text}, {type.length}, ' ')"
     elif isinstance(type, Decimal) and type.scale:
         text = f"regexp_replace({text}, '[.]?0+$', '')"
+    if isinstance(type, Char | Varchar) or type == Primitive("string"):
+        failure = failing("A partition key is not valid UTF-8")
+        text = f"if(coalesce(is_valid_utf8({text}), true), {text}, {failure})"
     return f"nullif(nullif({text}, ''), {literal(DEFAULT_PARTITION)})"
 
 

@@ -46,7 +46,8 @@ table: a delete as long as nothing else has happened then."""
 
 _PREFIX = "acidsql_applied_"
 _SEQUENCE, _DELETED, _IS_OLD, _UNTIL, _NEXT = (f"__acid_{n}" for n in ("sequence", "deleted", "old", "until", "next"))
-_COUNT, _CONTENT, _T, _S, _OLD, _EVERY = (f"__acid_{n}" for n in ("count", "content", "t", "s", "before", "every"))
+_COUNT, _CONTENT, _COMES = (f"__acid_{n}" for n in ("count", "content", "comes"))
+_T, _S, _OLD, _EVERY = (f"__acid_{n}" for n in ("t", "s", "before", "every"))
 """Names that no column of a table has."""
 _EXACTLY = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -313,8 +314,8 @@ class ChangeApplier:
         nothing = "".join(f", NULL AS {quote(n)}" for n in self._values)
         mine = f"EXISTS (SELECT 1 FROM {new} {_S} WHERE {self._on(_S, _T)})"
         rows = (
-            f"SELECT {keys}{nothing}, {start} AS {_SEQUENCE}, false AS {_DELETED}, true AS {_IS_OLD}, {end} AS {_UNTIL}"
-            f" FROM {self._target} {_T} WHERE {mine}"
+            f"SELECT DISTINCT {keys}{nothing}, {start} AS {_SEQUENCE}, false AS {_DELETED}, true AS {_IS_OLD},"
+            f" {end} AS {_UNTIL} FROM {self._target} {_T} WHERE {mine}"
         )
         remembered = f"FROM {self._companion} {_T} WHERE {mine} AND"
         deletes = f"SELECT {keys}{nothing}, {SEQUENCE}, true, true, NULL {remembered} {DELETED}"
@@ -337,11 +338,18 @@ class ChangeApplier:
             f"SELECT {keys}{nothing}, {_UNTIL}, CAST(NULL AS boolean), max({_IS_OLD}), NULL FROM ({ended}) {_T}"
             f" WHERE NOT EXISTS ({same}) GROUP BY {keys}, {_UNTIL}"
         )
-        following = f"lead({_SEQUENCE}) OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} NULLS FIRST) AS {_NEXT}"
+        # a new row holds until what comes next; one that was there ends where something new comes before its end
+        by = f"PARTITION BY {keys} ORDER BY {_SEQUENCE} NULLS FIRST"
+        is_new = f"NOT {_IS_OLD} AND {_DELETED} IS NOT NULL"
+        behind = f"({by} ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"
+        comes = f"min(if({is_new}, {_SEQUENCE}, NULL)) OVER {behind} AS {_COMES}"
+        until = f"if({_COMES} IS NULL OR {_COMES} >= {_UNTIL}, {_UNTIL}, {_COMES})"
+        following = f"if({_IS_OLD}, {until}, lead({_SEQUENCE}) OVER ({by})) AS {_NEXT}"
         told = run(
             env,
             f"WITH {_OLD} AS ({old}), {_EVERY} AS (SELECT * FROM {_OLD} UNION ALL {added})"
-            f" SELECT * FROM (SELECT *, {following} FROM (SELECT * FROM {_EVERY} UNION ALL {ends}))"
+            f" SELECT * EXCEPT ({_COMES}) FROM (SELECT *, {following} FROM (SELECT *, {comes}"
+            f" FROM (SELECT * FROM {_EVERY} UNION ALL {ends})))"
             f" WHERE NOT ({_IS_OLD} AND ({_DELETED} OR {_UNTIL} <=> {_NEXT}))",
         )
         source = quote(views.add(told.localCheckpoint()))
@@ -351,7 +359,7 @@ class ChangeApplier:
         counts = run(
             env,
             f"MERGE INTO {self._target} AS {_T} USING (SELECT * FROM {source} WHERE NOT {_DELETED}) AS {_S}"
-            f" ON {self._on(_T, _S)} AND {_T}.{start} <=> {_S}.{_SEQUENCE}"
+            f" ON {self._on(_T, _S)} AND {_T}.{start} <=> {_S}.{_SEQUENCE} AND {_T}.{end} <=> {_S}.{_UNTIL}"
             f" WHEN MATCHED THEN UPDATE SET {end} = {_S}.{_NEXT}"
             f" WHEN NOT MATCHED THEN INSERT ({inserted}) VALUES ({given})",
         )

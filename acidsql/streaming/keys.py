@@ -107,7 +107,8 @@ def with_keys_as_stored(
             lost = not_in_orc(made.get(given, value), type) if all_in_files or name not in partitions else None
             if lost is not None:
                 made[given] = f"if({lost}, {refused}, {made.get(given, value)})"
-        if name in partitions and (isinstance(type, Varchar) or to_hive(type) == "string"):
+        if name in partitions and (isinstance(type, Varchar | Char) or to_hive(type) == "string"):
             kept = made.get(given, value)
-            made[given] = f"if({kept} IN ('', '{DEFAULT_PARTITION}'), {refused}, {kept})"
+            lost = f"{kept} IN ('', '{DEFAULT_PARTITION}') OR NOT is_valid_utf8({kept})"
+            made[given] = f"if({lost}, {refused}, {kept})"
     return rows.withColumns({name: F.expr(text) for name, text in made.items()}) if made else rows

@@ -127,6 +127,40 @@ def test_an_end_is_remembered_once_its_row_ends_before(acid: AcidSession) -> Non
         assert found(acid, table) == expected
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        [(5, 5)],
+        [(5, 5), (7, 9)],
+        [(5, 5), (5, None)],
+        [(5, 6), (5, 8)],
+        [(1, 8), (5, 9)],
+        [(1, 8), (1, 8)],
+        [(5, 3)],
+        [(None, 4), (6, 8)],
+        [(None, None), (3, None)],
+    ],
+)
+def test_history_that_is_no_chain_keeps_its_ends(acid: AcidSession, before: list[tuple[Any, Any]]) -> None:
+    """Rows without length, that begin at once, or overlap: only what a change falls into ends with it."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string, valid_from bigint, valid_to bigint)")
+    known = [(1, f"r{number}", *row) for number, row in enumerate(before)]
+    acid.insert(acid.spark.createDataFrame(known, "id int, v string, valid_from bigint, valid_to bigint"), "t")
+    for at in (10, 7):
+        apply(acid, [(1, at, f"at{at}", "U")], 2)
+        ended = [row for row in known if row[2] is None or row[2] < at]
+        known = [
+            (*row[:3], at) if row in ended and (row[3] is None or at < row[3]) and not row[1].startswith("at") else row
+            for row in known
+        ]
+        ends = [end for _, end in before]  # a row that it falls into ended then, and nothing else tells of that
+        later = [n for n in (*ends, *(row[2] for row in known)) if n is not None and n > at]
+        known.append((1, f"at{at}", at, min(later, default=None)))
+        if at == 7 and (7, 9) in before:  # the change is passed over: a row begins then
+            known.pop()
+        assert found(acid) == sorted(known, key=repr)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_history_that_was_there_keeps_its_ends(acid: AcidSession, seed: int) -> None:
     """A delete that was applied elsewhere has left nothing but the end of a row."""

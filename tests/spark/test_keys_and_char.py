@@ -144,3 +144,20 @@ def test_a_partition_with_a_nul_is_refused(acid: AcidSession, driver_rows: str) 
         acid.sql("INSERT INTO t SELECT id, concat('a', chr(0), 'b') FROM range(3)")
     assert rows(acid, "SELECT * FROM t") == rows(acid, "SHOW PARTITIONS t") == []
     nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("type", ["string", "varchar(9)", "char(9)"])
+def test_a_partition_key_that_is_no_utf8_is_refused(acid: AcidSession, type: str) -> None:
+    """No directory has such a name: it would be another key that is stored."""
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (k {type})")
+    key = "CAST(X'61FF' AS string)"
+    for text in (f"SELECT 1, {key}", f"SELECT id, {key} FROM range(100000)", f"VALUES (1, {key})"):
+        with pytest.raises(AcidError, match="not valid UTF-8"):
+            acid.sql(f"INSERT INTO t {text}")
+    rows = acid.spark.sql(f"SELECT 1 AS id, {key} AS k, 1 AS at")
+    with pytest.raises(Exception, match="does not fit into k"):
+        acid.sink("t", mode="merge", keys=["k"])(rows.drop("at"), 0)
+    with pytest.raises(AcidError, match="does not fit into k"):
+        acid.apply_changes("t", rows, keys=["k"], sequence_by="at", except_columns=["at"])
+    acid.sql("INSERT INTO t VALUES (1, 'é'), (2, NULL)")
+    assert acid.table("t").count() == 2

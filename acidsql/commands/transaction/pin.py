@@ -28,9 +28,11 @@ class Pin(ABC):
 
     Attributes:
         context: What a statement over the snapshot looks up.
+        id: The transaction that keeps it away.
     """
 
     context: StatementContext
+    id: int
 
     @abstractmethod
     def confirm(self) -> None:
@@ -58,10 +60,10 @@ class TransactionPin(Pin):
 
     def __init__(self, txn: WriteTransaction, env: Environment) -> None:
         self.context = StatementContext(env, txn.snapshot, own_file=txn.own_file)
-        self._txn_id, self._env = txn.id, env
+        self.id, self._env = txn.id, env
 
     def confirm(self) -> None:
-        self._env.metastore.heartbeat(txn_id=self._txn_id)
+        self._env.metastore.heartbeat(txn_id=self.id)
 
     def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
         self.confirm()

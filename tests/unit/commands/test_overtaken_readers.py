@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from acidsql.commands.ddl import renames
-from acidsql.commands.query import Pin, over_snapshot
+from acidsql.commands.query import over_snapshot
 from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
 from acidsql.commands.resolve.names import AcidTable, Missing
+from acidsql.commands.transaction.pin import Pin, ReaderPin
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import LockTimeout, TransactionError, UnsupportedError
 from acidsql.fs import LocalFileSystem
@@ -88,7 +89,7 @@ def run(shop: Session, statements: list[str]) -> None:
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_a_table_that_another_one_changes_is_looked_up_again(shop: Session, name: str) -> None:
-    pin = Pin(shop.env)
+    pin = ReaderPin(shop.env)
     with pytest.raises(StartOver, match=r"Table default\.x was changed, renamed, moved or dropped"):
         read(pin, "x", lambda: run(shop, DEFINITIONS[name]))
     pin.end()
@@ -96,7 +97,7 @@ def test_a_table_that_another_one_changes_is_looked_up_again(shop: Session, name
 
 @pytest.mark.parametrize("name", OF_PARTITIONS)
 def test_a_partition_that_another_one_changes_is_looked_up_again(shop: Session, name: str) -> None:
-    pin = Pin(shop.env)
+    pin = ReaderPin(shop.env)
     with pytest.raises(StartOver, match=r"Table default\.p was changed"):
         read(pin, "p", lambda: run(shop, OF_PARTITIONS[name]))
     pin.end()
@@ -113,7 +114,7 @@ WRITES: dict[str, Callable[[Session], object]] = {
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize(("table", "rows"), [("x", [4, 5, 6]), ("p", [10, 20])])
 def test_what_others_write_is_no_reason_to(shop: Session, name: str, table: str, rows: list[int]) -> None:
-    pin = Pin(shop.env)
+    pin = ReaderPin(shop.env)
     assert read(pin, table, lambda: WRITES[name](shop)) == rows
     pin.end()
 
@@ -160,7 +161,7 @@ def test_each_moment_of_the_listing(
                 (file.parent / "_orc_acid_version").write_text("2")
         with monkeypatch.context() as patched:
             count = listing(patched, step, lambda s=session: run(s, ALL[name]))  # type: ignore[misc]
-            pin = Pin(session.env)
+            pin = ReaderPin(session.env)
             try:
                 assert read(pin, of) == [10, 20], (step, name)
                 reached = count[0] >= step
@@ -228,7 +229,7 @@ def test_a_rename_that_is_undone_meanwhile_is_noticed(shop: Session, monkeypatch
         with pytest.raises(TransactionError):
             shop.sql("ALTER TABLE x RENAME TO y")
 
-    pin = Pin(shop.env)
+    pin = ReaderPin(shop.env)
     with pytest.raises(StartOver):
         read(pin, "x", undone)
     pin.end()
@@ -286,7 +287,7 @@ def answer(context: StatementContext, tables: list[str]) -> list[int]:
 
 def now(shop: Session, tables: list[str]) -> list[int] | None:
     """What one who comes now reads; None where a table is not there."""
-    pin = Pin(shop.env)
+    pin = ReaderPin(shop.env)
     try:
         return answer(pin.context, tables)
     except AssertionError:
@@ -376,7 +377,7 @@ def test_a_name_alone_is_refused_where_spark_looks_for_it_in_several_databases(
 def test_a_table_that_is_committed_after_the_snapshot_is_not_empty(shop: Session) -> None:
     """It was registered before, and nobody else has seen it then."""
     pins: list[Pin] = []
-    with queries_of(77, meanwhile=lambda: pins.append(Pin(shop.env))):
+    with queries_of(77, meanwhile=lambda: pins.append(ReaderPin(shop.env))):
         shop.sql("CREATE TRANSACTIONAL TABLE new AS SELECT 1")
     with pytest.raises(StartOver):
         answer(pins[0].context, ["new"])
