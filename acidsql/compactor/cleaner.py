@@ -15,7 +15,7 @@ from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.format.data_files import require_there
 from acidsql.format.directory import AcidState, acid_state
 from acidsql.format.history import forget_changes
-from acidsql.format.names import BaseName, is_staged, parse_directory, staging_txn, write_ids_of
+from acidsql.format.names import BaseName, DeltaName, is_staged, parse_directory, staging_txn, write_ids_of
 from acidsql.metastore.model import (
     AbortedComponent,
     CompactionFilter,
@@ -163,7 +163,7 @@ class Cleaner:
         self._remove_staged({table.location, *locations}, min_open, lock)
         for location in locations:
             state = self._state(table, location, write_ids, txns)
-            self._forget_changes(state)
+            self._forget_changes(table, state)
             self._remove(location, [*state.obsolete, *state.aborted], lock)
             left = self._state(table, location, write_ids, txns)
             if left.obsolete or left.aborted:
@@ -308,12 +308,15 @@ class Cleaner:
         filesystem, path = fs.resolve(location)
         return acid_state(filesystem, path, write_ids, txns, any_file_name=table.is_insert_only)
 
-    def _forget_changes(self, state: AcidState) -> None:
-        """Make a note that no one will find the changes which a state's obsolete files tell and its base does not."""
-        if state.base is not None and state.obsolete:
-            base = state.base.name
-            filesystem, path = fs.resolve(state.path)
-            forget_changes(filesystem, path, base.write_id if isinstance(base, BaseName) else base.max_write_id)
+    def _forget_changes(self, table: Table, state: AcidState) -> None:
+        """Make a note that no one will find what a state's obsolete files tell and what replaces them does not: a base,
+        and in an insert-only table, whose rows do not tell who wrote them, a compacted delta."""
+        replacing = [] if state.base is None else [state.base.name]
+        if table.is_insert_only:
+            replacing += [delta.name for delta in state.deltas]
+        last = max((n.write_id if isinstance(n, BaseName) else _last_of_several(n) for n in replacing), default=0)
+        if state.obsolete and last > 0:
+            forget_changes(*fs.resolve(state.path), last)
 
     def _remove(self, location: str, paths: list[str], lock: CleanerLock) -> None:
         filesystem, _ = fs.resolve(location)
@@ -412,3 +415,8 @@ def newest_below(filesystem: fs.FileSystem, entry: fs.FileStatus) -> int:
     if not entry.is_dir:
         return entry.modified_ns
     return max([entry.modified_ns, *(newest_below(filesystem, below) for below in filesystem.list(entry.path))])
+
+
+def _last_of_several(name: DeltaName) -> int:
+    """The last write id of a delta of several; 0 for one of a single write id."""
+    return name.max_write_id if name.min_write_id < name.max_write_id else 0

@@ -125,7 +125,7 @@ class TableCleaner(Cleaner):
         for state in unlisted:
             left = [path for path in state.obsolete if path not in self._removed]
             if left:
-                self._forget_changes(state)
+                self._forget_changes(self._table, state)
                 self._remove(state.path, left, lock)
         metastore.clean_empty_aborted_txns()
 

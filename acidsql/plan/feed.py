@@ -103,8 +103,9 @@ def _needed(segment: Segment, deletes: Deletes | None) -> Segment:
     def reduced(number: int, state: AcidState) -> AcidState:
         def wanted(directory: AcidDirectory) -> bool:
             name = directory.name
-            first, last = (name.min_write_id, name.max_write_id) if isinstance(name, DeltaName) else (0, name.write_id)
-            return is_needed(number, first, last)
+            if isinstance(name, DeltaName):
+                return is_needed(number, name.min_write_id, name.max_write_id)
+            return is_needed(number, 0, max(0, name.write_id))  # one of original files alone has no write id
 
         return replace(
             state,

@@ -465,6 +465,19 @@ def test_a_table_without_partitions_has_no_changes(acid: AcidSession) -> None:
     assert told(acid.changes("t", 1)) == []
 
 
+def test_changes_of_rows_in_a_base_of_original_files_alone(acid: AcidSession, tmp_path: Path) -> None:
+    """It has a name without a write id: the smallest of all numbers."""
+    write_orc(tmp_path / "o" / "000000_0", "struct<id:int,v:string>", [(n, f"v{n}") for n in range(4)])
+    register(acid, tmp_path / "o", [("id", "int"), ("v", "string")], name="o")
+    acid.sql("ALTER TABLE o COMPACT 'major' AND WAIT")
+    acid.compactor.run_once()
+    assert [p.name for p in (tmp_path / "o").glob("base_*")] == ["base_-9223372036854775808"]
+    acid.sql("DELETE FROM o WHERE id = 1")
+    acid.sql("UPDATE o SET v = 'new' WHERE id = 2")
+    told = sorted((r.id, r.v, r._change_type, r._commit_version) for r in acid.changes("o", 1, keys=["id"]).collect())
+    assert told == [(1, "v1", "delete", 1), (2, "new", "update_postimage", 2), (2, "v2", "update_preimage", 2)]
+
+
 def test_a_row_that_moves_to_another_partition_is_an_update_whatever_is_asked(acid: AcidSession) -> None:
     """Conditions leave out no partition before the rows before and after an update have found each other."""
     acid.sql("CREATE TRANSACTIONAL TABLE m (k int, v string) PARTITIONED BY (p int)")

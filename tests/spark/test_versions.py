@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from acidsql.errors import InvalidValue, SnapshotTooOld, UnsupportedError
+from acidsql.errors import InvalidValue, SnapshotTooOld, StorageError, UnsupportedError
+from acidsql.fs import LocalFileSystem
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open
 from tests.spark.hive_files import write_orc
@@ -131,6 +132,36 @@ def test_files_that_a_vacuum_removed_are_missed_whatever_the_store_remembers(
         with pytest.raises(SnapshotTooOld):
             acid.table("w", version=version)
     assert len(rows(acid.table("w"))) == (1 if end.startswith("TRUNCATE") else 2)
+
+
+def test_what_is_left_of_replaced_files_is_not_taken_for_all_of_them(
+    acid: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cleaner that dies after its first directory has left a note before it."""
+    for name, properties in (("full", ""), ("only", "TBLPROPERTIES ('transactional_properties'='insert_only')")):
+        acid.sql(f"CREATE TRANSACTIONAL TABLE {name} (id int) {properties}")
+        for number in range(1, 5):
+            acid.sql(f"INSERT INTO {name} VALUES ({number})")
+        kind = "minor" if name == "only" else "major"
+        acid.sql(f"ALTER TABLE {name} COMPACT '{kind}' AND WAIT")
+        assert rows(acid.table(name, version=2)) == [(1,), (2,)]
+        real, removed = LocalFileSystem.delete, list[str]()
+
+        def failing(self: LocalFileSystem, path: str, real: Any = real, removed: list[str] = removed) -> None:
+            if "/delta_" in path:
+                if removed:
+                    raise StorageError("the power is gone")
+                removed.append(path)
+            real(self, path)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalFileSystem, "delete", failing)
+            acid.compactor.run_once()
+        assert len(removed) == 1
+        for version in (1, 2, 3):
+            with pytest.raises(SnapshotTooOld):
+                acid.table(name, version=version)
+        assert rows(acid.table(name)) == rows(acid.table(name, version=4)) == [(1,), (2,), (3,), (4,)]
 
 
 class TestATableOfOurs:
