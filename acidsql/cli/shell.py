@@ -35,7 +35,8 @@ A statement ends with ';' and may span several lines.
   !quit   exit (also: quit, exit, Ctrl-D)
   Ctrl-C  discard the input, or cancel the running statement
 Statements include CREATE TABLE, INSERT, UPDATE, DELETE, SELECT, SHOW TABLES, SHOW TRANSACTIONS, SHOW LOCKS,
-DESCRIBE, USE, SET. Statements that acidsql does not implement are passed to Spark SQL."""
+DESCRIBE, USE, SET, START TRANSACTION, COMMIT, ROLLBACK (a * in the prompt marks an open transaction). Statements that
+acidsql does not implement are passed to Spark SQL."""
 
 
 class Shell:

@@ -27,6 +27,12 @@ def test_a_process_makes_a_table_and_prints_its_rows(tmp_path: Path) -> None:
 def test_a_process_changes_the_table_of_another_and_errors_have_a_caret(acid: AcidSession, tmp_path: Path) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
     acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, NULL)")
+    script = tmp_path / "open.sql"
+    script.write_text("START TRANSACTION;\nDELETE FROM emp;\nSELECT count(*) FROM emp;\n")
+    left = run([*ACIDSQL, "--format", "tsv", "-f", str(script)], tmp_path)
+    assert (left.returncode, left.stdout.splitlines()[-1]) == (1, "0")
+    assert "ended within a transaction, which was rolled back" in left.stderr
+    assert acid.table("emp").count() == 2
     changed = run(
         [*ACIDSQL, "--format", "tsv"],
         tmp_path,

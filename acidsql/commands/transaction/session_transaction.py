@@ -171,11 +171,6 @@ class SessionTransaction(OpenTransaction):
 
     # --- end ---------------------------------------------------------------------------------------------------------
 
-    @property
-    def is_over(self) -> bool:
-        """Whether only ROLLBACK is left."""
-        return self._over is not None
-
     def commit(self) -> None:
         """Commit it.
 

@@ -32,6 +32,7 @@ class Session:
         self.variables: Mapping[str, str] = {}
         self.connected: dict[str, Any] = {}
         self.closed = False
+        self.in_transaction = False
         self.spark = None
 
     def connect(self, spark: object = None, **places: Any) -> Session:
@@ -46,12 +47,16 @@ class Session:
 
     def sql(self, text: str) -> Frame:
         self.ran.append(text)
+        if text in ("START TRANSACTION", "COMMIT"):
+            self.in_transaction = text != "COMMIT"
         answer = self.answers.get(text, Frame([], []))
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def script(self, script: str | os.PathLike[str], variables: Mapping[str, str]) -> Iterator[Frame]:
+    def script(
+        self, script: str | os.PathLike[str], variables: Mapping[str, str], *, keeps_transaction: bool = False
+    ) -> Iterator[Frame]:
         self.variables = variables
         text = script.read_text(encoding="utf-8") if isinstance(script, Path) else str(script)
         for part in text.split(";"):

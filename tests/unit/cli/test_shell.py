@@ -84,9 +84,20 @@ def test_ctrl_c_drops_what_was_typed_and_ctrl_d_leaves(type_in: TypeIn, session:
 def test_ctrl_c_during_a_statement_cancels_it_alone(
     type_in: TypeIn, session: fakes.Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(*args: object) -> None:
+    def interrupted(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     session.script = interrupted  # type: ignore[assignment, method-assign]
     assert type_in("SELECT 1;\r!quit\r") == 0
     assert "Cancelled." in capsys.readouterr().err
+
+
+def test_the_prompt_marks_an_open_transaction(
+    type_in: TypeIn, session: fakes.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("acidsql.cli.shell.PromptSession.prompt", lambda self, text: asked.append(text) or next(typed))
+    typed = iter(["START TRANSACTION;", "SELECT 1;", "COMMIT;", "!quit"])
+    assert type_in("") == 0
+    assert session.ran == ["START TRANSACTION", "SELECT 1", "COMMIT"]
+    assert asked == [f"acidsql (default){mark}> " for mark in ("", "*", "*", "")]
