@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 
-from acidsql.errors import Deadlock, LockTimeout
-from acidsql.metastore.model import LockRequest, LockResponse, LockState
+from acidsql.errors import AcidError, Deadlock, LockTimeout
+from acidsql.metastore.lock_rules import conflicts
+from acidsql.metastore.model import LockInfo, LockRequest, LockResponse, LockState
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, Settings
 
@@ -22,6 +25,18 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
     pause, tries = metastore.lock_pause, settings.value(LOCK_RETRIES)
     response = metastore.lock(request)
+    try:
+        return _granted(metastore, settings, response, deadline, pause, tries)
+    except BaseException:
+        # a transaction of several statements goes on: others would wait for what nobody asks for any more
+        with suppress(AcidError):
+            metastore.unlock(response.lock_id)
+        raise
+
+
+def _granted(
+    metastore: Metastore, settings: Settings, response: LockResponse, deadline: float, pause: float, tries: int
+) -> LockResponse:
     while response.state is LockState.WAITING:
         if response.circle:
             others = ", ".join(map(str, response.circle[1:]))
@@ -41,7 +56,7 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
     return response
 
 
-def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: str, write_id: int) -> None:
+def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: str, write_id: int, txn_id: int) -> None:
     """Wait until whoever has a lower write id in a table has committed or aborted.
 
     A base hides what all of them have written. By Hive's locks INSERT (SHARED_READ) and TRUNCATE (EXCL_WRITE) run at
@@ -52,8 +67,10 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
         settings: For ``acidsql.lock.timeout``.
         table: ``database.table``.
         write_id: The caller's own.
+        txn_id: The caller's transaction.
 
     Raises:
+        Deadlock: When one of them waits for a lock of the caller's.
         LockTimeout: When one is still open after that time.
     """
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
@@ -63,6 +80,8 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
         earlier = [one for one in seen.open_ids if one < write_id]
         if not earlier:
             return
+        if _waits_for(metastore.show_locks(), txn_id, table):
+            raise Deadlock(f"Transaction {txn_id} and an earlier writer of {table} wait for each other: it is ended")
         if time.monotonic() >= deadline:
             raise LockTimeout(
                 f"Transactions that write to {table} have not ended in time (write ids {', '.join(map(str, earlier))})",
@@ -71,6 +90,16 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
             )
         time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
         pause = min(pause * PAUSE_GROWTH, settings.value(LOCK_SLEEP))
+
+
+def _waits_for(locks: Sequence[LockInfo], txn_id: int, table: str) -> bool:
+    """Whether somebody who holds a lock of a table waits for one of a transaction's."""
+    held = [one for one in locks if one.state is LockState.ACQUIRED]
+    own = [one for one in held if one.txn_id == txn_id]
+    holders = {one.txn_id for one in held if f"{one.database}.{one.table}" == table}
+    waiting = {one.lock_id for one in locks if one.state is LockState.WAITING and one.txn_id in holders - {0, txn_id}}
+    requests = ([one for one in locks if one.lock_id == lock_id] for lock_id in waiting)
+    return any(next(conflicts(request, own), None) is not None for request in requests)
 
 
 def _who_holds(response: LockResponse) -> str:

@@ -78,8 +78,9 @@ def _changes(own: Catalyst, segment: Segment, zones: Zones) -> Iterator[Draft]:
     needed = segment if is_overwritten else _needed(segment, deletes)
     between = f"BETWEEN {segment.first}L AND {segment.last}L"
     deleted = "NULL" if deletes is None else DELETED_BY
-    inserts = f"if(originalTransaction {between}, originalTransaction, NULL) AS {_INSERTS}"
-    ended = f"if({deleted} {between}, {deleted}, NULL)"
+    stayed = f"NOT (originalTransaction <=> {deleted})"  # of what one write inserts and deletes again nobody has heard
+    inserts = f"if(originalTransaction {between} AND {stayed}, originalTransaction, NULL) AS {_INSERTS}"
+    ended = f"if({deleted} {between} AND {stayed}, {deleted}, NULL)"
     if is_overwritten:
         ended = f"if({deleted} IS NULL, {segment.last + 1}L, {ended})"
     both = [f"struct('{kind}' AS t, {column} AS v)" for kind, column in (("insert", _INSERTS), ("delete", _DELETES))]

@@ -17,6 +17,7 @@ from acidsql.errors import (
     AcidError,
     AnalysisError,
     Deadlock,
+    LockTimeout,
     NotTransactional,
     TransactionAborted,
     TransactionError,
@@ -464,6 +465,77 @@ def test_an_insert_only_table_is_overwritten_once(acid: AcidSession) -> None:
         assert pairs(acid) == [(2, 2), (4, 1), (6, 2)]
     assert pairs(acid) == [(2, 2), (4, 1), (6, 2)]
     nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("text", ["TRUNCATE TABLE q", "INSERT OVERWRITE TABLE q VALUES (7)"])
+def test_a_base_hides_no_row_that_the_snapshot_does_not_see(bank: AcidSession, other: AcidSession, text: str) -> None:
+    """A queue that is drained: what comes in between is not thrown away unseen."""
+    bank.sql("CREATE TRANSACTIONAL TABLE q (id int) TBLPROPERTIES ('transactional_properties'='insert_only')")
+    bank.sql("INSERT INTO q VALUES (1)")
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a SELECT id + 10, 0 FROM q")
+    other.sql("INSERT INTO q VALUES (2)")
+    with pytest.raises(WriteConflict):
+        bank.sql(text)
+    bank.sql("ROLLBACK")
+    assert rows(bank, "SELECT * FROM q") == [(1,), (2,)]
+    nothing_is_left(other, bank)
+
+
+def test_who_waits_for_earlier_writers_is_in_a_deadlock_too(bank: AcidSession, other: AcidSession) -> None:
+    """TRUNCATE has its lock, and waits for a write id that is open; its owner asks for that lock."""
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    thread = threading.Thread(target=lambda: other.sql("TRUNCATE TABLE a"))
+    thread.start()
+    while not any(row.lock_state == "ACQUIRED" and row.lock_type == "EXCL_WRITE" for row in locks_of(bank)):
+        time.sleep(0.05)
+    begun = time.monotonic()
+    bank.sql("UPDATE a SET v = 4 WHERE id = 3")
+    assert time.monotonic() - begun < 15
+    bank.sql("COMMIT")
+    thread.join()
+    assert values(bank, "a") == []
+    nothing_is_left(other, bank)
+
+
+def locks_of(acid: AcidSession) -> list[Any]:
+    return [row for row in acid.sql("SHOW LOCKS").collect() if row.table == "a"]
+
+
+def test_a_statement_that_waited_too_long_waits_no_more(bank: AcidSession, other: AcidSession) -> None:
+    """Its request is taken back: nobody has to wait behind it."""
+    other.sql("SET acidsql.lock.timeout = 1s")
+    bank.sql("START TRANSACTION")
+    bank.sql("UPDATE a SET v = 1")
+    other.sql("START TRANSACTION")
+    other.sql("INSERT INTO b VALUES (3, 3)")
+    with pytest.raises(LockTimeout):
+        other.sql("UPDATE a SET v = 2")
+    bank.sql("COMMIT")
+    bank.sql("UPDATE a SET v = 3")
+    assert not any(row.lock_state == "WAITING" for row in locks_of(bank))
+    other.sql("COMMIT")
+    assert len(values(bank, "b")) == 3
+    nothing_is_left(other, bank)
+
+
+def test_changes_tell_what_a_transaction_has_left(bank: AcidSession) -> None:
+    """Not the rows that it has inserted and deleted again; a follower would keep them."""
+    with bank.transaction():
+        for text in (
+            "INSERT INTO a VALUES (3, 3), (4, 4)",
+            "DELETE FROM a WHERE id = 3",
+            "UPDATE a SET v = 44 WHERE id = 4",
+            "UPDATE a SET v = 1 WHERE id = 1",
+            "UPDATE a SET v = 2 WHERE id = 1",
+        ):
+            bank.sql(text)
+    expected = [(1, 2, "update_postimage"), (1, 100, "update_preimage"), (4, 44, "insert")]
+    for keys in (["id"], []):
+        told = [(r.id, r.v, r._change_type) for r in bank.changes("a", 2, 2, keys=keys).collect()]
+        kinds = {"update_postimage": "insert", "update_preimage": "delete"} if not keys else {}
+        assert sorted(told) == sorted((i, v, kinds.get(kind, kind)) for i, v, kind in expected)
 
 
 def test_a_transaction_that_others_have_ended(bank: AcidSession, other: AcidSession) -> None:

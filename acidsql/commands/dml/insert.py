@@ -226,9 +226,11 @@ class InsertCommand:
         return InsertPlan(binding, binding.resolved(binding.query(body, self._defaults())), source)
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
-        """An INSERT OVERWRITE that reads its own target, and hides it with a base, must have seen all of its rows."""
+        """An INSERT OVERWRITE that hides its own target with a base, and reads it, or may have done so in an earlier
+        statement, must have seen all of its rows."""
         hides = self.statement.overwrite and not txn.replaces_rows_of(self.table)
-        if hides and any(t.full_name == self.table.full_name for t in plan.tables):
+        reads = txn.has_several_statements or any(t.full_name == self.table.full_name for t in plan.tables)
+        if hides and reads:
             txn.require_all_seen(self.table)
 
     def changes(self, plan: InsertPlan) -> ChangeSet:
