@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException as SparkAnalysisException
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.errors import UnsupportedError
+from acidsql.errors import NotTransactional, UnsupportedError
 from acidsql.sql.placed import padded
 from acidsql.sql.statements import Passthrough, TableName
 
@@ -51,3 +51,10 @@ def _identified(env: Environment, statement: Passthrough, parameters: Mapping[st
         if name is not None:
             table, database, catalog = name
             yield TableName(table, database, span, catalog)
+
+
+def refuse_in_transaction(env: Environment, name: TableName) -> None:
+    """Raises: NotTransactional in a transaction: what Spark writes to a table of its own would not be undone."""
+    if env.transaction is not None:
+        problem = f"{name.table} is not transactional: what is written to it could not be rolled back"
+        raise with_location(name.span, NotTransactional(problem, hint="COMMIT or ROLLBACK before it."))

@@ -324,7 +324,7 @@ def test_tables_of_spark_are_read_and_not_written(bank: AcidSession) -> None:
     bank.spark.sql("INSERT INTO plain VALUES (7)")
     with bank.transaction():
         bank.sql("INSERT INTO a SELECT id, 0 FROM plain")
-        for text in ("INSERT INTO plain SELECT id FROM a", "INSERT INTO plain VALUES (1)"):
+        for text in ("INSERT INTO plain SELECT id FROM a", "INSERT INTO plain VALUES (1)", "TRUNCATE TABLE plain"):
             with pytest.raises(NotTransactional):
                 bank.sql(text)
         with pytest.raises(AnalysisError):

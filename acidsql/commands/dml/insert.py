@@ -17,12 +17,13 @@ from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.passed_on import refuse_in_transaction
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.binding import Binding, Read, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
-from acidsql.errors import AcidError, AnalysisError, NotTransactional, TableNotFound
+from acidsql.errors import AcidError, AnalysisError, TableNotFound
 from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
@@ -46,7 +47,7 @@ from acidsql.settings import (
     DYNAMIC_PARTITION,
     DYNAMIC_PARTITION_MODE,
 )
-from acidsql.sql.statements import Default, Insert, PartitionSpec, Span, TableName
+from acidsql.sql.statements import Default, Insert, PartitionSpec, Span
 from acidsql.sql.with_clause import whole_query
 from acidsql.types import parse_type
 
@@ -419,13 +420,6 @@ def target_of(env: Environment, statement: Insert) -> Table | None:
             error = TableNotFound(f"Table not found {env.database_of(statement.table)}.{statement.table.table.lower()}")
             raise with_location(statement.table.span, error)
     return table
-
-
-def refuse_in_transaction(env: Environment, name: TableName) -> None:
-    """Raises: NotTransactional in a transaction: what Spark writes to a table of its own would not be undone."""
-    if env.transaction is not None:
-        problem = f"{name.table} is not transactional: what is written to it could not be rolled back"
-        raise with_location(name.span, NotTransactional(problem, hint="COMMIT or ROLLBACK before it."))
 
 
 def insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> DataFrame:

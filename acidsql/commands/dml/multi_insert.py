@@ -10,11 +10,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.dml.insert import InsertCommand, InsertPlan, refuse_in_transaction, target_of
+from acidsql.commands.dml.insert import InsertCommand, InsertPlan, target_of
 from acidsql.commands.dml.shared_source import SharedSource
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.passed_on import refuse_in_transaction
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.binding import refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext

@@ -14,6 +14,7 @@ from acidsql.commands.dml.delete_rows import stage_deletes
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
+from acidsql.commands.passed_on import refuse_in_transaction
 from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction
@@ -34,6 +35,7 @@ def truncate(env: Environment, statement: Truncate, parameters: Mapping[str, Any
     """Run TRUNCATE [TABLE]; Spark runs it for tables that are not ACID."""
     command = truncate_command(env, statement, parameters)
     if command is None:
+        refuse_in_transaction(env, statement.table)
         return env.sql(statement.span.text, parameters)
     if command.partitions is None or command.partitions:
         command.run()
