@@ -47,11 +47,11 @@ def test_hive_sees_all_statements_at_the_commit(both: Both, open_acid: OpenAcid,
     expected = [(1, "changed", 1), (4, "again", 1), (5, "e", 3), (6, "f", 2)]
     if keys:  # the rows of partition 2 are none of those that the OVERWRITE had
         expected.append((3, "c", 2))
-    assert sorted(row[1:] for row in one.read(HIVE)) == sorted(expected)
+    assert sorted(row[3:] for row in one.read(HIVE)) == sorted(expected)
     one.hive("UPDATE {t} SET v = 'by Hive' WHERE id > 3")
     two.hive("DELETE FROM {t} WHERE id > 10")
     for side in SIDES:
-        assert sorted(row[2] for row in one.read(side) if row[1] > 3) == ["by Hive"] * 3
+        assert sorted(row[4] for row in one.read(side) if row[3] > 3) == ["by Hive"] * 3
 
 
 def test_hives_change_of_the_same_rows_is_a_conflict(both: Both, open_acid: OpenAcid) -> None:
@@ -65,7 +65,7 @@ def test_hives_change_of_the_same_rows_is_a_conflict(both: Both, open_acid: Open
         writer.sql(t.text("UPDATE {t} SET v = 'lost' WHERE id = 1"))
     writer.sql("ROLLBACK")
     t.agree()
-    assert sorted(row[2] for row in t.read(HIVE)) == ["b", "by Hive", "c"]
+    assert sorted(row[4] for row in t.read(HIVE)) == ["b", "by Hive", "c"]
 
 
 def test_two_that_wait_for_each_other(both: Both, open_acid: OpenAcid) -> None:
@@ -95,7 +95,7 @@ def test_two_that_wait_for_each_other(both: Both, open_acid: OpenAcid) -> None:
     assert isinstance(error, Deadlock)
     assert time.monotonic() - begun < 60
     both.wrote(ACIDSQL, 2)
-    found = {row[2] for t in (one, two) for row in t.read(HIVE)}
+    found = {row[4] for t in (one, two) for row in t.read(HIVE)}
     assert found == {"first", "second"}
     for t in (one, two):
         t.agree()

@@ -351,7 +351,8 @@ def test_frames_see_their_moment_and_outlive_a_commit(bank: AcidSession, other: 
     other.sql("ALTER TABLE a COMPACT 'major' AND WAIT")
     other.compactor.run_once()
     assert [frame.count() for frame in (before, between, after)] == [2, 3, 0]
-    bank.spark.catalog.dropTempView("seen")
+    with bank.transaction():
+        bank.sql("DROP VIEW seen")
     del before, between, after
 
 
@@ -400,7 +401,7 @@ def test_partitions_that_statements_have_made(acid: AcidSession) -> None:
 
 @pytest.mark.parametrize("again", [True, False])
 def test_all_rows_are_replaced(bank: AcidSession, other: AcidSession, again: bool) -> None:
-    """TRUNCATE and INSERT OVERWRITE hide what was there, and nothing that comes after them."""
+    """TRUNCATE and INSERT OVERWRITE hide what was there, and nothing that comes after them; others read and insert."""
     bank.sql("START TRANSACTION")
     bank.sql("INSERT INTO a VALUES (3, 3)")
     bank.sql("TRUNCATE TABLE a")
@@ -416,6 +417,8 @@ def test_all_rows_are_replaced(bank: AcidSession, other: AcidSession, again: boo
         expected = [(1, 1), (41, 5), (51, 5)]
     assert values(bank, "b") == expected
     assert values(other, "b") == [(1, 100), (2, 100)]
+    other.sql("INSERT INTO b VALUES (0, 0)")
+    expected = [(0, 0), *expected]
     bank.sql("COMMIT")
     assert (values(other, "a"), values(other, "b")) == ([(4, 4), (5, 5)], expected)
     bank.sql("ALTER TABLE b COMPACT 'major' AND WAIT")

@@ -21,7 +21,7 @@ from acidsql.commands.passed_on import refuse_in_transaction
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.binding import Binding, Read, read_locks
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.locking import insert_lock
+from acidsql.commands.transaction.locking import change_lock_type, insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
 from acidsql.metastore.model import Column, LockComponent, Table
@@ -285,7 +285,7 @@ class InsertCommand:
     def directory(self) -> str:
         """The kind and location of the directory that it writes."""
         kind = "base" if self.statement.overwrite else "delta"
-        if self.statement.overwrite and self.env.transaction is not None and self.table.is_full_acid:
+        if self._deletes_what_it_replaces:
             kind = "delete_delta, delta"
         if not self.table.partition_keys:
             return kind
@@ -306,7 +306,16 @@ class InsertCommand:
         """On the table or the static partition; dynamic partitions are added later."""
         dynamic = bool(self.partitioning.dynamic)
         partition = self._static_name() if self.table.partition_keys and not dynamic else None
-        return [insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)]
+        lock = insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)
+        if self._deletes_what_it_replaces:  # others may read meanwhile, and insert
+            lock = replace(lock, type=change_lock_type(self.env))
+        return [lock]
+
+    @property
+    def _deletes_what_it_replaces(self) -> bool:
+        within = self.env.transaction
+        deletes = within is not None and within.deletes_what_it_replaces and self.table.is_full_acid
+        return deletes and self.statement.overwrite
 
     def _defaults(self) -> dict[tuple[int, int], Expression]:
         """What DEFAULT stands for in VALUES, by the numbers of row and column."""

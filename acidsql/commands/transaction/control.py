@@ -53,8 +53,7 @@ def require_allowed(env: Environment, statement: s.Statement) -> None:
             with _beginning:
                 env.transaction = env.transaction or SessionTransaction(env, is_implicit=True)
         return
-    first = statement.span.text.split(None, 1)[0].upper()
-    if isinstance(statement, _ALLOWED) or (isinstance(statement, s.Passthrough) and first in _OF_SPARK):
+    if isinstance(statement, _ALLOWED) or _is_of_session_alone(env, statement):
         return
     kind = "an implicit transaction" if txn.is_implicit else "a transaction"
     code = NOT_ALLOWED_IN_IMPLICIT if txn.is_implicit else NOT_ALLOWED_IN
@@ -65,6 +64,16 @@ def require_allowed(env: Environment, statement: s.Statement) -> None:
         hint="COMMIT or ROLLBACK before it.",
     )
     raise with_location(statement.span, error)
+
+
+def _is_of_session_alone(env: Environment, statement: s.Statement) -> bool:
+    """Whether a statement of Spark's changes no more than the session, such as its temporary views."""
+    if isinstance(statement, s.DropView):
+        name = statement.view
+        return name.database is None and env.catalyst.is_temporary_view(name.table)
+    words = statement.span.text.upper().split()
+    of_spark = words[0] in _OF_SPARK or words[:2] == ["DROP", "TEMPORARY"]
+    return isinstance(statement, s.Passthrough) and of_spark
 
 
 def _name(statement: s.Statement) -> str:

@@ -76,6 +76,11 @@ class TransactionPin(Pin):
 class OpenTransaction(ABC):
     """A transaction that the statements of an environment belong to."""
 
+    @property
+    @abstractmethod
+    def deletes_what_it_replaces(self) -> bool:
+        """Whether INSERT OVERWRITE and TRUNCATE delete rows, where a table has deletes, and write no base."""
+
     @abstractmethod
     def write(self, run: Callable[[WriteTransaction], T]) -> T:
         """Run a statement that writes."""

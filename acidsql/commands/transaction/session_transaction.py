@@ -64,6 +64,10 @@ class SessionTransaction(OpenTransaction):
         self._over: TransactionError | None = None
         """Why it was ended before its COMMIT or ROLLBACK."""
 
+    @property
+    def deletes_what_it_replaces(self) -> bool:
+        return True
+
     # --- statements --------------------------------------------------------------------------------------------------
 
     def write(self, run: Callable[[WriteTransaction], T]) -> T:

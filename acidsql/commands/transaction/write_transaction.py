@@ -507,6 +507,10 @@ class Within(OpenTransaction):
     def __init__(self, txn: WriteTransaction, env: Environment) -> None:
         self._txn, self._env = txn, env
 
+    @property
+    def deletes_what_it_replaces(self) -> bool:
+        return self._txn.has_several_statements
+
     def write(self, run: Callable[[WriteTransaction], T]) -> T:
         return run(self._txn)
 
