@@ -38,8 +38,9 @@ def over_snapshot(env: Environment, read: Callable[[Pin], T]) -> T:
         DirectoryGone: When one is not there.
         LockTimeout: When others hold the locks.
     """
-    if env.transaction is not None:
-        return env.transaction.read(read)
+    within = env.transaction
+    if within is not None:
+        return within.read(read)
     tables: set[tuple[str, str]] = set()
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES)):
         pause_before(attempt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -571,6 +572,35 @@ def test_sessions_side_by_side_and_threads_of_one(bank: AcidSession, other: Acid
         assert [r[0] for r in values(other, "a")] == [1, 2, 11, 13]
     assert len(values(bank, "a")) == 6
     nothing_is_left(other, bank)
+
+
+def test_a_statement_that_meets_the_end_of_its_transaction_is_no_part_of_another_one(bank: AcidSession) -> None:
+    """What is acknowledged is there, whoever has ended the transaction meanwhile."""
+    told: list[int] = []
+    stop = threading.Event()
+
+    def insert() -> None:
+        for number in itertools.count(100):
+            if stop.is_set():
+                return
+            try:
+                bank.sql(f"INSERT INTO a VALUES ({number}, 0)")
+            except TransactionError as e:
+                assert "ended by another thread" in e.message  # noqa: PT017
+            else:
+                told.append(number)
+
+    thread = threading.Thread(target=insert)
+    thread.start()
+    for _ in range(12):
+        bank.sql("START TRANSACTION")
+        time.sleep(0.1)
+        bank.sql("COMMIT")
+    stop.set()
+    thread.join()
+    assert told
+    assert [i for i, _ in values(bank, "a") if i >= 100] == told
+    nothing_is_open(bank)
 
 
 def test_scripts(bank: AcidSession, tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ class RowChange(ABC):
     def _run(self, txn: WriteTransaction) -> RowCounts:
         plan = self.plan(StatementContext(self.env))
         if plan.partitions == ():
+            if txn.has_several_statements:  # the table may be another one than that of the snapshot
+                plan.binding.context.revalidate(txn.snapshot)
             return RowCounts()
         txn.lock(plan.locks)
         context = plan.binding.context

@@ -63,6 +63,8 @@ class SessionTransaction(OpenTransaction):
         self._is_running = False
         self._over: TransactionError | None = None
         """Why it was ended before its COMMIT or ROLLBACK."""
+        self._is_finished = False
+        """Whether COMMIT or ROLLBACK has come: what another thread has still begun in it must not go on without it."""
 
     @property
     def deletes_what_it_replaces(self) -> bool:
@@ -184,6 +186,7 @@ class SessionTransaction(OpenTransaction):
         """
         with self._lock:
             self._require_usable()
+            self._is_finished = True
             txn = self._txn
             if txn is None:
                 return
@@ -203,11 +206,16 @@ class SessionTransaction(OpenTransaction):
     def roll_back(self) -> None:
         """Undo all of it."""
         with self._lock:
+            self._is_finished = True
             if self._txn is not None:
                 self._give_up(AcidError("rolled back"))
             self._over = None
 
     def _require_usable(self) -> None:
+        if self._is_finished:
+            raise TransactionError(
+                "The transaction was ended by another thread before this statement of it began", hint="Run it again."
+            )
         if self._over is not None:
             problem = TransactionError(
                 f"The transaction is over, and nothing of it is kept: {self._over.message}", hint="ROLLBACK ends it."

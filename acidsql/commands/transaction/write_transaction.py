@@ -467,8 +467,9 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     Raises:
         TransactionError: When it restarted too often. Others as :func:`open_transaction`.
     """
-    if env.transaction is not None:
-        return env.transaction.write(run)
+    within = env.transaction
+    if within is not None:
+        return within.write(run)
     reason: TransactionError | None = None
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
         if isinstance(reason, DefinitionChanged | Deadlock):
