@@ -19,7 +19,8 @@ from pyspark.sql.types import StringType, StructType, TimestampType
 from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import run
-from acidsql.commands.transaction.write_transaction import WriteTransaction, together
+from acidsql.commands.transaction.run import together
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
     AcidError,
     AlreadyExists,

@@ -22,7 +22,8 @@ from acidsql.catalyst import QUERY_ID, is_same_session
 from acidsql.commands.dml.truncate import hide_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import run
-from acidsql.commands.transaction.write_transaction import WriteTransaction, together
+from acidsql.commands.transaction.run import together
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.metastore.model import LockComponent, LockType, Operation
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from acidsql.commands.ddl.table_kind import VALID_WRITE_IDS
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.commands.transaction.run import write_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, UnsupportedError
 from acidsql.metastore.model import (
     BUCKETING_VERSION,

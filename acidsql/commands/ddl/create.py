@@ -17,7 +17,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.names import SPARK_CATALOG
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.compactor.dropped import free_place, free_places, remove_dropped
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError

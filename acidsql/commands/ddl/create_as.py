@@ -18,7 +18,8 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, ColumnNotFound
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Table

@@ -22,7 +22,7 @@ from acidsql.commands.dml.constraints import with_constraints
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.locking import name_lock
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.compactor.dropped import free_place
 from acidsql.compactor.rename_journal import finish_all_moves
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError

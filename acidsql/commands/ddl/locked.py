@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver
-from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.metastore.model import LockComponent
 
 T = TypeVar("T")

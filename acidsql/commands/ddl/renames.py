@@ -19,7 +19,8 @@ from acidsql.commands.ddl.partitions import one_partition, spec_values, whole_na
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction.locking import name_lock
-from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.commands.transaction.run import write_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import free_place, free_places
 from acidsql.compactor.rename_journal import carry_out_announced, finish_moves, new_move, take_back
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, UnsupportedError

@@ -18,7 +18,7 @@ from acidsql.commands.query import reads_acid_tables
 from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.names import SPARK_CATALOG
 from acidsql.commands.transaction.pin import pinned
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, TableNotFound, TransactionError, UnsupportedError
 from acidsql.metastore.model import (
     LAST_DDL,

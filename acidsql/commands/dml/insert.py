@@ -22,7 +22,8 @@ from acidsql.commands.query import with_query
 from acidsql.commands.resolve.binding import Binding, Read, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_lock_type, insert_lock
-from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
 from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name

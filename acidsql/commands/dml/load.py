@@ -18,7 +18,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import insert_lock
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.format.names import original_file, parse_original_file
 from acidsql.format.tail import OrcFooter

@@ -17,7 +17,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.changes import ChangeSet

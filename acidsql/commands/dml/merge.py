@@ -19,7 +19,8 @@ from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks, refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_locks, upsert_lock
-from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, TransactionError
 from acidsql.metastore.model import Column, LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.merge import MergePlan

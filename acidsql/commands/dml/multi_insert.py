@@ -19,7 +19,8 @@ from acidsql.commands.passed_on import refuse_in_transaction
 from acidsql.commands.query import with_query
 from acidsql.commands.resolve.binding import refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import LockComponent, LockType, Table
 from acidsql.plan.staging import Staging

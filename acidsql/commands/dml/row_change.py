@@ -17,7 +17,8 @@ from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.locking import change_locks
-from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import LockComponent, Operation, Partition, Table
 from acidsql.plan.changes import ChangeSet, key_column

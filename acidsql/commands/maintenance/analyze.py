@@ -14,7 +14,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.errors import AnalysisError, ColumnNotFound
 from acidsql.format.directory import AcidFile, AcidState
 from acidsql.metastore.model import (

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.transaction.write_transaction import WriteTransaction, begin, roll_back
+from acidsql.commands.transaction.run import begin, roll_back
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, TransactionError
 from acidsql.interrupts import Deferred
 from acidsql.metastore.heartbeat import Heartbeats
@@ -37,7 +38,7 @@ class HeldTransactions:
         self._held.discard(txn.id)
 
     def roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
-        """Abort a transaction (:func:`acidsql.commands.transaction.write_transaction.roll_back`)."""
+        """Abort a transaction (:func:`acidsql.commands.transaction.run.roll_back`)."""
         self.ended(txn)
         return roll_back(txn, error)
 

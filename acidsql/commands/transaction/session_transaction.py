@@ -21,7 +21,8 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, pause_before
 from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
-from acidsql.commands.transaction.write_transaction import Savepoint, WriteTransaction, end_of
+from acidsql.commands.transaction.run import end_of
+from acidsql.commands.transaction.write_transaction import Savepoint, WriteTransaction
 from acidsql.errors import (
     AcidError,
     NoSuchTransaction,

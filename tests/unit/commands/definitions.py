@@ -16,7 +16,8 @@ from acidsql.catalyst import InternalSessions
 from acidsql.commands.ddl import create_as
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import execute
-from acidsql.commands.transaction.write_transaction import WriteTransaction, write_transaction
+from acidsql.commands.transaction.run import write_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.format.bucket import encode
 from acidsql.format.directory import acid_state
 from acidsql.format.names import DeltaName

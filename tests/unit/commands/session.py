@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import execute
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.compactor import Compactor
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.metastore.embedded import EmbeddedMetastore

@@ -19,7 +19,8 @@ from acidsql.commands.query import over_snapshot
 from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
 from acidsql.commands.resolve.names import AcidTable, Missing
 from acidsql.commands.transaction.pin import Pin, ReaderPin
-from acidsql.commands.transaction.write_transaction import WriteTransaction, in_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import LockTimeout, TransactionError, UnsupportedError
 from acidsql.fs import LocalFileSystem
 from acidsql.fs.protocol import FileStatus

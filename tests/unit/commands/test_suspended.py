@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from acidsql.commands.transaction.write_transaction import WriteTransaction, open_transaction
+from acidsql.commands.transaction.run import open_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.compactor.worker import Worker

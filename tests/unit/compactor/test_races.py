@@ -14,7 +14,7 @@ import pytest
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import StartOver, StatementContext, StatementSnapshot
-from acidsql.commands.transaction.write_transaction import write_transaction
+from acidsql.commands.transaction.run import write_transaction
 from acidsql.compactor.compaction import Compaction
 from acidsql.compactor.worker import Worker
 from acidsql.errors import AcidError, SnapshotTooOld
