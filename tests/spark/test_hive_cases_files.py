@@ -258,12 +258,13 @@ def test_rows_of_an_aborted_transaction_are_not_there(acid: AcidSession, warehou
 def test_a_row_that_its_own_transaction_deletes_stays_deleted_in_compacted_directories(
     acid: AcidSession, tmp_path: Path
 ) -> None:
-    """Transactions of several statements write such directories; a minor compaction of write ids 1 and 2."""
+    """Transactions of several statements write such directories; a minor compaction of write ids 1 and 2. Of a row that
+    one of them has inserted and deleted again the changes tell nothing."""
     root = tmp_path / "t"
     write_events(root / "delta_0000001_0000002/bucket_00000", "id:int", inserts(1, [(1,), (2,), (3,)]))
     gone = [*deletes(1, [(1, BUCKET_0, 1)]), *deletes(2, [(1, BUCKET_0, 2)])]
     write_events(root / "delete_delta_0000001_0000002/bucket_00000", "id:int", gone)
     register(acid, root, [("id", "int")])
     assert rows(acid, "SELECT id FROM t") == [(1,)]
-    told = [("delete", 1, 2), ("delete", 2, 3), ("insert", 1, 1), ("insert", 1, 2), ("insert", 1, 3)]
+    told = [("delete", 2, 3), ("insert", 1, 1), ("insert", 1, 3)]
     assert rows(acid, "SELECT _change_type, _commit_version, id FROM table_changes('t', 1)") == told
