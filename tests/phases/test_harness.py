@@ -51,7 +51,7 @@ def locks_that_are_not_asked_for(acid: AcidSession) -> Iterator[None]:
     def lock(request: LockRequest) -> LockResponse:
         return LockResponse(1, LockState.ACQUIRED)
 
-    with patch.object(store, "lock", lock), patch.object(store, "get_latest_txn_in_conflict", lambda _: None):
+    with patch.object(store, "lock", lock), patch.object(store, "get_latest_txn_in_conflict", lambda *_: None):
         yield
 
 
