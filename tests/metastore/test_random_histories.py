@@ -162,9 +162,15 @@ class Histories(RuleBasedStateMachine):
     def blockers(self, lock_id: int, request: Request) -> list[int]:
         """Requests in the way, the dead being taken away first if there are any."""
 
+        def is_overtaken(other_id: int, other: Request) -> bool:
+            """Whether it waits for what the transaction that asks holds already."""
+            own = [r for i, r in self.requests.items() if r.txn and r.txn == request.txn and r.granted and i < other_id]
+            return not other.granted and any(waits_for(p, q) for p in other.parts for r in own for q in r.parts)
+
         def found() -> list[int]:
             earlier = [(i, r) for i, r in self.requests.items() if i < lock_id and (not r.txn or r.txn != request.txn)]
-            return [i for i, r in earlier if any(waits_for(p, q) for p in request.parts for q in r.parts)]
+            in_the_way = [(i, r) for i, r in earlier if any(waits_for(p, q) for p in request.parts for q in r.parts)]
+            return [i for i, r in in_the_way if not is_overtaken(i, r)]
 
         if found():
             self.time_out(spared=request.txn)
