@@ -96,6 +96,11 @@ def conflicts(requested: Sequence[Requested], held: Iterable[Held]) -> Iterator[
                 break
 
 
+def must_wait(requested: Sequence[LockedObject], held: Iterable[LockedObject]) -> bool:
+    """Whether a request must wait for one of some locks; both as for :func:`conflicts`."""
+    return any(True for _ in conflicts(requested, held))
+
+
 def is_overtaken(waiting: Sequence[LockInfo], own: Iterable[LockInfo]) -> bool:
     """Whether a request waits for a transaction's locks, which it can only get when that one ends.
 
@@ -105,7 +110,7 @@ def is_overtaken(waiting: Sequence[LockInfo], own: Iterable[LockInfo]) -> bool:
     """
     request = waiting[0]
     held = (one for one in own if one.state is LockState.ACQUIRED and one.lock_id < request.lock_id)
-    return request.state is LockState.WAITING and next(conflicts(waiting, held), None) is not None
+    return request.state is LockState.WAITING and must_wait(waiting, held)
 
 
 def circle_of(locks: Iterable[LockInfo], txn_id: int, *, overtaking: bool) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from acidsql.errors import AcidError, Deadlock, LockTimeout
-from acidsql.metastore.lock_rules import conflicts
+from acidsql.metastore.lock_rules import must_wait
 from acidsql.metastore.model import LockInfo, LockRequest, LockResponse, LockState
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, Settings
@@ -99,7 +99,7 @@ def _waits_for(locks: Sequence[LockInfo], txn_id: int, table: str) -> bool:
     holders = {one.txn_id for one in held if f"{one.database}.{one.table}" == table}
     waiting = {one.lock_id for one in locks if one.state is LockState.WAITING and one.txn_id in holders - {0, txn_id}}
     requests = ([one for one in locks if one.lock_id == lock_id] for lock_id in waiting)
-    return any(next(conflicts(request, own), None) is not None for request in requests)
+    return any(must_wait(request, own) for request in requests)
 
 
 def _who_holds(response: LockResponse) -> str:

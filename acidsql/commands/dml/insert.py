@@ -230,7 +230,7 @@ class InsertCommand:
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
         """An INSERT OVERWRITE that hides its own target with a base, and reads it, or may have done so in an earlier
         statement, must have seen all of its rows."""
-        hides = self.statement.overwrite and not txn.replaces_rows_of(self.table)
+        hides = self.statement.overwrite and not self._deletes_what_it_replaces
         reads = txn.has_several_statements or any(t.full_name == self.table.full_name for t in plan.tables)
         if hides and reads:
             txn.require_all_seen(self.table)
@@ -242,12 +242,12 @@ class InsertCommand:
 
     def write(self, changes: ChangeSet, txn: WriteTransaction, staging: Staging) -> RowCounts:
         """Write rows into a staging area, as one statement of a transaction."""
-        replaces_rows = self.statement.overwrite and txn.replaces_rows_of(self.table)
-        target = txn.target(self.table, overwrite=self.statement.overwrite and not replaces_rows)
+        deletes = self._deletes_what_it_replaces
+        target = txn.target(self.table, overwrite=self.statement.overwrite and not deletes)
         writer = Writer(self.env.writing, target, staging, self.env.driver_limit)
         written = writer.write(changes, large=not may_be_small(changes.frame, self.env.driver_limit))
         self._deletes = None
-        if replaces_rows:
+        if deletes:
             self._deletes = stage_deletes(self.env, txn, self.table, self._replaced(staging))
         else:
             self._hide_without_rows(writer, staging)

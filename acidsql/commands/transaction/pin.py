@@ -90,6 +90,12 @@ class OpenTransaction(ABC):
         """Run one that reads."""
 
 
+def open_reader(env: Environment) -> int:
+    """Open a transaction that writes nothing; interrupts are deferred until somebody ends it."""
+    [txn_id] = env.metastore.open_txns(user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent)
+    return txn_id
+
+
 class ReaderPin(Pin):
     """A reader's transaction.
 
@@ -103,9 +109,7 @@ class ReaderPin(Pin):
         version = env.metastore.latest_version()
         try:
             with Deferred():
-                [self.id] = env.metastore.open_txns(
-                    user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
-                )
+                self.id = open_reader(env)
             self.context = StatementContext(env, StatementSnapshot(env.metastore.get_valid_txns(self.id), version))
         except BaseException:
             if self.id:

@@ -20,7 +20,7 @@ from acidsql.catalyst import HeldFiles
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, pause_before
 from acidsql.commands.transaction.held import HeldTransactions
-from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
+from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin, open_reader
 from acidsql.commands.transaction.run import end_of
 from acidsql.commands.transaction.write_transaction import Savepoint, WriteTransaction
 from acidsql.errors import (
@@ -32,7 +32,6 @@ from acidsql.errors import (
 )
 from acidsql.format.data_files import DirectoryGone
 from acidsql.interrupts import Deferred
-from acidsql.metastore.model import TxnType
 from acidsql.plan.failures import own_failures
 from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
 
@@ -257,9 +256,7 @@ class _Reader:
         self._holders: list[None] = [None]
         """One for each frame, and one for the transaction; each step with it is one of the interpreter's own."""
         with Deferred():
-            [self.id] = env.metastore.open_txns(
-                user=env.user, host=env.host, type=TxnType.READ_ONLY, agent_info=env.agent
-            )
+            self.id = open_reader(env)
             self._heartbeats.pin(self.id, self._lease, self._are_read)
         self._transaction = weakref.finalize(transaction, self._dropped)
 

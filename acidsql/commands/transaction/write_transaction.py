@@ -12,7 +12,8 @@ from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
-from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Partition, Table
+from acidsql.metastore.lock_rules import STRENGTH
+from acidsql.metastore.model import LockComponent, LockRequest, Operation, Partition, Table
 from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
@@ -349,7 +350,6 @@ class WriteTransaction:
             self.env.compactor.wrote(table.database, table.name, partitions)
 
 
-_STRENGTH = {LockType.SHARED_READ: 0, LockType.SHARED_WRITE: 1, LockType.EXCL_WRITE: 2, LockType.EXCLUSIVE: 3}
 _CHANGES = (Operation.UPDATE, Operation.DELETE)
 
 
@@ -359,4 +359,4 @@ def _covers(held: LockComponent, wanted: LockComponent) -> bool:
     if (held.database, held.table, held.partition) != place or wanted.is_dynamic_partition_write:
         return False
     tells = held.operation == wanted.operation or held.operation in _CHANGES or wanted.operation is Operation.SELECT
-    return tells and _STRENGTH[held.type] >= _STRENGTH[wanted.type]
+    return tells and STRENGTH.index(held.type) >= STRENGTH.index(wanted.type)
