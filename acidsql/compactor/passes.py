@@ -46,7 +46,7 @@ class Passes:
     def _task(self, work: Rewrite, group: Sequence[InputFile], deletes: bool) -> Task:
         target = fs.join(self.scratch, uuid.uuid4().hex)
         inputs, events = ((), tuple(group)) if deletes else (tuple(group), ())
-        return Task(replace(work, target=target, inputs=inputs, deletes=events, is_major=False), deletes)
+        return Task(replace(work, target=target, inputs=inputs, deletes=events, applies_deletes=False), deletes)
 
     def _merged(self, group: Sequence[InputFile], task: Task, done: Rewritten) -> InputFile | None:
         """The file that replaces a group. As for a compacted delta, deletes extend to the last write id of the group,

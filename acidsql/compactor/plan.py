@@ -125,7 +125,7 @@ def _major(subject: Subject, visibility: int) -> NewDirectory:
     deletes = _by_bucket(_deletes(state.delete_deltas))
     inputs = _by_bucket(_inputs(subject, directories))
     name = BaseName(_last_write_id(subject, visibility) or MIN_LONG, visibility)
-    return NewDirectory(name, _rewrites(subject, inputs, deletes, is_major=True))
+    return NewDirectory(name, _rewrites(subject, inputs, deletes, applies_deletes=True))
 
 
 def _last_write_id(subject: Subject, visibility: int) -> int:
@@ -150,19 +150,23 @@ def _minor(subject: Subject, visibility: int) -> list[NewDirectory]:
     first = min(d.name.min_write_id for d in state.deltas if isinstance(d.name, DeltaName))
     last = _last_write_id(subject, visibility)
     directories = []
+    deletes = _by_bucket(_deletes(state.delete_deltas))
     if state.insert_deltas:
         inputs = _by_bucket(_inputs(subject, [(d, d.files) for d in state.insert_deltas]))
         name = DeltaName(first, last, visibility_txn=visibility)
-        directories.append(NewDirectory(name, _rewrites(subject, inputs, {}, is_major=False)))
+        # What a transaction has deleted of its own: no name tells readers that those deletes came later
+        applied = deletes if first == last else {}
+        directories.append(NewDirectory(name, _rewrites(subject, inputs, applied, applies_deletes=bool(applied))))
     if state.delete_deltas:
-        deletes = _by_bucket(_deletes(state.delete_deltas))
         name = DeltaName(first, last, visibility_txn=visibility, is_delete=True)
-        directories.append(NewDirectory(name, _rewrites(subject, {}, deletes, is_major=False), holds_deletes=True))
+        directories.append(
+            NewDirectory(name, _rewrites(subject, {}, deletes, applies_deletes=False), holds_deletes=True)
+        )
     return directories
 
 
 def _rewrites(
-    subject: Subject, inputs: dict[int, list[InputFile]], deletes: dict[int, list[InputFile]], *, is_major: bool
+    subject: Subject, inputs: dict[int, list[InputFile]], deletes: dict[int, list[InputFile]], *, applies_deletes: bool
 ) -> tuple[Rewrite, ...]:
     """One file per bucket that has any row or, in a minor compaction, any event."""
     return tuple(
@@ -173,7 +177,7 @@ def _rewrites(
             write_ids=subject.write_ids,
             inputs=tuple(inputs.get(bucket, ())),
             deletes=tuple(deletes.get(bucket, ())),
-            is_major=is_major,
+            applies_deletes=applies_deletes,
             has_events=subject.is_full_acid,
         )
         for bucket in sorted(inputs or deletes)

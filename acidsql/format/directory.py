@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from acidsql.errors import CorruptFile, SnapshotTooOld
 from acidsql.format import names
+from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.format.data_files import (
     AcidFile,
     DirectoryGone,
@@ -27,7 +28,7 @@ from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, FileSystem, join
 from acidsql.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 
-__all__ = ["AcidDirectory", "AcidFile", "AcidState", "acid_state", "parse_listed", "qualifies"]
+__all__ = ["AcidDirectory", "AcidFile", "AcidState", "acid_state", "last_statement", "parse_listed", "qualifies"]
 
 T = TypeVar("T")
 _ATTEMPTS = 5
@@ -161,11 +162,18 @@ def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) ->
     """Whether a delete delta can hold deletes of rows in ``data_dir`` (None: original files).
 
     A delete never hides a row that was written under a larger write id, or by a later statement of its transaction
-    (``VectorizedOrcAcidRowBatchReader``, ``isQualifiedDeleteDeltaForSplit``).
+    (``VectorizedOrcAcidRowBatchReader``, ``isQualifiedDeleteDeltaForSplit``). A directory without a statement's number
+    is a compacted one, or of a writer that had one statement: it may hold the deletes of all of a transaction's
+    statements. Hive takes it for the first one, and shows what later ones have deleted.
     """
     first = data_dir.min_write_id if isinstance(data_dir, DeltaName) else 0
-    statement = data_dir.statement_id if isinstance(data_dir, DeltaName) else 0
-    return (first, max(0, statement)) < (delete_delta.max_write_id, max(0, delete_delta.statement_id))
+    statement = max(0, data_dir.statement_id) if isinstance(data_dir, DeltaName) else 0
+    return (first, statement) < (delete_delta.max_write_id, last_statement(delete_delta))
+
+
+def last_statement(delete_delta: DeltaName) -> int:
+    """The number of the last statement whose deletes may be in a directory."""
+    return delete_delta.statement_id if delete_delta.statement_id >= 0 else MAX_STATEMENT_ID
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Rewrite:
         write_ids: What the compaction sees; rows and events of other write ids are left out.
         inputs: The files with rows, in the order of their write ids.
         deletes: The files with delete events for them.
-        is_major: Whether deletes are applied and only live rows written; otherwise all events are kept.
+        applies_deletes: Whether deletes are applied and only live rows written; otherwise all events are kept.
         has_events: Whether the files have events. Those of insert-only tables have plain rows, which are merged.
         sizes: The sizes of stripes.
     """
@@ -89,7 +89,7 @@ class Rewrite:
     write_ids: ValidWriteIdList
     inputs: tuple[InputFile, ...]
     deletes: tuple[InputFile, ...] = ()
-    is_major: bool = True
+    applies_deletes: bool = True
     has_events: bool = True
     sizes: StripeSizes = STRIPE_SIZES
 
@@ -196,7 +196,7 @@ def _each_once(events: pa.Table) -> pa.Table:
 
 def _delete_set(fs: FileSystem, work: Rewrite) -> DeleteSet:
     found = []
-    for file in work.deletes if work.is_major else ():
+    for file in work.deletes if work.applies_deletes else ():
         keys = RowKeys.of(read_keys(fs, file.path))
         found.append((file.reach, keys.where(keys.seen_by(work.write_ids))))
     return DeleteSet(found)
@@ -428,7 +428,7 @@ class _Sorting:
                     kept = keys.seen_by(work.write_ids) & ~self._deletes.hides(keys, one.file.reach)
                     rows.extend(compress(one.rows(number), kept))
         rows.sort(key=_event_order)
-        if work.is_major:
+        if work.applies_deletes:
             latest = (next(events) for _, events in groupby(rows, key=_identity))
             rows = [_as_insert(event) for event in latest if event[0] != int(Operation.DELETE)]
         target = work.new_file(fs)

@@ -123,7 +123,7 @@ def _reaches(delete: DeltaName, run: _Run, state: AcidState) -> bool:
     for directory in state.insert_deltas:
         name = directory.name
         if isinstance(name, DeltaName) and name.min_write_id <= run.write_id <= name.max_write_id:
-            if name.min_write_id == name.max_write_id and max(name.statement_id, 0) != statement:
+            if name.statement_id not in (statement, -1):
                 continue
             if qualifies(delete, name):
                 return True

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from acidsql.catalyst import Catalyst, Draft, rows_in_memory
-from acidsql.format.bucket import STATEMENT_MASK
+from acidsql.format.bucket import MAX_STATEMENT_ID, STATEMENT_MASK
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.schema import KEY_COLUMNS
 from acidsql.plan.bitmap import bitmap_of
@@ -259,7 +259,7 @@ def _reaches_expression(snapshot: TableSnapshot) -> str:
     """Which rows a delete event reaches, as :mod:`acidsql.plan.deleted_rows` finds out, without knowing the partition:
     rows older than the last write id of its directory, and those of a directory that began before it."""
     deleted, last = "originalTransaction", f"CAST(regexp_extract({PATH}, '{_DIRECTORY}', 1) AS bigint)"
-    statement = f"coalesce(try_cast(regexp_extract({PATH}, '{_DIRECTORY}', 2) AS int), 0)"
+    statement = f"coalesce(try_cast(regexp_extract({PATH}, '{_DIRECTORY}', 2) AS int), {MAX_STATEMENT_ID})"
     rules = [f"{deleted} < {last}", f"({deleted} = {last} AND (bucket & {STATEMENT_MASK}) < {statement})"]
     for part in snapshot.partitions:
         base = part.state.base

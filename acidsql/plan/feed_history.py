@@ -94,15 +94,25 @@ class PlaceHistory:
     forgotten: int = field(default=0)
 
 
-def newest_final(write_ids: ValidWriteIdList) -> int:
-    """The newest write id whose changes, and those of all before it, do not change any more: none is open."""
-    if write_ids.min_open is None:
-        return write_ids.high_watermark
-    return min(write_ids.high_watermark, write_ids.min_open - 1)
+def newest_final(write_ids: ValidWriteIdList, own: int | None = None) -> int:
+    """The newest write id whose changes, and those of all before it, do not change any more: none is open.
+
+    Args:
+        write_ids: What a transaction sees.
+        own: The transaction's own, where it has written already.
+    """
+    opened = _first_open(write_ids, own)
+    return write_ids.high_watermark if opened is None else min(write_ids.high_watermark, opened - 1)
 
 
-def range_of(table: Table, changes: Changes, write_ids: ValidWriteIdList) -> tuple[int, int]:
+def _first_open(write_ids: ValidWriteIdList, own: int | None) -> int | None:
+    return min((one for one in (write_ids.min_open, own) if one is not None), default=None)
+
+
+def range_of(table: Table, changes: Changes, write_ids: ValidWriteIdList, own: int | None = None) -> tuple[int, int]:
     """The first and last write id that is asked for; the last one is below the first where nothing is new.
+
+    Args as for :func:`newest_final`.
 
     Raises:
         UnsupportedError: When the rows of the table have no write ids.
@@ -111,17 +121,17 @@ def range_of(table: Table, changes: Changes, write_ids: ValidWriteIdList) -> tup
     """
     if table.is_insert_only:
         raise UnsupportedError(f"The rows of {table.full_name} do not tell who wrote them: it is insert-only")
-    newest = newest_final(write_ids)
+    newest = newest_final(write_ids, own)
     last = newest if changes.last is None else changes.last
     if not 1 <= changes.first <= newest + 1 or (changes.last is not None and last < changes.first):
         raise InvalidValue(
             f"{table.full_name} has no changes from {changes.first} to {last}: its write ids go from 1 to {newest}"
         )
     if last > newest:
-        opened = write_ids.min_open is not None and write_ids.min_open <= last
+        opened = _first_open(write_ids, own)
         raise InvalidValue(
             f"Changes of {table.full_name} are final up to write id {newest}, {last} was asked for",
-            hint=f"The transaction of write id {write_ids.min_open} is open." if opened else None,
+            hint=None if opened is None or opened > last else f"The transaction of write id {opened} is open.",
         )
     return changes.first, last
 

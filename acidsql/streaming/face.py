@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from acidsql.commands.changes import changes_frame, newest_version
 from acidsql.commands.environment import Environment
+from acidsql.commands.transaction import control
 from acidsql.errors import InvalidValue
 from acidsql.plan.feed_history import Changes
 from acidsql.sql.parser import parse_table_name
@@ -73,6 +74,7 @@ class StreamingFace(ABC):
         for number in (first, last):
             if isinstance(number, bool) or not isinstance(number, int | None) or first is None:
                 raise InvalidValue(f"{number!r} is no write id")
+        control.begin_if_wanted(self._env)
         with self._env.catalyst.active():
             name = table_name(table)
             return changes_frame(self._env, name, Changes(first, last, names))
@@ -81,13 +83,14 @@ class StreamingFace(ABC):
         """The newest write id of a table whose changes are final; 0 where nothing was written.
 
         Write ids are given in the order of the first writes of transactions, and not in that of their commits: as long
-        as one is open, those after it are not final.
+        as one is open, those after it are not final. It is the same in a transaction of the session: what that has
+        written is not final either.
 
         Raises:
             TableNotFound, NotTransactional: As :meth:`sql`.
         """
         self._require_open()
-        _, version = newest_version(self._env, table_name(table))
+        _, version = newest_version(self._env.beside(), table_name(table))
         return version
 
     def read_stream(
@@ -248,6 +251,7 @@ class StreamingFace(ABC):
         self._require_open()
         options = options_of(keys, sequence_by, deletes, except_columns, scd_type, validity)
         name = _text(table)
+        control.begin_if_wanted(self._env)
         return ChangeApplier(self._env, name, changes, options).apply()
 
     def write_stream(

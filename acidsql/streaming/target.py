@@ -213,19 +213,19 @@ class StreamTarget:
 
     def _key_texts(self, key: Column, values: pa.Array) -> list[str | None]:
         """What stands in paths for values of a key, by the rules of INSERT."""
-        listed = values.to_pylist()
-        known = {(key.name, _sign(v)): v for v in listed if v is not None}
-        unknown = {sign: v for sign, v in known.items() if sign not in self._texts}
+        signs = [None if v is None else (key.name, _sign(v)) for v in _plain(values).to_pylist()]
+        known = {sign: place for place, sign in enumerate(signs) if sign is not None}
+        unknown = {sign: place for sign, place in known.items() if sign not in self._texts}
         if unknown:
             if len(self._texts) + len(unknown) > _KEPT_KEYS:
                 self._texts.clear()
                 unknown = known
             type = self._types[key.name]
-            table = pa.table({"v": pa.array(unknown.values(), type=arrow_type(type))})
+            table = pa.table({"v": values.take(pa.array(unknown.values(), pa.int64()))})
             frame = self._frame_of_clocks(table) if has_wall_clock(type) else self._frame(table)
             found = frame.selectExpr(f"{key_text(bounded(from_orc_driver('v', type), key), type)} AS k").collect()
             self._texts.update(zip(unknown, (row.k for row in found), strict=True))
-        return [None if v is None else self._texts[key.name, _sign(v)] for v in listed]
+        return [None if sign is None else self._texts[sign] for sign in signs]
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -245,6 +245,13 @@ class StreamTarget:
         frame = self._frame_of_clocks(rows.select(names)).selectExpr(*values)
         number = bucket_number(frame.sparkSession, self.table, frame)
         return fetched(frame.select(number.alias(BUCKET)))[BUCKET]
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Days and moments as numbers: Python has none after the year 9999."""
+    if pa.types.is_date32(values.type):
+        return values.cast(pa.int32())
+    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
 
 
 def _sign(value: Any) -> Any:

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -79,7 +80,7 @@ def of_arrow(column: pa.Array, type: HiveType, zone: str) -> pa.Array:
     is_moment = pa.types.is_timestamp(given) and given.tz is not None
     try:
         if type == Primitive("timestamp") and is_moment:
-            return pc.local_timestamp(column.cast(pa.timestamp(given.unit, zone))).cast(wanted)
+            return _wall_clocks(column.cast(pa.timestamp(given.unit, zone))).cast(wanted)
         if type == Primitive(LOCAL_TIMESTAMP) and is_moment:
             return column.cast(pa.timestamp("us", "UTC")).cast(wanted)
         if isinstance(type, Primitive) and type.name != LOCAL_TIMESTAMP and _is_alike(given, wanted):
@@ -91,6 +92,38 @@ def of_arrow(column: pa.Array, type: HiveType, zone: str) -> pa.Array:
     except (ValueError, OverflowError) as e:  # nanoseconds, and times that Python does not have
         raise BadValue(f"A value does not fit the type {to_hive(type)}: {e}") from e
     return column_of(listed, type, zone)
+
+
+_ARROW_ENDS = 2_114_380_800
+"""Seconds: when 2037 begins. Arrow goes by the listed changes of a zone, and these end then: it does not know the rule
+that holds from there on."""
+_CYCLE = 146_097 * 86_400
+"""Seconds until the calendar begins anew, 400 years."""
+_QUARTER = 900
+"""Seconds: every change of an offset that a rule tells is at a quarter of an hour."""
+
+
+def _wall_clocks(moments: pa.Array) -> pa.Array:
+    """What the clocks of a column's own zone show, as timestamps without one."""
+    unit, zone = moments.type.unit, moments.type.tz
+    a_second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[unit]
+    local, ticks = pc.local_timestamp(moments), moments.cast(pa.int64())
+    is_late = pc.fill_null(pc.greater_equal(ticks, _ARROW_ENDS * a_second), False)
+    if not pc.any(is_late).as_py():
+        return local
+    late = ticks.filter(is_late).to_numpy(zero_copy_only=False)
+    quarters, places = np.unique(late // a_second // _QUARTER, return_inverse=True)
+    rules = _zone(zone)
+    offsets = np.array([_late_offset(int(quarter) * _QUARTER, rules) for quarter in quarters], dtype=np.int64)
+    shown = pa.array(late + offsets[places.reshape(-1)] * a_second)
+    return pc.replace_with_mask(local.cast(pa.int64()), is_late, shown).cast(pa.timestamp(unit))
+
+
+def _late_offset(moment: int, zone: datetime.tzinfo) -> int:
+    """The offset of a zone, in seconds, from 2037 on; Python has no years after 9999."""
+    within = moment if moment < _ARROW_ENDS + 10 * _CYCLE else _ARROW_ENDS + (moment - _ARROW_ENDS) % _CYCLE
+    offset = datetime.datetime.fromtimestamp(within, zone).utcoffset()
+    return 0 if offset is None else int(offset.total_seconds())
 
 
 def _is_alike(given: pa.DataType, wanted: pa.DataType) -> bool:

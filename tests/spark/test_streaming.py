@@ -312,6 +312,40 @@ def test_instants(acid: AcidSession) -> None:
     assert rows(acid, "SELECT id, CAST(at AS string), CAST(l[0].at AS string) FROM t") == expected
 
 
+@pytest.mark.parametrize(
+    "zone", ["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "+05:30"]
+)
+def test_moments_of_all_years_are_those_that_insert_stores(acid: AcidSession, spark: SparkSession, zone: str) -> None:
+    """Arrow does not know the rules of zones behind 2037, and Python no years behind 9999."""
+    acid.sql(f"SET TIME ZONE '{zone}'")
+    half_a_year = 15_778_800_000_000
+    years = [1900, 1969, 2023, 2036, 2037, 2038, 2040, 2086, 2100, 2438, 5000, 9998, 9999, 10_000, 12_345, 200_000]
+    ends = [(year - 1970) * 2 * half_a_year + part * half_a_year // 3 for year in years for part in range(7)]
+    frame = spark.createDataFrame([(i, m) for i, m in enumerate(ends)], "id int, m bigint")
+    frame = frame.selectExpr("id", "timestamp_micros(m) AS v", "timestamp_micros(m) AS p")
+    days = spark.range(4).selectExpr(
+        "CAST(id AS int) AS id", "1 AS v", "date_add(DATE'9999-12-30', CAST(id AS int)) AS p"
+    )
+    for name, keys, source in (
+        ("moments", "v timestamp) PARTITIONED BY (p timestamp", frame.where("id % 3 = 0")),
+        ("clocks", "v timestamp, p timestamp", frame),
+        ("days", "v int) PARTITIONED BY (p date", days),
+    ):
+        for table in (f"{name}_inserted", f"{name}_streamed"):
+            acid.sql(f"CREATE TRANSACTIONAL TABLE {table} (id int, {keys})")
+        acid.insert(source, f"{name}_inserted")
+        with acid.streaming(f"{name}_streamed") as stream:
+            stream.begin()
+            stream.write(source)
+            stream.commit()
+        shown = [
+            rows(acid, f"SELECT id, CAST(v AS string), CAST(p AS string) FROM {name}_{how}")
+            for how in ("inserted", "streamed")
+        ]
+        assert shown[0] == shown[1]
+        assert len(shown[0]) == source.count()
+
+
 def test_defaults_of_times_are_wall_clocks_of_the_session(acid: AcidSession) -> None:
     acid.sql("SET TIME ZONE 'Asia/Tokyo'")
     try:

@@ -18,6 +18,7 @@ from acidsql.errors import (
     AcidError,
     AnalysisError,
     Deadlock,
+    InvalidValue,
     LockTimeout,
     NotTransactional,
     TransactionAborted,
@@ -540,6 +541,64 @@ def test_changes_tell_what_a_transaction_has_left(bank: AcidSession) -> None:
         told = [(r.id, r.v, r._change_type) for r in bank.changes("a", 2, 2, keys=keys).collect()]
         kinds = {"update_postimage": "insert", "update_preimage": "delete"} if not keys else {}
         assert sorted(told) == sorted((i, v, kinds.get(kind, kind)) for i, v, kind in expected)
+
+
+def test_changes_of_an_open_transaction_are_not_final_in_itself_either(bank: AcidSession) -> None:
+    """A follower in it would never be told what comes later, and keep what is rolled back."""
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    assert bank.newest_version("a") == 1
+    assert {r._commit_version for r in bank.changes("a", 1).collect()} == {1}
+    for query in (lambda: bank.changes("a", 1, 2), lambda: bank.sql("SELECT * FROM table_changes('a', 2, 2)")):
+        with pytest.raises(InvalidValue, match="write id 1, 2 was asked for") as caught:
+            query()
+        assert "write id 2 is open" in str(caught.value)
+    bank.sql("COMMIT")
+    assert [r.id for r in bank.changes("a", 2).collect()] == [3]
+
+
+def test_a_compaction_of_a_transaction_alone_keeps_what_it_has_deleted_of_its_own(
+    acid: AcidSession,
+) -> None:
+    """In Hive 4's layout the compacted names do not tell which statement came later: all of it came back."""
+    acid.sql("SET acidsql.compactor.layout=hive4")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int)")
+    with acid.transaction():
+        for text in (
+            "INSERT INTO t VALUES (10, 1), (11, 1), (12, 1)",
+            "UPDATE t SET v = 5 WHERE id = 10",
+            "DELETE FROM t WHERE id = 11",
+            "UPDATE t SET v = 6 WHERE id = 10",
+            "INSERT INTO t VALUES (13, 1)",
+            "DELETE FROM t WHERE id = 13",
+        ):
+            acid.sql(text)
+    told = sorted(r[:3] for r in acid.changes("t", 1, 1).collect())
+    acid.sql("ALTER TABLE t COMPACT 'minor' AND WAIT")
+    assert rows(acid, "SELECT * FROM t") == [(10, 6), (12, 1)]
+    assert sorted(r[:3] for r in acid.changes("t", 1, 1).collect()) == told
+    acid.sql("UPDATE t SET v = v + 1")
+    assert rows(acid, "SELECT * FROM t") == [(10, 7), (12, 2)]
+    acid.compactor.run_once()
+    acid.sql("ALTER TABLE t COMPACT 'major' AND WAIT")
+    assert rows(acid, "SELECT * FROM t") == [(10, 7), (12, 2)]
+
+
+def test_without_autocommit_methods_begin_a_transaction_as_statements_do(bank: AcidSession, other: AcidSession) -> None:
+    feed = bank.spark.createDataFrame([(3, 3, 1)], "id int, v int, n int")
+    options: dict[str, Any] = {"keys": ["id"], "sequence_by": "n", "except_columns": ["n"]}
+    bank.apply_changes("a", feed.limit(0), **options)
+    bank.sql("SET AUTOCOMMIT FALSE")
+    bank.apply_changes("a", feed, **options)
+    assert len(values(other, "a")) == 2
+    bank.sql("ROLLBACK")
+    assert len(values(other, "a")) == 2
+    for read in (lambda: bank.table("a").count(), lambda: bank.changes("a", 1).count()):
+        read()
+        other.sql("INSERT INTO b VALUES (7, 7)")
+        assert (7, 7) not in rows(bank, "SELECT * FROM b")
+        bank.sql("ROLLBACK")
+        other.sql("DELETE FROM b WHERE id = 7")
 
 
 def test_a_transaction_that_others_have_ended(bank: AcidSession, other: AcidSession) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -78,10 +78,12 @@ class StatementSnapshot:
         txns: The transactions.
         version: The latest version of any table, from before; None where the store does not count. A table of a later
             one was changed by others since then, and rows that they have written first are not seen: it does not fit.
+        own: The write ids of the statement's transaction, from its earlier statements, by the tables' full names.
     """
 
     txns: ValidTxnList
     version: int | None = None
+    own: Mapping[str, int] = field(default_factory=dict)
 
 
 class StatementContext:
@@ -273,7 +275,7 @@ class StatementContext:
     def _table_history(self, table: Table, partitions: Sequence[Partition] | None, changes: Changes) -> TableHistory:
         with self.unchanged(table, partitions):
             valid = self.write_ids(table)
-            first, last = range_of(table, changes, valid)
+            first, last = range_of(table, changes, valid, self.snapshot.own.get(table.full_name))
             found = self._place_histories(table, partitions, first, last)
         records = self.env.metastore.completed_writes(table.database, table.name) or []
         committed_at = {w.write_id: w.committed_at for w in records if first <= w.write_id <= last}

@@ -49,9 +49,8 @@ def require_allowed(env: Environment, statement: s.Statement) -> None:
     """
     txn = current(env)
     if txn is None:
-        if not env.autocommit and env.transaction is None and isinstance(statement, _BEGIN_ONE):
-            with _beginning:
-                env.transaction = env.transaction or SessionTransaction(env, is_implicit=True)
+        if isinstance(statement, _BEGIN_ONE):
+            begin_if_wanted(env)
         return
     if isinstance(statement, _ALLOWED) or _is_of_session_alone(env, statement):
         return
@@ -64,6 +63,13 @@ def require_allowed(env: Environment, statement: s.Statement) -> None:
         hint="COMMIT or ROLLBACK before it.",
     )
     raise with_location(statement.span, error)
+
+
+def begin_if_wanted(env: Environment) -> None:
+    """Begin a transaction for a query or a change, where autocommit is off and none is open."""
+    if not env.autocommit and env.transaction is None:
+        with _beginning:
+            env.transaction = env.transaction or SessionTransaction(env, is_implicit=True)
 
 
 def _is_of_session_alone(env: Environment, statement: s.Statement) -> bool:

@@ -128,7 +128,7 @@ class WriteTransaction:
     @property
     def snapshot(self) -> StatementSnapshot:
         """The same, for a :class:`StatementContext`."""
-        return StatementSnapshot(self.valid_txns, self.version)
+        return StatementSnapshot(self.valid_txns, self.version, dict(self._write_ids))
 
     def revalidate(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
         """Check that a table that was resolved before the locks were granted is still the same.

@@ -124,9 +124,11 @@ class History:
             self.events[key] = write_id
         self.live.update({event[1:4]: event[5] for event in stored(path)})
 
-    def rewrite(self, target: str, *, is_major: bool = True) -> Rewrite:
+    def rewrite(self, target: str, *, applies_deletes: bool = True) -> Rewrite:
         ids = ValidWriteIdList("db.t", self.next_id - 1, (), tuple(self.aborted)).for_compaction()
-        return Rewrite(target, ROW_TYPE, "zlib", ids, tuple(self.inputs), tuple(self.deletes), is_major, sizes=SIZES[0])
+        return Rewrite(
+            target, ROW_TYPE, "zlib", ids, tuple(self.inputs), tuple(self.deletes), applies_deletes, sizes=SIZES[0]
+        )
 
 
 def live_rows(path: str) -> list[tuple[Key, Row]]:
@@ -183,7 +185,7 @@ def test_given_any_history_when_its_deltas_are_put_together_then_all_events_but_
         bucket = History(root)
         for statement in history:
             bucket.run(statement)
-        work = bucket.rewrite(f"{root}/delta/bucket_00000", is_major=False)
+        work = bucket.rewrite(f"{root}/delta/bucket_00000", applies_deletes=False)
         rewrite_rows(FS, work)
         everything = dict(live_rows(work.target))
         assert everything.keys() == bucket.live.keys() | bucket.events.keys()
@@ -274,7 +276,7 @@ def test_given_a_file_of_version_1_when_it_is_compacted_then_the_latest_version_
 
 def test_given_a_file_of_version_1_when_its_deltas_are_put_together_then_all_events_are_left(tmp_path: Path) -> None:
     events = [(1, 1, BUCKET, 0, 2, (11,)), (0, 1, BUCKET, 0, 1, (10,)), (2, 1, BUCKET, 1, 2, None)]
-    work = replace(work_of(tmp_path, v1_file(tmp_path, *events), row_type=OLD), is_major=False)
+    work = replace(work_of(tmp_path, v1_file(tmp_path, *events), row_type=OLD), applies_deletes=False)
     rewrite_rows(FS, work)
     assert stored(work.target) == events
 
