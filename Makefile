@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java venv demo test test-fast test-faults test-hdfs test-long test-oracle test-phases test-random test-soak test-hive test-matrix bench bench-hive bench-scale lint settings format clean
+.PHONY: help java venv demo test test-fast test-faults test-hdfs test-long test-oracle test-phases test-postgres test-random test-soak test-hive test-matrix bench bench-hive bench-scale lint settings format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ test-oracle: java $(VENV)/.dev ## Spark as the judge of queries, changes, settin
 
 test-phases: java $(VENV)/.dev ## every pair of statements, the first stopped at each of its phases for the second (hours; PHASES="partitioned and update" a part)
 	@$(WITH_JAVA) $(PY) -m pytest tests/phases -m "" --timeout 0 $(if $(PHASES),-k "$(PHASES)")
+
+test-postgres: java $(VENV)/.dev ## tests/spark and tests/faults with the store in a PostgreSQL, which is started and stopped
+	@$(AS_USERS) ACIDSQL_TEST_STORE=postgres $(PY) -m pytest -n $(WORKERS) tests/spark tests/faults
 
 test-random: java $(VENV)/.dev ## many long random programs against an oracle (ACIDSQL_TEST_PROGRAMS of each kind of table), and ten times the examples
 	@$(AS_USERS) $(PY) -m pytest tests/spark/test_random_programs.py -m long --timeout 0

@@ -117,9 +117,9 @@ class AcidSession(StreamingFace):
             SnapshotTooOld: When files of that version no longer exist (Hive 10327).
         """
         self._require_open()
-        control.begin_if_wanted(self._env)
-        with self._env.catalyst.active():
-            return table_frame(self._env, table_name(name), version)
+        env = control.environment_of_change(self._env)
+        with env.catalyst.active():
+            return table_frame(env, table_name(name), version)
 
     # --- DML without SQL text ----------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ import acidsql
 from tests import parallel
 from tests.memory import use_memory
 from tests.sharing import shared_sql
+from tests.stores import stores_in_postgres
 from tests.ways import OneWay
 
 if TYPE_CHECKING:
@@ -82,6 +83,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session", autouse=True)
 def _shared_sql() -> Iterator[None]:
     with shared_sql():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stores() -> Iterator[None]:
+    if os.environ.get("ACIDSQL_TEST_STORE") != "postgres":
+        yield
+        return
+    with stores_in_postgres():
         yield
 
 

@@ -33,7 +33,11 @@ def shared_sql() -> Iterator[None]:
 
     def create_as_before(metadata: MetaData, connection: Connection, **options: Any) -> None:
         names = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
-        if metadata is not schema.metadata or connection.exec_driver_sql(names).first() is not None:
+        if (
+            metadata is not schema.metadata
+            or connection.dialect.name != "sqlite"
+            or connection.exec_driver_sql(names).first() is not None
+        ):
             create_all(metadata, connection, **options)  # an upgrade
         elif ddl:
             for statement in ddl:

@@ -86,6 +86,26 @@ def compactor(
     sys.exit(run_compactor(connection, once=once, with_spark=spark))
 
 
+@main.group()
+def store() -> None:
+    """The store of catalog and transactions."""
+
+
+@store.command("check")
+@place_options
+@click.pass_context
+def check_store(context: click.Context, /, warehouse: str | None, metastore: str | None, conf: tuple[str, ...]) -> None:
+    """Check that what is in the store fits together, as after a restored backup. Exits with 1 where it does not.
+
+    It only reads, and may run beside others. No Spark or Java is needed.
+    """
+    from acidsql.cli.store import check
+
+    outer = context.find_root().params  # acidsql --warehouse PATH store check
+    settings = parse_pairs([*outer["conf"], *conf], "--conf")
+    sys.exit(check(warehouse or outer["warehouse"], metastore or outer["metastore"], settings, sys.stdout))
+
+
 @main.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 def dump(paths: tuple[str, ...]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.local import DriverLimit
+from acidsql.plan.session_zone import SessionZone, session_zone
 from acidsql.plan.target import compression_of
 from acidsql.plan.values import Zones, zones_of
 from acidsql.settings import DRIVER_WRITE_BYTES, DRIVER_WRITE_ROWS, ORC_COMPRESS, Settings
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Environment:
-    """The long-lived state of a session.
+    """The long-lived state of a session, or that of one of its statements (:meth:`of_statement`).
 
     Attributes:
         warehouse: Directory of the ``default`` database, as the user gave it.
@@ -63,9 +65,31 @@ class Environment:
     autocommit: bool = field(default=True)
     _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
 
+    _session: Environment | None = field(init=False, default=None)
+
+    @property
+    def session(self) -> Environment:
+        """That of the session, whose transaction and current database are to be changed."""
+        return self._session or self
+
+    def of_statement(self) -> Environment:
+        """The same for one statement: what other threads begin, end or choose meanwhile does not change it.
+
+        The statement is a part of the transaction that is open now, or has one of its own.
+        """
+        made = copy(self)
+        made._session, made.autocommit = self.session, True
+        return made
+
     def beside(self) -> Environment:
-        """The same for what does not belong to its transaction."""
-        return replace(self, transaction=None, autocommit=True)
+        """As :meth:`of_statement`, for what does not belong to the session's transaction."""
+        return self.within(None)
+
+    def within(self, transaction: OpenTransaction | None) -> Environment:
+        """As :meth:`of_statement`, for a part of another transaction."""
+        made = self.of_statement()
+        made.transaction = transaction
+        return made
 
     @property
     def driver_limit(self) -> DriverLimit:
@@ -101,6 +125,11 @@ class Environment:
         return self._zones[key]
 
     @property
+    def session_zone(self) -> SessionZone:
+        """The rules of the session's zone."""
+        return session_zone(self.spark, self.zones.session)
+
+    @property
     def writing(self) -> Catalyst:
         """The session for plans that write files, in the time zone of the files."""
         return self.sessions.in_zone(self.zones.jvm)
@@ -111,10 +140,11 @@ class Environment:
 
     def use(self, database: str) -> None:
         """Make a database the current one, in Spark, too, if it has one of that name."""
-        self.database_in_spark = bool(self.spark.catalog.databaseExists(database))
-        if self.database_in_spark:
+        in_spark = bool(self.spark.catalog.databaseExists(database))
+        if in_spark:
             self.spark.catalog.setCurrentDatabase(database)
-        self.database = database
+        for one in (self, self.session):
+            one.database, one.database_in_spark = database, in_spark
 
     def database_of(self, name: TableName) -> str:
         """The database of a name, in lower case."""

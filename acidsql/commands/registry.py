@@ -124,7 +124,7 @@ COMMANDS: dict[type[s.Statement], Command] = {
 
 def execute(env: Environment, statement: s.Statement, parameters: Mapping[str, Any]) -> DataFrame:
     """Run one statement."""
-    control.require_allowed(env, statement)
+    env = control.environment_of(env, statement)
     with env.catalyst.active(), env.sessions.fixed():
         return COMMANDS[type(statement)](env, statement, parameters)
 

@@ -42,7 +42,7 @@ _SOME_DAYS = 10 * 86_400
 """No offset lasts for less by a rule; and ``java.util.TimeZone`` goes by a rule from some day of 2037 on."""
 _NANOS, _MILLION = 1_000_000_000, 1_000_000
 _UTC_ZONE = datetime.timezone.utc
-_TRANSITION = re.compile(r"Transition\[(?:Gap|Overlap) at (\d{4}-\d\d-\d\dT[\d:]+)(\S+) to")
+_TRANSITION = re.compile(r"Transition\[(?:Gap|Overlap) at (\d{4}-\d\d-\d\dT[\d:]+)(\S+) to ([^\]]+)\]")
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d))?")
 
 
@@ -88,7 +88,7 @@ class ZoneRules:
 
     Attributes:
         early: That before 1900.
-        changes: The moments from which on each of ``after`` holds, from 1900 to the end of :data:`_YEARS_ALIKE`. Later
+        changes: The moments from which on each of ``after`` holds, from 1900 to the end of :data:`YEARS_ALIKE`. Later
             years are each like one of the last of these: at most a rule is left, which knows a year by its length and
             the day of the week that it begins with.
     """
@@ -101,7 +101,7 @@ class ZoneRules:
         """Those at some moments, in seconds since 1970."""
         late = moments >= _START_OF_2038
         if late.any():
-            moments = np.where(late, _in_a_year_alike(moments), moments)
+            moments = np.where(late, in_a_year_alike(moments), moments)
         places = np.searchsorted(self.changes, moments, side="right") - 1
         found: Longs = np.where(moments < _START_OF_1900, self.early, self.after[np.maximum(places, 0)])
         return found
@@ -113,8 +113,8 @@ class ZoneRules:
         return int(self.offsets(_START_OF_2015 - near)[0])
 
 
-def _in_a_year_alike(moments: Longs) -> Longs:
-    """Moments of later years in one of :data:`_YEARS_ALIKE`."""
+def in_a_year_alike(moments: Longs) -> Longs:
+    """Moments of later years in one of :data:`YEARS_ALIKE`."""
     starts, kinds = _starts_and_kinds(moments.astype("datetime64[s]").astype("datetime64[Y]"))
     made: Longs = moments - starts + _STARTS_ALIKE[kinds]
     return made
@@ -126,14 +126,15 @@ def _starts_and_kinds(years: npt.NDArray[np.datetime64]) -> tuple[Longs, Longs]:
     return days * 86_400, (days + 4) % 7 + 7 * (ends - days == 366)
 
 
-def _start_of(year: int) -> int:
+def start_of_year(year: int) -> int:
+    """When it begins in UTC, in seconds since 1970."""
     return int(np.datetime64(f"{year:04d}", "s").astype(np.int64))
 
 
-_YEARS_ALIKE = range(2038, 2066)
+YEARS_ALIKE = range(2038, 2066)
 """Years of each length and of each first day."""
 _STARTS_ALIKE: Longs = np.zeros(14, np.int64)
-_starts, _kinds = _starts_and_kinds(np.array([f"{year}" for year in _YEARS_ALIKE], "datetime64[Y]"))
+_starts, _kinds = _starts_and_kinds(np.array([f"{year}" for year in YEARS_ALIKE], "datetime64[Y]"))
 _STARTS_ALIKE[_kinds] = _starts
 
 _known: dict[str, ZoneRules] = {}
@@ -164,8 +165,8 @@ def learn(rules: Mapping[str, ZoneRules]) -> None:
 
 def _asked(zone: Any) -> ZoneRules:
     changes = [at for at in _changes(zone) if _START_OF_1900 < at < _START_OF_2038]
-    later = range(_start_of(2037), _start_of(_YEARS_ALIKE.stop), _SOME_DAYS)
-    points = sorted({_START_OF_1900, *changes, *later, _start_of(_YEARS_ALIKE.stop)})
+    later = range(start_of_year(2037), start_of_year(YEARS_ALIKE.stop), _SOME_DAYS)
+    points = sorted({_START_OF_1900, *changes, *later, start_of_year(YEARS_ALIKE.stop)})
     found: dict[int, int] = {}
     for start, end in pairwise(points):
         found |= _between(zone, start, end)
@@ -192,22 +193,27 @@ def _offset(zone: Any, moment: int) -> int:
 def _changes(zone: Any) -> list[int]:
     """When a zone's offset changes by ``java.time``, to the end of 2037."""
     rules = zone.toZoneId().getRules()
-    made = _transitions(str(rules.getTransitions().toString()))
+    made = [at for at, _ in transitions(str(rules.getTransitions().toString()))]
     years = range(datetime.datetime.fromtimestamp(made[-1], _UTC_ZONE).year if made else 1900, 2038)
     lasting = [str(rule.createTransition(year).toString()) for rule in rules.getTransitionRules() for year in years]
-    return sorted({*made, *_transitions("".join(lasting))})
+    return sorted({*made, *(at for at, _ in transitions("".join(lasting)))})
 
 
-def _transitions(text: str) -> list[int]:
-    """The moments of changes in Java's words."""
+def transitions(text: str) -> list[tuple[int, int]]:
+    """The moments of changes in Java's words, and the offsets from then on."""
     found = _TRANSITION.findall(text)
     return [
-        int(datetime.datetime.fromisoformat(local).replace(tzinfo=_UTC_ZONE).timestamp()) - _seconds(offset)
-        for local, offset in found
+        (
+            int(datetime.datetime.fromisoformat(local).replace(tzinfo=_UTC_ZONE).timestamp())
+            - seconds_of_offset(before),
+            seconds_of_offset(after),
+        )
+        for local, before, after in found
     ]
 
 
-def _seconds(offset: str) -> int:
+def seconds_of_offset(offset: str) -> int:
+    """An offset in Java's words, in seconds."""
     if offset == "Z":
         return 0
     found = _OFFSET.fullmatch(offset)

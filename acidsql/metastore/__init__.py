@@ -28,11 +28,12 @@ def is_hive_metastore(url: str | None) -> bool:
 
 
 def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore:
-    """Open a metastore; an embedded one is created where its file does not exist.
+    """Open a metastore; an embedded one is created where it does not exist.
 
     Args:
         url: ``thrift://host:port`` of a Hive Metastore, several separated by commas; or a SQLAlchemy URL of SQLite
-            (``sqlite:////absolute/path/file.db``), or the path of the file.
+            (``sqlite:////absolute/path/file.db``), or the path of the file; or one of PostgreSQL
+            (``postgresql+psycopg://user@host:5432/database``).
         settings: The session's settings.
         warehouse: Directory of the database ``default``, for a store that is created.
 
@@ -41,7 +42,12 @@ def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore
         MetastoreError: When the store cannot be opened, is no metastore, or is one of a newer version.
     """
     scheme = _SCHEME.match(url)
-    if scheme is None or (scheme[1].lower() == "sqlite" and scheme[2] in (None, "+pysqlite")):
+    kind = None if scheme is None else scheme[1].lower()
+    if (
+        scheme is None
+        or (kind == "sqlite" and scheme[2] in (None, "+pysqlite"))
+        or (kind in ("postgresql", "postgres") and scheme[2] in (None, "+psycopg"))
+    ):
         # SQLAlchemy is loaded only where a store is opened
         from acidsql.metastore.embedded import EmbeddedMetastore
 
@@ -56,6 +62,6 @@ def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore
         return HiveMetastore(url, settings)
     raise UnsupportedError(
         f"No metastore of this version can be opened at {scheme[0]}…",
-        hint="Supported are SQLite (sqlite:////absolute/path/acidsql.db or the path of the file) and a Hive Metastore"
-        " (thrift://host:9083). PostgreSQL (postgresql+psycopg://) is not supported yet.",
+        hint="Supported are SQLite (sqlite:////absolute/path/acidsql.db or the path of the file), PostgreSQL"
+        " (postgresql+psycopg://user@host:5432/database) and a Hive Metastore (thrift://host:9083).",
     )

@@ -479,8 +479,8 @@ class Metastore(Catalog, Transactions, Compactions, Protocol):
         ...
 
     @property
-    def lock_pause(self) -> float:
-        """Seconds after which a lock that has to wait is first asked for again; the pauses grow from there."""
+    def lock_pauses(self) -> tuple[float, float]:
+        """Seconds after which a lock that has to wait is asked for again: at first, and at most."""
         ...
 
     def close(self) -> None: ...

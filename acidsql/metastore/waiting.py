@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from acidsql.errors import AcidError, Deadlock, LockTimeout
 from acidsql.metastore.lock_rules import must_wait
@@ -22,11 +23,12 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
         Deadlock: When the holder waits for this transaction, too.
         LockTimeout: When ``acidsql.lock.timeout`` or ``hive.lock.numretries`` is used up; names the holder.
     """
-    deadline = time.monotonic() + settings.value(LOCK_WAIT)
-    pause, tries = metastore.lock_pause, settings.value(LOCK_RETRIES)
+    first, _ = metastore.lock_pauses
+    retries = islice(_growing(first, settings.value(LOCK_SLEEP)), settings.value(LOCK_RETRIES))
+    deadline = time.monotonic() + min(settings.value(LOCK_WAIT), sum(retries))
     response = metastore.lock(request)
     try:
-        return _granted(metastore, settings, response, deadline, pause, tries)
+        return _granted(metastore, settings, response, deadline)
     except BaseException:
         # a transaction of several statements goes on: others would wait for what nobody asks for any more
         with suppress(AcidError):
@@ -34,9 +36,8 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
         raise
 
 
-def _granted(
-    metastore: Metastore, settings: Settings, response: LockResponse, deadline: float, pause: float, tries: int
-) -> LockResponse:
+def _granted(metastore: Metastore, settings: Settings, response: LockResponse, deadline: float) -> LockResponse:
+    pauses = _pauses(metastore, settings)
     while response.state is LockState.WAITING:
         if response.circle:
             others = ", ".join(map(str, response.circle[1:]))
@@ -44,16 +45,27 @@ def _granted(
                 f"Transaction {response.circle[0]} and {others} wait for each other's locks: it is ended",
                 hint="Run it again; transactions that lock tables in the same order do not wait for each other.",
             )
-        if tries <= 0 or time.monotonic() >= deadline:
+        if time.monotonic() >= deadline:
             raise LockTimeout(
                 _who_holds(response),
                 code=10307,
                 hint="SHOW LOCKS lists the holders; acidsql.lock.timeout bounds the wait.",
             )
-        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
-        pause, tries = min(pause * PAUSE_GROWTH, settings.value(LOCK_SLEEP)), tries - 1
+        time.sleep(min(next(pauses), max(deadline - time.monotonic(), 0.001)))
         response = metastore.check_lock(response.lock_id)
     return response
+
+
+def _pauses(metastore: Metastore, settings: Settings) -> Iterator[float]:
+    """Seconds between two questions."""
+    first, longest = metastore.lock_pauses
+    return _growing(first, min(longest, settings.value(LOCK_SLEEP)))
+
+
+def _growing(pause: float, longest: float) -> Iterator[float]:
+    while True:
+        yield pause
+        pause = min(pause * PAUSE_GROWTH, longest)
 
 
 def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: str, write_id: int, txn_id: int) -> None:
@@ -74,7 +86,7 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
         LockTimeout: When one is still open after that time.
     """
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
-    pause = metastore.lock_pause
+    pauses = _pauses(metastore, settings)
     while True:
         [seen] = metastore.get_valid_write_ids([table], metastore.get_valid_txns())
         earlier = [one for one in seen.open_ids if one < write_id]
@@ -88,8 +100,7 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
                 code=10307,
                 hint="SHOW TRANSACTIONS lists them; acidsql.lock.timeout bounds the wait.",
             )
-        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
-        pause = min(pause * PAUSE_GROWTH, settings.value(LOCK_SLEEP))
+        time.sleep(min(next(pauses), max(deadline - time.monotonic(), 0.001)))
 
 
 def _waits_for(locks: Sequence[LockInfo], txn_id: int, table: str) -> bool:

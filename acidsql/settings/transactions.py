@@ -42,7 +42,8 @@ LOCK_RETRIES = define(
     "hive.lock.numretries",
     whole_number,
     "100",
-    "How often a waiting lock is retried before the statement gives up.",
+    "How often a waiting lock is retried before the statement gives up, at pauses that grow to the longest; a store of"
+    " acidsql's own is asked more often in that time.",
 )
 LOCK_SLEEP = define(
     "hive.lock.sleep.between.retries",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
 
 from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
@@ -46,6 +46,8 @@ SEQUENCE, DELETED = "applied_sequence", "applied_delete"
 table: a delete as long as nothing else has happened then."""
 
 _PREFIX = "acidsql_applied_"
+_SCD_TYPE = "acidsql.applied.type"
+"""A property of the companion: 1 or 2."""
 _SEQUENCE, _DELETED, _IS_OLD, _UNTIL, _NEXT = (f"__acid_{n}" for n in ("sequence", "deleted", "old", "until", "next"))
 _COUNT, _CONTENT, _COMES = (f"__acid_{n}" for n in ("count", "content", "comes"))
 _T, _S, _OLD, _EVERY = (f"__acid_{n}" for n in ("t", "s", "before", "every"))
@@ -195,7 +197,10 @@ class ChangeApplier:
         same = events.groupBy(*keys, _SEQUENCE).agg(F.count("*").alias(_COUNT)).filter(f"{_COUNT} > 1").drop(_COUNT)
         if same.isEmpty():
             return
-        values = F.to_json(F.struct(*[_comparable(events, n) for n in self._values]), _EXACTLY)
+        values = F.to_json(
+            F.struct(*[_comparable(F.col(quote(n)), events.schema[n].dataType).alias(n) for n in self._values]),
+            _EXACTLY,
+        )
         content = F.when(F.col(_DELETED), F.lit("")).otherwise(values if self._values else F.lit(""))
         doubtful = events.join(same, [*self._options.keys, _SEQUENCE], "leftsemi").withColumn(_CONTENT, content)
         differ = doubtful.groupBy(*keys, _SEQUENCE).agg(F.countDistinct(_DELETED, _CONTENT).alias(_COUNT))
@@ -214,7 +219,7 @@ class ChangeApplier:
         a table that is made anew under the name of a dropped one has none.
 
         Raises:
-            AnalysisError: When it is gone, or of other keys, or of another type of the sequence.
+            AnalysisError: When it is gone, or of other keys, of another type of the sequence, or of the other rules.
         """
         types = self._types
         wanted = [*((k, types[k]) for k in self._options.keys), (SEQUENCE, self._sequence_type), (DELETED, "boolean")]
@@ -238,6 +243,13 @@ class ChangeApplier:
                 hint=f"Apply changes as before; or begin anew: ALTER TABLE … UNSET TBLPROPERTIES ('{APPLIED}').",
             )
 
+        type = str(self._options.scd_type)
+        if found.parameters.get(_SCD_TYPE, type) != type:
+            raise AnalysisError(
+                f"{found.full_name} remembers what was applied by the rules of type {found.parameters[_SCD_TYPE]}",
+                hint=f"Apply changes as before, scd_type={found.parameters[_SCD_TYPE]}.",
+            )
+
     def _new_companion(self, wanted: Sequence[tuple[str, str]]) -> tuple[str, str]:
         """Make one, unless somebody else has done so meanwhile; its database and name."""
         columns = ", ".join(f"{quote(name)} {type}" for name, type in wanted)
@@ -245,7 +257,8 @@ class ChangeApplier:
         for name in itertools.chain([first], (f"{first}_{number}" for number in itertools.count(2))):
             created = f"CREATE TABLE {database}.{quote(name)} ({columns}) STORED AS ORC"
             try:
-                run(self._env, f"{created} TBLPROPERTIES ('transactional'='true')")
+                of_type = f"'{_SCD_TYPE}'='{self._options.scd_type}'"
+                run(self._env, f"{created} TBLPROPERTIES ('transactional'='true', {of_type})")
             except AlreadyExists:  # of a table that was dropped, or of this one by now
                 continue
             break
@@ -342,7 +355,9 @@ class ChangeApplier:
         # a new row holds until what comes next; one that was there ends where something new comes before its end
         by = f"PARTITION BY {keys} ORDER BY {_SEQUENCE} NULLS FIRST"
         is_new = f"NOT {_IS_OLD} AND {_DELETED} IS NOT NULL"
-        behind = f"({by} ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"
+        # the latest first: Spark reckons a frame that has no end anew for each row, one that has no beginning once
+        latest_first = f"PARTITION BY {keys} ORDER BY {_SEQUENCE} DESC NULLS LAST"
+        behind = f"({latest_first} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         comes = f"min(if({is_new}, {_SEQUENCE}, NULL)) OVER {behind} AS {_COMES}"
         until = f"if({_COMES} IS NULL OR {_COMES} >= {_UNTIL}, {_UNTIL}, {_COMES})"
         following = f"if({_IS_OLD}, {until}, lead({_SEQUENCE}) OVER ({by})) AS {_NEXT}"
@@ -372,10 +387,19 @@ class ChangeApplier:
         return counts
 
 
-def _comparable(events: DataFrame, name: str) -> Column:
-    """A value as JSON tells it apart from every other: texts by their bytes."""
-    value = F.col(quote(name))
-    return (F.hex(value) if isinstance(events.schema[name].dataType, StringType) else value).alias(name)
+def _comparable(value: Column, type: DataType) -> Column:
+    """A value as JSON tells it apart from every other: texts, at any depth, by their bytes."""
+    if isinstance(type, StringType):
+        return F.hex(value)
+    if isinstance(type, ArrayType):
+        return F.transform(value, lambda element: _comparable(element, type.elementType))
+    if isinstance(type, MapType):
+        pair = StructType([StructField("key", type.keyType), StructField("value", type.valueType)])
+        return F.transform(F.map_entries(value), lambda entry: _comparable(entry, pair))
+    if isinstance(type, StructType):
+        fields = [_comparable(value.getField(f.name), f.dataType).alias(f"f{n}") for n, f in enumerate(type.fields)]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return value
 
 
 def _names(table: Table, changes: DataFrame, options: ChangeOptions) -> list[str]:

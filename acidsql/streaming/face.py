@@ -74,10 +74,10 @@ class StreamingFace(ABC):
         for number in (first, last):
             if isinstance(number, bool) or not isinstance(number, int | None) or first is None:
                 raise InvalidValue(f"{number!r} is no write id")
-        control.begin_if_wanted(self._env)
-        with self._env.catalyst.active():
+        env = control.environment_of_change(self._env)
+        with env.catalyst.active():
             name = table_name(table)
-            return changes_frame(self._env, name, Changes(first, last, names))
+            return changes_frame(env, name, Changes(first, last, names))
 
     def newest_version(self, table: str) -> int:
         """The newest write id of a table whose changes are final; 0 where nothing was written.
@@ -251,8 +251,7 @@ class StreamingFace(ABC):
         self._require_open()
         options = options_of(keys, sequence_by, deletes, except_columns, scd_type, validity)
         name = _text(table)
-        control.begin_if_wanted(self._env)
-        return ChangeApplier(self._env, name, changes, options).apply()
+        return ChangeApplier(control.environment_of_change(self._env), name, changes, options).apply()
 
     def write_stream(
         self,

@@ -221,7 +221,7 @@ class Mutation:
                     write_id=now.txn.allocate_write_id(now.table),
                     table=now.table,
                     compression=self._env.compression_of(now.table),
-                    zone=self._env.zones.session,
+                    zone=self._env.session_zone,
                     partitions=self._partitions(now),
                     buffer_rows=self._buffer_rows,
                 )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import csv
 import datetime
 import decimal
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from acidsql.errors import InvalidValue
@@ -81,16 +80,20 @@ class Delimited:
     null: str = r"\N"
     columns: Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        """Raises: InvalidValue."""
+        if not isinstance(self.delimiter, str) or not self.delimiter or _LINE_ENDS & set(self.delimiter):
+            raise InvalidValue(f"{self.delimiter!r} is no delimiter: a text in a line is")
+        quote = self.quote
+        if quote is not None and (
+            not isinstance(quote, str) or len(quote) != 1 or quote in (*self.delimiter, *_LINE_ENDS)
+        ):
+            raise InvalidValue(f"{quote!r} is no quote: a character that is not in the delimiter is")
+        _check_columns(self.columns)
+
     def read(self, record: Any, fields: Sequence[Field]) -> Mapping[str, Any]:
         line = _line(record)
-        if self.quote is None:
-            texts = line.split(self.delimiter)
-        else:
-            try:
-                reader = csv.reader(io.StringIO(line), delimiter=self.delimiter, quotechar=self.quote, strict=True)
-                [texts] = reader if line else [[""]]
-            except (csv.Error, ValueError) as e:
-                raise BadValue(f"Not a line of fields: {line!r:.60}: {e}") from e
+        texts = line.split(self.delimiter) if self.quote is None else _unquoted(line, self.delimiter, self.quote)
         return _from_texts(texts, _chosen(self.columns, fields), self.null)
 
 
@@ -108,6 +111,14 @@ class Regex:
     pattern: str | re.Pattern[str]
     columns: Sequence[str] | None = None
     null: str = r"\N"
+
+    def __post_init__(self) -> None:
+        """Raises: InvalidValue."""
+        _check_columns(self.columns)
+        try:
+            re.compile(self.pattern)
+        except (re.error, TypeError) as e:
+            raise InvalidValue(f"{self.pattern!r} is no regular expression: {e}") from e
 
     def read(self, record: Any, fields: Sequence[Field]) -> Mapping[str, Any]:
         line = _line(record)
@@ -166,6 +177,43 @@ def _line(record: Any) -> str:
     if not isinstance(record, str):
         raise BadValue(f"A {type(record).__name__} is no text")
     return record.rstrip("\r\n")
+
+
+_LINE_ENDS = frozenset("\r\n")
+
+
+@cache
+def _quoted_or_not(delimiter: str, quote: str) -> re.Pattern[str]:
+    """A field: in quotes, in which two stand for one; or without, up to a delimiter."""
+    d, q = re.escape(delimiter), re.escape(quote)
+    return re.compile(f"{q}((?:[^{q}]|{q}{q})*){q}|(?!{q})((?:(?!{d})[^\\r\\n])*)")
+
+
+def _unquoted(line: str, delimiter: str, quote: str) -> list[str]:
+    """The fields of a line. Raises: BadValue when text follows a quoted one, or a quote is not closed."""
+    texts, at = list[str](), 0
+    field = _quoted_or_not(delimiter, quote)
+    while found := field.match(line, at):
+        quoted, plain = found.groups()
+        texts.append(plain if quoted is None else quoted.replace(quote * 2, quote))
+        at = found.end()
+        if at == len(line):
+            return texts
+        if not line.startswith(delimiter, at):
+            break
+        at += len(delimiter)
+    raise BadValue(f"Not a line of fields: {line!r:.60}: there is no delimiter or no quote at character {at + 1}")
+
+
+def _check_columns(names: Sequence[str] | None) -> None:
+    """Raises: InvalidValue when they are no names, or one of them is there twice."""
+    if names is None:
+        return
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise InvalidValue("Columns are a list of names")
+    known = [name.lower() for name in names]
+    if twice := [name for name in known if known.count(name) > 1]:
+        raise InvalidValue(f"Column {twice[0]} is there twice")
 
 
 def _chosen(names: Sequence[str] | None, fields: Sequence[Field]) -> Sequence[Field]:

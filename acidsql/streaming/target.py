@@ -120,7 +120,7 @@ class StreamTarget:
 
     def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
         try:
-            return column_of(values, self._types[name], self.env.zones.session)
+            return column_of(values, self._types[name], self.env.session_zone)
         except BadValue as e:
             raise BadValue(f"Column {name}: {e.message}") from e
 
@@ -140,7 +140,7 @@ class StreamTarget:
             if own not in names or own in given:
                 raise BadValue(f"The table has no column {name}, or it is there twice")
             try:
-                given[own] = of_arrow(column.combine_chunks(), self._types[own], self.env.zones.session)
+                given[own] = of_arrow(column.combine_chunks(), self._types[own], self.env.session_zone)
             except BadValue as e:
                 raise BadValue(f"Column {name}: {e.message}") from e
         stored = self._stored(given, table.num_rows)
@@ -205,7 +205,7 @@ class StreamTarget:
             return pa.nulls(count, arrow_type(type))
         rows = self._frame(pa.table({NUMBER: pa.array(range(count), pa.int32())}))
         found = fetched(rows.selectExpr(f"{default_value(column)} AS v"))["v"]
-        return of_arrow(found.combine_chunks(), type, self.env.zones.session)
+        return of_arrow(found.combine_chunks(), type, self.env.session_zone)
 
     def key_text(self, key: Column, value: Any) -> str | None:
         """What stands in paths for a value of a key that is given. Raises: BadValue."""

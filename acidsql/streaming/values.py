@@ -9,12 +9,9 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any, TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +19,7 @@ import pyarrow.compute as pc
 
 from acidsql.errors import InvalidValue
 from acidsql.plan.arrow import arrow_type
+from acidsql.plan.session_zone import SessionZone
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, to_hive
 
 Converter: TypeAlias = Callable[[Any], Any]
@@ -43,7 +41,7 @@ class BadValue(InvalidValue):
     """Raised when a value cannot be stored in a column."""
 
 
-def column_of(values: Sequence[Any], type: HiveType, zone: str) -> pa.Array:
+def column_of(values: Sequence[Any], type: HiveType, zone: SessionZone) -> pa.Array:
     """Values as a column of a table.
 
     Args:
@@ -74,13 +72,13 @@ def column_of(values: Sequence[Any], type: HiveType, zone: str) -> pa.Array:
 _type = type
 
 
-def of_arrow(column: pa.Array, type: HiveType, zone: str) -> pa.Array:
+def of_arrow(column: pa.Array, type: HiveType, zone: SessionZone) -> pa.Array:
     """A column of Arrow's as one of a table. Arguments and errors as for :func:`column_of`."""
     wanted, given = arrow_type(type), column.type
     is_moment = pa.types.is_timestamp(given) and given.tz is not None
     try:
         if type == Primitive("timestamp") and is_moment:
-            return _wall_clocks(column.cast(pa.timestamp(given.unit, zone))).cast(wanted)
+            return _wall_clocks(column, zone).cast(wanted)
         if type == Primitive(LOCAL_TIMESTAMP) and is_moment:
             return column.cast(pa.timestamp("us", "UTC")).cast(wanted)
         if isinstance(type, Primitive) and type.name != LOCAL_TIMESTAMP and _is_alike(given, wanted):
@@ -89,41 +87,19 @@ def of_arrow(column: pa.Array, type: HiveType, zone: str) -> pa.Array:
         pass  # the converter says which value it is, and knows further zones
     try:
         listed = column.to_pylist(maps_as_pydicts="strict")
-    except (ValueError, OverflowError) as e:  # nanoseconds, and times that Python does not have
+    except (ValueError, OverflowError, KeyError) as e:  # nanoseconds, times that Python does not have, a key twice
         raise BadValue(f"A value does not fit the type {to_hive(type)}: {e}") from e
     return column_of(listed, type, zone)
 
 
-_ARROW_ENDS = 2_114_380_800
-"""Seconds: when 2037 begins. Arrow goes by the listed changes of a zone, and these end then: it does not know the rule
-that holds from there on."""
-_CYCLE = 146_097 * 86_400
-"""Seconds until the calendar begins anew, 400 years."""
-_QUARTER = 900
-"""Seconds: every change of an offset that a rule tells is at a quarter of an hour."""
-
-
-def _wall_clocks(moments: pa.Array) -> pa.Array:
-    """What the clocks of a column's own zone show, as timestamps without one."""
-    unit, zone = moments.type.unit, moments.type.tz
+def _wall_clocks(moments: pa.Array, zone: SessionZone) -> pa.Array:
+    """What the clocks of a zone show, as timestamps without one."""
+    unit = moments.type.unit
     a_second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[unit]
-    local, ticks = pc.local_timestamp(moments), moments.cast(pa.int64())
-    is_late = pc.fill_null(pc.greater_equal(ticks, _ARROW_ENDS * a_second), False)
-    if not pc.any(is_late).as_py():
-        return local
-    late = ticks.filter(is_late).to_numpy(zero_copy_only=False)
-    quarters, places = np.unique(late // a_second // _QUARTER, return_inverse=True)
-    rules = _zone(zone)
-    offsets = np.array([_late_offset(int(quarter) * _QUARTER, rules) for quarter in quarters], dtype=np.int64)
-    shown = pa.array(late + offsets[places.reshape(-1)] * a_second)
-    return pc.replace_with_mask(local.cast(pa.int64()), is_late, shown).cast(pa.timestamp(unit))
-
-
-def _late_offset(moment: int, zone: datetime.tzinfo) -> int:
-    """The offset of a zone, in seconds, from 2037 on; Python has no years after 9999."""
-    within = moment if moment < _ARROW_ENDS + 10 * _CYCLE else _ARROW_ENDS + (moment - _ARROW_ENDS) % _CYCLE
-    offset = datetime.datetime.fromtimestamp(within, zone).utcoffset()
-    return 0 if offset is None else int(offset.total_seconds())
+    ticks = moments.cast(pa.int64())
+    shown = pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
+    shown = shown + zone.offsets(shown // a_second) * a_second
+    return pa.array(shown, mask=ticks.is_null().to_numpy(zero_copy_only=False)).cast(pa.timestamp(unit))
 
 
 def _is_alike(given: pa.DataType, wanted: pa.DataType) -> bool:
@@ -139,7 +115,7 @@ def _is_alike(given: pa.DataType, wanted: pa.DataType) -> bool:
     return any(is_kind(given) and is_kind(wanted) for is_kind in same) and wanted != pa.float32()
 
 
-def converter(type: HiveType, zone: str) -> Converter:
+def converter(type: HiveType, zone: SessionZone) -> Converter:
     """A function that makes of a value, which is not None, what Arrow takes for a column of a type as it is.
 
     Args:
@@ -256,45 +232,37 @@ def _day(value: Any) -> datetime.date:
     return value
 
 
-def _clock(value: Any, type: HiveType, zone: str) -> datetime.datetime:
+def _clock(value: Any, type: HiveType, zone: SessionZone) -> datetime.datetime:
     """A wall clock: a time without a zone is that one, a moment is that of the session's zone."""
     if not isinstance(value, datetime.datetime):
         raise _refused(value, type)
     if value.tzinfo is None:
         return value
     try:
-        return value.astimezone(_zone(zone)).replace(tzinfo=None)
+        micros = _micros(value)
+        offset = int(zone.offsets(np.array([micros // 1_000_000], np.int64))[0])
+        return _EPOCH + datetime.timedelta(seconds=offset, microseconds=micros)
     except OverflowError:
-        raise _refused(value, type, f": in {zone} its year is none of 1 to 9999") from None
+        raise _refused(value, type, f": in {zone.name} its year is none of 1 to 9999") from None
 
 
-def _moment(value: Any, type: HiveType, zone: str) -> int:
+def _moment(value: Any, type: HiveType, zone: SessionZone) -> int:
     """A moment, as microseconds since 1970: a time without a zone is one of the session's zone."""
     if not isinstance(value, datetime.datetime):
         raise _refused(value, type)
-    moment = value.replace(tzinfo=_zone(zone)) if value.tzinfo is None else value
-    try:
-        return (moment - _EPOCH) // _MICROSECOND
-    except OverflowError:
-        raise _refused(value, type, ": in UTC its year is none of 1 to 9999") from None
+    micros = _micros(value)
+    if value.tzinfo is None:
+        micros -= zone.offset_of_clock(micros // 1_000_000, later=bool(value.fold)) * 1_000_000
+    return micros
 
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_MICROSECOND = datetime.timedelta(microseconds=1)
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
+def _micros(value: datetime.datetime) -> int:
+    """Microseconds since 1970; of what a clock without a zone shows, as if it stood in UTC."""
+    return (value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or _NOTHING)) // _MICROSECOND
 
 
-@cache
-def _zone(name: str) -> datetime.tzinfo:
-    """A zone of Spark's: a region, or an offset (``+02:00``, ``GMT+2``). Raises: BadValue when Python has none such."""
-    if found := _OFFSET.fullmatch(name):
-        sign, hours, minutes = found.groups()
-        offset = datetime.timedelta(hours=int(hours), minutes=int(minutes or 0))
-        return datetime.timezone(-offset if sign == "-" else offset)
-    try:
-        return ZoneInfo("UTC" if name == "Z" else name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise BadValue(f"The session's zone {name} is unknown to Python: give times without a zone") from None
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND, _NOTHING = datetime.timedelta(microseconds=1), datetime.timedelta(0)
 
 
 def _some(convert: Converter, value: Any) -> Any:

@@ -22,6 +22,7 @@ from acidsql.partition_names import DEFAULT_PARTITION, key_texts, parse_partitio
 from acidsql.plan.arrow import arrow_type
 from acidsql.plan.changes import BUCKET, KIND, key_column, value_column
 from acidsql.plan.event_writer import EventWriter
+from acidsql.plan.session_zone import SessionZone
 from acidsql.plan.staging import StagedPart, Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.streaming.records import Field, Rows
@@ -87,7 +88,7 @@ class MutationTask:
     write_id: int
     table: Table
     compression: str
-    zone: str
+    zone: SessionZone
     partitions: Mapping[Key, str | None]
     buffer_rows: int
 

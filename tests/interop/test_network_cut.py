@@ -16,8 +16,8 @@ from acidsql.errors import AcidError
 from acidsql.session import AcidSession
 from tests.interop.both import ACIDSQL, HIVE, Both
 from tests.interop.conftest import Service
-from tests.interop.relay import Relay, times
 from tests.interop.waiting import until
+from tests.services.relay import Relay, times
 
 Rows = dict[int, int]
 Change = tuple[Callable[[AcidSession], object], Callable[[Rows], Rows]]

@@ -3,15 +3,18 @@ names with ``@pytest.mark.needs("…")`` what only some stores can do."""
 
 from __future__ import annotations
 
-import sqlite3
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
 
+from acidsql.metastore.embedded import schema
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from tests import parallel
@@ -20,6 +23,11 @@ from tests.metastore.stores import CAPABILITIES, STORES, Opening, StoreKind
 
 OpenStore = Callable[..., Metastore]
 CountRows = Callable[[str], int]
+Outside = Callable[[str], list[tuple[Any, ...]]]
+_NAMES = re.compile(
+    "|".join(rf"\b{name}\b" for t in schema.metadata.sorted_tables for name in (t.name, *(c.name for c in t.columns)))
+)
+"""Names of the store's tables and columns; upper case, so that PostgreSQL takes them in quotes alone."""
 LEFT_OUT = pytest.StashKey[dict[str, Counter[str]]]()
 
 
@@ -118,11 +126,18 @@ def optimistic(open_store: OpenStore) -> Metastore:
 
 
 @pytest.fixture
-def count_rows(opening: Opening) -> CountRows:
-    """Counts the rows of a table of the database file, from outside."""
+def outside(opening: Opening) -> Outside:
+    """Runs SQL in the store's database, from outside."""
 
-    def count(name: str) -> int:
-        with closing(sqlite3.connect(opening.file)) as connection:
-            return int(connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0])
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        with create_engine(opening.url, poolclass=NullPool).begin() as connection:
+            result = connection.exec_driver_sql(_NAMES.sub(r'"\g<0>"', sql))
+            return [tuple(row) for row in result] if result.returns_rows else []
 
-    return count
+    return run
+
+
+@pytest.fixture
+def count_rows(outside: Outside) -> CountRows:
+    """Counts the rows of a table of the store, from outside."""
+    return lambda name: int(outside(f"SELECT COUNT(*) FROM {name}")[0][0])

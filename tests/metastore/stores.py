@@ -14,7 +14,7 @@ from typing import Any
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
-from tests.metastore import hive_store
+from tests.metastore import hive_store, postgres_store
 from tests.metastore.situations import Clock
 
 CAPABILITIES = {
@@ -25,6 +25,7 @@ CAPABILITIES = {
     "counts on": "a table made anew under a name, or at a place, has write ids above those that were there before",
     "counts from one": "a new store's transaction ids count from one",
     "database file": "the store is a SQLite file of ours",
+    "embedded": "the store is a SQL database of ours, whose tables can be looked into",
     "describes compactions": "a request is shown with when and by whom it was made, and for which pool",
     "describes transactions": "a transaction is shown with its type and with the agent that opened it",
     "drops write sets": "what was changed in a dropped table is in conflict with nothing in the next one of its name",
@@ -103,7 +104,7 @@ class StoreKind:
         return Opening(directory, settings, clock, self.url(directory), self.warehouse(directory))
 
 
-def _open_sqlite(opening: Opening) -> Metastore:
+def _open_embedded(opening: Opening) -> Metastore:
     clock: dict[str, Any] = {} if opening.clock is None else {"now_ms": opening.clock}
     return EmbeddedMetastore(opening.url, opening.settings, opening.warehouse, **clock)
 
@@ -147,10 +148,17 @@ HIVE_4 = HIVE_3 - {"refuses locks after the end"} | {
 
 STORES: Mapping[str, StoreKind] = {
     "sqlite": StoreKind(
-        _open_sqlite,
+        _open_embedded,
         url=lambda directory: f"sqlite:///{directory}/metastore.db",
         warehouse=lambda directory: f"file:{directory}/warehouse",
         capabilities=frozenset(CAPABILITIES) - NOT_EMBEDDED,
+    ),
+    "postgres": StoreKind(
+        _open_embedded,
+        url=lambda _: postgres_store.new_database(),
+        warehouse=lambda directory: f"file:{directory}/warehouse",
+        capabilities=frozenset(CAPABILITIES) - NOT_EMBEDDED - {"database file"},
+        missing=postgres_store.missing,
     ),
     "hive": _hive("ACIDSQL_TEST_METASTORE", HIVE_4),
     "hive31": _hive("ACIDSQL_TEST_METASTORE31", HIVE_3),

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 from acidsql.errors import CompactionError
+from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import CompactionFilter, CompactionRequest, CompactionType, Operation, TxnType
 from acidsql.metastore.model import CompactionState as State
 from acidsql.metastore.protocol import Metastore
@@ -101,7 +102,9 @@ class Compacting(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
+            problems = self.store.check().problems if isinstance(self.store, EmbeddedMetastore) else ()
             self.store.close()
+            assert problems == ()
         self.directory.cleanup()
 
     # --- what is so --------------------------------------------------------------------------------------------------

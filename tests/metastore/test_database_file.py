@@ -127,7 +127,7 @@ def test_a_path_may_hold_blanks_and_letters_of_all_kinds(tmp_path: Path) -> None
 
 
 def test_other_kinds_of_metastore_are_refused_with_a_hint() -> None:
-    for url in ("thrift://host:9083", "postgresql+psycopg://host/db", "nonsense://x"):
+    for url in ("thrift://host:9083", "mysql+pymysql://host/db", "nonsense://x"):
         with pytest.raises(AcidError) as caught:
             open_metastore(url, Settings(), warehouse="file:/w")
         assert caught.value.hint

@@ -5,16 +5,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
-from typing import Any
-
 import pytest
 
 from acidsql.errors import WriteConflict
 from acidsql.metastore.model import LockType, Operation, TxnType
 from acidsql.metastore.protocol import Metastore
+from tests.metastore.conftest import Outside
 from tests.metastore.situations import (
     EXCL_WRITE,
     EXCLUSIVE,
@@ -28,32 +24,25 @@ from tests.metastore.situations import (
     take,
     write,
 )
-from tests.metastore.stores import Opening
 
-pytestmark = pytest.mark.needs("database file")
+pytestmark = pytest.mark.needs("embedded")
 
 INSERT, UPDATE, DELETE, SELECT = Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.SELECT
-Rows = Callable[[str], list[tuple[Any, ...]]]
 
 COMPONENTS = "SELECT TC_TXNID, TC_TABLE, TC_PARTITION, TC_OPERATION_TYPE, TC_WRITEID FROM TXN_COMPONENTS"
 COMPLETED = "SELECT CTC_TXNID, CTC_TABLE, CTC_PARTITION, CTC_WRITEID, CTC_UPDATE_DELETE FROM COMPLETED_TXN_COMPONENTS"
 
 
 @pytest.fixture
-def rows(store: Metastore, opening: Opening) -> Rows:
-    """Rows of a query on the file of the store."""
-
-    def query(sql: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(opening.file)) as connection:
-            return sorted(connection.execute(sql).fetchall(), key=str)
-
-    return query
+def rows(store: Metastore, outside: Outside) -> Outside:
+    """Rows of a query on the tables of the store, sorted."""
+    return lambda sql: sorted(outside(sql), key=str)
 
 
 class TestTxnComponents:
     @pytest.mark.parametrize(("operation", "letter"), [(INSERT, "i"), (UPDATE, "u"), (DELETE, "d")])
     def test_tell_what_is_written_to_from_the_lock_on(
-        self, store: Metastore, rows: Rows, operation: Operation, letter: str
+        self, store: Metastore, rows: Outside, operation: Operation, letter: str
     ) -> None:
         txn_id = begin(store)
         take(store, txn_id, READ, "default.t/p=1", operation)
@@ -63,23 +52,23 @@ class TestTxnComponents:
 
     @pytest.mark.parametrize("operation", [SELECT, Operation.NO_TXN])
     def test_tell_nothing_of_what_is_only_read_or_kept(
-        self, store: Metastore, rows: Rows, operation: Operation
+        self, store: Metastore, rows: Outside, operation: Operation
     ) -> None:
         take(store, begin(store), EXCLUSIVE, "default.t", operation)
         assert rows(COMPONENTS) == []
 
-    def test_tell_nothing_of_a_lock_without_transaction(self, store: Metastore, rows: Rows) -> None:
+    def test_tell_nothing_of_a_lock_without_transaction(self, store: Metastore, rows: Outside) -> None:
         take(store, 0, READ, "default.t", INSERT)
         assert rows(COMPONENTS) == []
 
-    def test_of_a_waiting_request_are_there_too(self, store: Metastore, rows: Rows) -> None:
+    def test_of_a_waiting_request_are_there_too(self, store: Metastore, rows: Outside) -> None:
         take(store, begin(store), EXCLUSIVE, "default.t")
         waiting = begin(store)
         ask(store, waiting, EXCL_WRITE, "default.t", UPDATE)
         assert rows(COMPONENTS) == [(waiting, "t", None, "u", None)]
 
     def test_of_a_dynamic_partition_write_are_one_for_the_table_until_its_partitions_are_named(
-        self, store: Metastore, rows: Rows
+        self, store: Metastore, rows: Outside
     ) -> None:
         txn_id = begin(store)
         ask_all(
@@ -93,13 +82,13 @@ class TestTxnComponents:
         store.add_dynamic_partitions(txn_id, write_id, "default", "t", ["p=2", "p=3", "p=2"], UPDATE)
         assert rows(COMPONENTS) == [(txn_id, "t", f"p={i}", "u", write_id) for i in (2, 3)]
 
-    def test_get_a_write_id_that_the_transaction_had_before(self, store: Metastore, rows: Rows) -> None:
+    def test_get_a_write_id_that_the_transaction_had_before(self, store: Metastore, rows: Outside) -> None:
         txn_id = begin(store)
         write_id = store.allocate_table_write_id(txn_id, "default", "t")
         take(store, txn_id, READ, "default.t", INSERT)
         assert rows(COMPONENTS) == [(txn_id, "t", None, "i", write_id)]
 
-    def test_of_an_aborted_transaction_stay_until_its_files_are_gone(self, store: Metastore, rows: Rows) -> None:
+    def test_of_an_aborted_transaction_stay_until_its_files_are_gone(self, store: Metastore, rows: Outside) -> None:
         txn_id = write(store)
         store.abort_txns([txn_id])
         store.clean_empty_aborted_txns()
@@ -108,7 +97,7 @@ class TestTxnComponents:
         assert rows(COMPONENTS) == []
 
     def test_are_made_for_a_write_id_that_no_lock_covers_when_its_transaction_is_aborted(
-        self, store: Metastore, rows: Rows
+        self, store: Metastore, rows: Outside
     ) -> None:
         txn_id = begin(store)
         store.allocate_table_write_id(txn_id, "default", "t")
@@ -120,7 +109,7 @@ class TestTxnComponents:
 class TestCompletedTxnComponents:
     @pytest.mark.parametrize(("operations", "changed"), [([INSERT], "N"), ([DELETE], "Y"), ([INSERT, UPDATE], "Y")])
     def test_take_over_the_components_of_a_commit(
-        self, store: Metastore, rows: Rows, operations: list[Operation], changed: str
+        self, store: Metastore, rows: Outside, operations: list[Operation], changed: str
     ) -> None:
         txn_id = begin(store)
         for i, operation in enumerate(operations):
@@ -129,14 +118,14 @@ class TestCompletedTxnComponents:
         assert rows(COMPONENTS) == []
         assert rows(COMPLETED) == [(txn_id, f"t{i}", None, 1, changed) for i in range(len(operations))]
 
-    def test_name_each_object_once(self, store: Metastore, rows: Rows) -> None:
+    def test_name_each_object_once(self, store: Metastore, rows: Outside) -> None:
         txn_id = begin(store)
         for _ in range(2):
             write(store, txn_id=txn_id)
         store.commit_txn(txn_id)
         assert rows(COMPLETED) == [(txn_id, "t", None, 1, "N")]
 
-    def test_know_nothing_of_readers_and_compactions(self, store: Metastore, rows: Rows) -> None:
+    def test_know_nothing_of_readers_and_compactions(self, store: Metastore, rows: Outside) -> None:
         reader, compactor = begin(store, TxnType.READ_ONLY), begin(store, TxnType.COMPACTION)
         take(store, reader, READ, "default.t", SELECT)
         write(store, txn_id=compactor)
@@ -147,7 +136,7 @@ class TestCompletedTxnComponents:
 
 
 class TestTheOtherTables:
-    def test_a_dropped_table_leaves_its_locks_and_its_next_write_id(self, store: Metastore, rows: Rows) -> None:
+    def test_a_dropped_table_leaves_its_locks_and_its_next_write_id(self, store: Metastore, rows: Outside) -> None:
         store.create_table(table())
         store.commit_txn(write(store, operation=UPDATE))
         store.abort_txns([write(store)])
@@ -162,7 +151,7 @@ class TestTheOtherTables:
     @pytest.mark.parametrize(
         ("type", "letter"), [(READ, "r"), (SHARED_WRITE, "w"), (EXCL_WRITE, "x"), (EXCLUSIVE, "e")]
     )
-    def test_locks_have_hives_letters(self, store: Metastore, rows: Rows, type: LockType, letter: str) -> None:
+    def test_locks_have_hives_letters(self, store: Metastore, rows: Outside, type: LockType, letter: str) -> None:
         take(store, begin(store), type, "default.t/p=1")
         take(store, begin(store), READ, "other")
         ask(store, begin(store), EXCLUSIVE, "default.t")

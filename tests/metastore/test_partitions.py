@@ -121,7 +121,7 @@ def test_dropping_one_that_is_not_there_drops_none(by_p: Metastore) -> None:
     assert by_p.list_partitions("default", "t") == [partition("1")]
 
 
-@pytest.mark.needs("database file")
+@pytest.mark.needs("embedded")
 def test_a_directory_is_done_with_by_a_slow_session_only_if_it_is_the_one_that_it_saw(by_p: Metastore) -> None:
     """Two sessions remove what was dropped first; the slower one says so when the next is dropped."""
     by_p.add_partitions([partition("1"), partition("2")])

@@ -15,7 +15,7 @@ from acidsql.metastore.protocol import Metastore
 from tests.metastore.conftest import OpenStore
 from tests.metastore.situations import begin, home, partition, sweep, table
 
-embedded = pytest.mark.needs("database file")
+embedded = pytest.mark.needs("embedded")
 
 
 def at(place: str, name: str = "u", *, partitioned: bool = False) -> Table:

@@ -55,7 +55,7 @@ def run_together(program: str, *arguments: str) -> list[Any]:
     return [json.loads(output.splitlines()[-1]) for output, _ in outputs]
 
 
-@pytest.mark.needs("database file")
+@pytest.mark.needs("embedded")
 def test_several_processes_may_make_a_new_store_at_the_same_moment(opening: Opening) -> None:
     answers = run_together("first_to_open", opening.url)
     assert sorted(answer["txn"] for answer in answers) == [1, 2, 3, 4]
@@ -89,7 +89,7 @@ def test_requests_for_compactions_are_taken_once_each(store: Metastore, opening:
 
 
 class TestAProcessKilledInsideAStep:
-    pytestmark = pytest.mark.needs("database file")
+    pytestmark = pytest.mark.needs("embedded")
 
     def test_leaves_nothing_of_the_step(self, store: Metastore, opening: Opening) -> None:
         store.create_table(table())

@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 from acidsql.errors import NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionError, WriteConflict
+from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation, TxnState, TxnType
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
@@ -127,7 +128,9 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
+            problems = self.store.check().problems if isinstance(self.store, EmbeddedMetastore) else ()
             self.store.close()
+            assert problems == ()
         self.directory.cleanup()
 
     # --- what the model knows ----------------------------------------------------------------------------------------

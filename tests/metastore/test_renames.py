@@ -105,7 +105,7 @@ class TestARenamedTable:
             store.rename_table("default", "t", table("u", "nowhere"))
         assert store.list_tables("default") == ["t", "taken"]
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_is_locked_under_its_new_name(self, store: Metastore) -> None:
         store.create_table(table())
         txn_id = begin(store)
@@ -123,7 +123,7 @@ class TestARenamedTable:
         take(optimistic, late, SHARED_WRITE, "default.u", Operation.UPDATE)
         assert optimistic.get_latest_txn_in_conflict(late) == first
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_takes_the_places_of_partitions_below_it_along_and_no_others(self, store: Metastore) -> None:
         old = table(partitioned=True)
         store.create_table(old)
@@ -133,7 +133,7 @@ class TestARenamedTable:
         store.rename_table("default", "t", replace(old, name="u", location=f"{home()}/moved"))
         assert [p.location for p in store.list_partitions("default", "u")] == [f"{home()}/moved/p=1", beside.location]
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_leaves_no_write_id_to_the_next_of_its_name(self, store: Metastore) -> None:
         """Directories of the next one are never called as those that DataFrames of the old one may still look for."""
         store.create_table(table())
@@ -146,7 +146,7 @@ class TestARenamedTable:
         renamed(store, "u", "v")
         assert store.allocate_table_write_id(begin(store), "default", "v") == 6
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_may_be_followed_by_one_that_takes_in_a_directory(self, store: Metastore) -> None:
         store.create_table(table())
         store.commit_txn(write(store))
@@ -183,7 +183,7 @@ class TestARenamedPartition:
         take(optimistic, late, SHARED_WRITE, "default.t/p=3", Operation.UPDATE)
         assert optimistic.get_latest_txn_in_conflict(late) == first
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_tells_how_its_directory_follows_until_that_is_done(self, store: Metastore) -> None:
         [old], new = store.list_partitions("default", "t", ["p=1"]), replace(partition("3"), location="/w/t/p=3")
         move = DirectoryMove(old.location, new.location, "1")
@@ -195,7 +195,7 @@ class TestARenamedPartition:
         store.forget_moves(moving)
         assert store.get_table("default", "t").moves == ()
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_and_taken_back_has_no_directory_on_its_way(self, store: Metastore) -> None:
         [old], new = store.list_partitions("default", "t", ["p=1"]), replace(partition("3"), location="/w/t/p=3")
         store.rename_partition("p=1", new, move=DirectoryMove(old.location, new.location, "1"))
@@ -212,7 +212,7 @@ class TestARenamedPartition:
             store.alter_partition(partition("9"))
 
 
-@pytest.mark.needs("database file")
+@pytest.mark.needs("embedded")
 class TestARenameAndThoseWhoWait:
     """They get the lock on the name that they have asked for, and look it up again."""
 
@@ -258,7 +258,7 @@ class TestARenameAndThoseWhoWait:
         found = {one.partition: one.txn_ids for one in store.aborted_components()}
         assert found == {name: {aborted} for name in ("p=1", "p=3", "p=4")}
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     @pytest.mark.usefixtures("partitioned")
     def test_once_under_each_however_often_it_is_renamed(self, store: Metastore, count_rows: CountRows) -> None:
         store.abort_txns([write(store, "default.t/p=1")])
@@ -268,7 +268,7 @@ class TestARenameAndThoseWhoWait:
         assert count_rows("TXN_COMPONENTS") == 2
 
 
-@pytest.mark.needs("database file")
+@pytest.mark.needs("embedded")
 class TestTheVersionOfATable:
     """It tells a reader whether anything was elsewhere meanwhile."""
 

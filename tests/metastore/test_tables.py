@@ -205,7 +205,7 @@ class TestADroppedTable:
         assert not read_write_ids(store, txn_id=reader).is_valid(2)
         assert read_write_ids(store).is_valid(2)
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_leaves_its_directory_to_nobody_before_it_is_gone(self, store: Metastore) -> None:
         store.create_table(table(partitioned=True))
         store.create_table(table("u", partitioned=True))
@@ -227,7 +227,7 @@ class TestADroppedTable:
         sweep(store)
         store.create_table(table())
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_whose_files_are_kept_leaves_its_place_free(self, store: Metastore) -> None:
         store.create_table(table())
         store.drop_table("default", "t", keep_files=True)
@@ -285,7 +285,7 @@ class TestATableThatTakesInADirectory:
         assert [p.values for p in store.list_partitions("default", "t")] == [("1",)]
         assert store.allocate_table_write_id(begin(store), "default", "t") == 8
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     @pytest.mark.parametrize("step", ["insert_table", "insert_partitions"])
     def test_leaves_nothing_when_a_step_fails(
         self, store: Metastore, imported: Import, monkeypatch: pytest.MonkeyPatch, step: str
@@ -304,7 +304,7 @@ class TestATableThatTakesInADirectory:
         assert store.show_txns() == []
         store.create_table(table(partitioned=True), imported=imported)
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_counts_on_where_another_one_had_its_name(self, store: Metastore, imported: Import) -> None:
         store.create_table(table(partitioned=True))
         for _ in range(9):

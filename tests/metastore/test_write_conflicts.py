@@ -321,7 +321,7 @@ class TestTheMemoryOfChanges:
         with pytest.raises(WriteConflict):
             both.commit_txn(old)
 
-    @pytest.mark.needs("database file")
+    @pytest.mark.needs("embedded")
     def test_ends_with_the_last_transaction_from_before(
         self, both: Metastore, count_rows: CountRows, clock: Clock
     ) -> None:

@@ -62,7 +62,14 @@ class PostgresServer:
     port: int
     data: Path
 
-    def __init__(self, *, run: Run | None = None, template: Path | None = None, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        run: Run | None = None,
+        template: Path | None = None,
+        cache: Path | None = None,
+        others: Mapping[str, str] | None = None,
+    ) -> None:
         """Start nothing yet.
 
         Args:
@@ -70,7 +77,9 @@ class PostgresServer:
             template: What :meth:`freeze` has made: the databases to begin with. If left out, there is :data:`DATABASE`
                 with nothing in it.
             cache: Where the installation and the runs' homes are; :func:`maven.default_cache` if left out.
+            others: Settings that are others than :func:`settings`.
         """
+        self._others = others or {}
         self._given = run
         self._run: Run | None = None
         self._template = template
@@ -161,7 +170,7 @@ class PostgresServer:
             _KIND,
             programs / "bin" / "postgres",
             "--config-file=",
-            configuration(settings(self.data, self.port)),
+            configuration({**settings(self.data, self.port), **self._others}),
             runs.environment(),
             user=user,
             ended_by=signal.SIGINT,  # at SIGTERM it would wait for its clients to leave

@@ -410,6 +410,15 @@ def test_times_in_a_struct_are_moments(acid: AcidSession) -> None:
         ("timestamp", "timestamp_micros(1)", "timestamp_micros(2)"),
         ("string", "CAST(X'FF' AS string)", "CAST(X'FE' AS string)"),
         ("map<string,int>", "map('a', NULL)", "map()"),
+        ("array<string>", "array(CAST(X'FF' AS string))", "array(CAST(X'FE' AS string))"),
+        (
+            "map<string,struct<s:array<string>>>",
+            "map('a', named_struct('s', array(CAST(X'FF' AS string))))",
+            "map('a', named_struct('s', array(CAST(X'FE' AS string))))",
+        ),
+        ("map<string,int>", "map(CAST(X'FF' AS string), 1)", "map(CAST(X'FE' AS string), 1)"),
+        ("struct<s:string>", "named_struct('s', '')", "named_struct('s', NULL)"),
+        ("struct<s:string>", "NULL", "named_struct('s', NULL)"),
     ],
 )
 def test_changes_that_differ_a_little_are_refused(acid: AcidSession, type: str, one: str, other: str) -> None:
@@ -418,6 +427,20 @@ def test_changes_that_differ_a_little_are_refused(acid: AcidSession, type: str, 
     changes = acid.spark.sql(f"{text.format(one)} UNION ALL {text.format(other)}")
     with pytest.raises(InvalidValue, match="same sequence and differ"):
         acid.apply_changes("t", changes, keys=["id"], sequence_by="at", except_columns=["at"])
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_table_has_one_type_of_history(acid: AcidSession, first: int) -> None:
+    """What is remembered of type 1 means something else for type 2."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string, valid_from int, valid_to int)")
+    feed = acid.spark.createDataFrame([(1, "a", 5)], "id int, v string, n int")
+    options: dict[str, Any] = {"keys": ["id"], "sequence_by": "n", "except_columns": ["n"]}
+    acid.apply_changes("t", feed, scd_type=first, **options)
+    before = rows(acid, "SELECT * FROM t")
+    with pytest.raises(AnalysisError, match=f"rules of type {first}"):
+        acid.apply_changes("t", feed, scd_type=3 - first, **options)
+    acid.apply_changes("t", feed, scd_type=first, **options)
+    assert rows(acid, "SELECT * FROM t") == before
 
 
 def test_what_was_applied_goes_with_the_table(acid: AcidSession) -> None:

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 import acidsql
+from acidsql.commands.environment import Environment
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -26,7 +27,9 @@ from acidsql.errors import (
     UnsupportedError,
     WriteConflict,
 )
+from acidsql.metastore.model import Table
 from acidsql.session import AcidSession
+from acidsql.sql.statements import TableName
 from tests.spark.answers import nothing_is_open, rows
 
 pytestmark = pytest.mark.spark
@@ -547,14 +550,18 @@ def test_changes_of_an_open_transaction_are_not_final_in_itself_either(bank: Aci
     """A follower in it would never be told what comes later, and keep what is rolled back."""
     bank.sql("START TRANSACTION")
     bank.sql("INSERT INTO a VALUES (3, 3)")
+    bank.sql("UPDATE a SET v = 0 WHERE id = 1")
     assert bank.newest_version("a") == 1
-    assert {r._commit_version for r in bank.changes("a", 1).collect()} == {1}
+    assert sorted(tuple(r)[:4] for r in bank.changes("a", 1).collect()) == [
+        (1, 100, "insert", 1),
+        (2, 100, "insert", 1),
+    ]
     for query in (lambda: bank.changes("a", 1, 2), lambda: bank.sql("SELECT * FROM table_changes('a', 2, 2)")):
         with pytest.raises(InvalidValue, match="write id 1, 2 was asked for") as caught:
             query()
         assert "write id 2 is open" in str(caught.value)
     bank.sql("COMMIT")
-    assert [r.id for r in bank.changes("a", 2).collect()] == [3]
+    assert sorted((r.id, r.v) for r in bank.changes("a", 2).collect()) == [(1, 0), (1, 100), (3, 3)]
 
 
 def test_a_compaction_of_a_transaction_alone_keeps_what_it_has_deleted_of_its_own(
@@ -599,6 +606,44 @@ def test_without_autocommit_methods_begin_a_transaction_as_statements_do(bank: A
         assert (7, 7) not in rows(bank, "SELECT * FROM b")
         bank.sql("ROLLBACK")
         other.sql("DELETE FROM b WHERE id = 7")
+
+
+def test_a_statement_is_of_the_transaction_that_it_began_in(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took the weak lock of a transaction that another thread began meanwhile, and hid the rows of others."""
+    other.sql("START TRANSACTION")
+    other.sql("INSERT INTO a VALUES (9, 9)")
+    bank.sql("SET acidsql.lock.timeout=1s")
+    find_table = type(bank._env).get_table
+
+    def while_another_thread_begins(env: Environment, name: TableName) -> Table:
+        monkeypatch.setattr(Environment, "get_table", find_table)
+        bank.sql("START TRANSACTION")
+        return env.get_table(name)
+
+    monkeypatch.setattr(Environment, "get_table", while_another_thread_begins)
+    with pytest.raises(LockTimeout):
+        bank.sql("INSERT OVERWRITE TABLE a SELECT 7, 7")
+    other.sql("COMMIT")
+    bank.sql("ROLLBACK")
+    assert values(bank, "a") == [(1, 100), (2, 100), (9, 9)]
+    nothing_is_left(other, bank)
+
+
+def test_a_database_that_is_dropped_or_used_in_a_statement_is_so_for_the_session(acid: AcidSession) -> None:
+    acid.sql("CREATE DATABASE d")
+    acid.sql("USE d")
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    with acid.transaction():
+        acid.sql("INSERT INTO t VALUES (1)")
+        acid.sql("USE default")
+        acid.sql("INSERT INTO d.t VALUES (2)")
+        acid.sql("USE d")
+    assert rows(acid, "SELECT * FROM t") == [(1,), (2,)]
+    acid.sql("DROP DATABASE d CASCADE")
+    acid.sql("CREATE TRANSACTIONAL TABLE u (id int)")
+    assert acid._env.metastore.find_table("default", "u") is not None
 
 
 def test_a_transaction_that_others_have_ended(bank: AcidSession, other: AcidSession) -> None:

@@ -40,20 +40,19 @@ def current(env: Environment) -> SessionTransaction | None:
     return open_one if isinstance(open_one, SessionTransaction) else None
 
 
-def require_allowed(env: Environment, statement: s.Statement) -> None:
-    """Check that a statement may run now; where autocommit is off, it begins a transaction if it is one that does.
+def environment_of(env: Environment, statement: s.Statement) -> Environment:
+    """The environment of a statement that begins now, which has looked once whether a transaction is open.
+
+    Where autocommit is off and none is, it begins one if it is a statement that does.
 
     Raises:
         TransactionError: When it is not allowed in the transaction that is open (Hive 20007, 20006), as definitions of
             tables are not.
     """
-    txn = current(env)
-    if txn is None:
-        if isinstance(statement, _BEGIN_ONE):
-            begin_if_wanted(env)
-        return
-    if isinstance(statement, _ALLOWED) or _is_of_session_alone(env, statement):
-        return
+    own = environment_of_change(env) if isinstance(statement, _BEGIN_ONE) else env.of_statement()
+    txn = current(own)
+    if txn is None or isinstance(statement, _ALLOWED) or _is_of_session_alone(env, statement):
+        return own
     kind = "an implicit transaction" if txn.is_implicit else "a transaction"
     code = NOT_ALLOWED_IN_IMPLICIT if txn.is_implicit else NOT_ALLOWED_IN
     error = TransactionError(
@@ -65,11 +64,14 @@ def require_allowed(env: Environment, statement: s.Statement) -> None:
     raise with_location(statement.span, error)
 
 
-def begin_if_wanted(env: Environment) -> None:
-    """Begin a transaction for a query or a change, where autocommit is off and none is open."""
-    if not env.autocommit and env.transaction is None:
+def environment_of_change(env: Environment) -> Environment:
+    """As :func:`environment_of`, for a query or a change."""
+    if not env.autocommit:
         with _beginning:
-            env.transaction = env.transaction or SessionTransaction(env, is_implicit=True)
+            if env.transaction is None and not env.autocommit:
+                env.transaction = SessionTransaction(env, is_implicit=True)
+            return env.of_statement()
+    return env.of_statement()
 
 
 def _is_of_session_alone(env: Environment, statement: s.Statement) -> bool:
@@ -92,7 +94,7 @@ def _name(statement: s.Statement) -> str:
 def start(env: Environment, statement: s.StartTransaction, parameters: Mapping[str, Any]) -> DataFrame:
     """START TRANSACTION: all statements up to COMMIT or ROLLBACK are one transaction."""
     try:
-        begin(env, is_read_only=statement.is_read_only)
+        begin(env.session, is_read_only=statement.is_read_only)
     except TransactionError as e:
         raise with_location(statement.span, e) from None
     return env.nothing()
@@ -127,13 +129,13 @@ def _required(env: Environment, statement: s.Statement) -> SessionTransaction:
 
 def commit(env: Environment, statement: s.Commit, parameters: Mapping[str, Any]) -> DataFrame:
     """COMMIT."""
-    end(env, _required(env, statement), is_kept=True)
+    end(env.session, _required(env, statement), is_kept=True)
     return env.nothing()
 
 
 def rollback(env: Environment, statement: s.Rollback, parameters: Mapping[str, Any]) -> DataFrame:
     """ROLLBACK."""
-    end(env, _required(env, statement), is_kept=False)
+    end(env.session, _required(env, statement), is_kept=False)
     return env.nothing()
 
 
@@ -158,8 +160,8 @@ def set_autocommit(env: Environment, statement: s.SetAutocommit, parameters: Map
     one; a transaction that is open is committed, as in Hive and JDBC."""
     txn = current(env)
     if statement.value and txn is not None:
-        end(env, txn, is_kept=True)
-    env.autocommit = statement.value
+        end(env.session, txn, is_kept=True)
+    env.session.autocommit = statement.value
     return env.nothing()
 
 

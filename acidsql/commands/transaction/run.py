@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 from acidsql.commands.environment import Environment
@@ -128,7 +127,7 @@ def together(env: Environment, run: Callable[[WriteTransaction, Environment], T]
         As :func:`in_transaction`, and as the statements.
     """
 
-    return in_transaction(env, lambda txn: run(txn, replace(env, transaction=Within(txn, env))))
+    return in_transaction(env, lambda txn: run(txn, env.within(Within(txn, env))))
 
 
 class Within(OpenTransaction):

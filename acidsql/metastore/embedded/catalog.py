@@ -365,9 +365,9 @@ class EmbeddedCatalog(EmbeddedChanges):
             creating_txn = self._owner.txn_id if at_commit else None
             insert_table(db, table, creating_txn=creating_txn, makes_directory=makes_directory)
             if imported is not None:
-                txns.start_above(db, imported.max_txn, self._now())
+                txns.start_above(db, imported.max_txn, self._now(db))
                 if imported.write_ids.high_watermark > 0:
-                    write_ids.seed(db, imported.write_ids, now=self._now())
+                    write_ids.seed(db, imported.write_ids, now=self._now(db))
                 insert_partitions(db, imported.partitions)
 
     def discard_table(self, table: Table, txn_id: int) -> bool:

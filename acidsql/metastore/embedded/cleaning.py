@@ -163,7 +163,7 @@ class EmbeddedCleaning(EmbeddedClient):
         """
         limit = self._settings.value(FETCH_SIZE)
         with self._store.read() as db:
-            now = self._now()
+            now = self._now(db)
             first = COMPACTION_QUEUE.alias("FIRST")
             is_later = exists(
                 select(1).where(
@@ -187,7 +187,7 @@ class EmbeddedCleaning(EmbeddedClient):
             values = {
                 "CQ_RETRY_RETENTION": retry_at_ms - _since(_Q),
                 "CQ_RETRIES": _Q.CQ_RETRIES + 1,
-                "CQ_CLEANER_START": self._now(),
+                "CQ_CLEANER_START": self._now(db),
                 "CQ_ERROR_MESSAGE": message,
             }
             db.execute(update(COMPACTION_QUEUE).where(_Q.CQ_ID == id).values(values))
@@ -201,7 +201,7 @@ class EmbeddedCleaning(EmbeddedClient):
             if queue.find(db, id) is None:
                 return
             row = queue.require(db, id, State.SUCCEEDED.origins)
-            queue.end(db, id, State.SUCCEEDED, self._now())
+            queue.end(db, id, State.SUCCEEDED, self._now(db))
             highest = row.CQ_HIGHEST_WRITE_ID
             if highest is None:
                 return
@@ -218,9 +218,9 @@ class EmbeddedCleaning(EmbeddedClient):
     def aborted_components(
         self, *, threshold: int = 0, age_ms: int | None = None, table: str | None = None
     ) -> list[AbortedComponent]:
-        started_before = None if age_ms is None else self._now() - age_ms
         limit = self._settings.value(FETCH_SIZE)
         with self._store.read() as db:
+            started_before = None if age_ms is None else self._now(db) - age_ms
             is_due = func.count(distinct(_C.TC_TXNID)) > threshold
             if started_before is not None:
                 is_due = or_(is_due, func.min(_T.TXN_STARTED) < started_before)
@@ -280,8 +280,8 @@ class EmbeddedCleaning(EmbeddedClient):
 
         Hive cuts the list off at ``hive.compactor.fetch.size``, and then may never reach the rest.
         """
-        aborted_before = None if aborted_age_ms is None else self._now() - aborted_age_ms
         with self._store.read() as db:
+            aborted_before = None if aborted_age_ms is None else self._now(db) - aborted_age_ms
             found: dict[tuple[str, str, str | None], CompactionCandidate] = {
                 (database, table, partition): CompactionCandidate(database, table, partition)
                 for database, table, partition in db.execute(_written(since_ms))

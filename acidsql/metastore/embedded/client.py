@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from acidsql.metastore.embedded import sqlite
+from sqlalchemy import Connection
+
+from acidsql.metastore.embedded.database import Database
 from acidsql.metastore.embedded.store import Store
 from acidsql.metastore.model import Capabilities
 from acidsql.metastore.owner import Owner
-from acidsql.settings import METASTORE_BUSY, TXN_TIMEOUT, Settings
-
-
-def system_ms() -> int:
-    """The clock: milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
+from acidsql.settings import TXN_TIMEOUT, Settings
 
 
 class EmbeddedClient:
     """An open store. What its parts do is told by :class:`~acidsql.metastore.embedded.EmbeddedMetastore`."""
 
-    def __init__(self, url: str, settings: Settings, warehouse: str, now_ms: Callable[[], int] = system_ms) -> None:
-        self._store = Store(sqlite.parse_url(url), settings.value(METASTORE_BUSY), warehouse=warehouse)
+    def __init__(
+        self, database: Database, settings: Settings, warehouse: str | None, now_ms: Callable[[], int] | None = None
+    ) -> None:
+        self._store = Store(database, warehouse=warehouse)
         self._settings = settings
         self._first_timeout = settings.value(TXN_TIMEOUT)
-        self._now = now_ms
+        self._clock = now_ms
         self._owner = Owner()
 
     def on_behalf_of(self, txn_id: int) -> AbstractContextManager[None]:
@@ -43,12 +41,16 @@ class EmbeddedClient:
         return Capabilities()
 
     @property
-    def lock_pause(self) -> float:
-        return 0.01
+    def lock_pauses(self) -> tuple[float, float]:
+        return 0.01, 0.5
 
     @property
     def txn_timeout(self) -> float:
         return self._settings.value(TXN_TIMEOUT)
+
+    def _now(self, db: Connection) -> int:
+        """Milliseconds since 1970, within a transaction of the store."""
+        return self._store.now(db) if self._clock is None else self._clock()
 
     @property
     def _timeout(self) -> int:

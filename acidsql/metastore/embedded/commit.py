@@ -179,7 +179,7 @@ class EmbeddedCommits(EmbeddedClient):
 
     def commit_txn(self, txn_id: int) -> None:
         with self._store.write() as db:
-            conflict = _commit(db, txn_id, exclusive_writes=self._settings.value(XLOCK_WRITE), now=self._now())
+            conflict = _commit(db, txn_id, exclusive_writes=self._settings.value(XLOCK_WRITE), now=self._now(db))
         if conflict is not None:  # raised only here: the abort has to stay
             raise conflict
 
@@ -192,5 +192,5 @@ class EmbeddedCommits(EmbeddedClient):
         with self._store.write() as db:
             catalog.drop_unfinished(db)  # of a process with an older version
             cleaning.forget_unwritten(db)
-            txns.forget_empty(db, self._now())
+            txns.forget_empty(db, self._now(db))
             _prune_write_set(db)

@@ -50,8 +50,8 @@ class EmbeddedCompactionHistory(EmbeddedClient):
         self, database: str, table: str, partition: str | None, threshold: int, retry_ms: int
     ) -> bool:
         """Hive's ``CheckFailedCompactionsHandler``: what did not initiate is passed over."""
-        enqueued_after = self._now() - retry_ms if retry_ms > 0 else None
         with self._store.read() as db:
+            enqueued_after = self._now(db) - retry_ms if retry_ms > 0 else None
             latest = db.execute(
                 select(_H.CC_STATE, _H.CC_ENQUEUE_TIME)
                 .where(
@@ -76,8 +76,8 @@ class EmbeddedCompactionHistory(EmbeddedClient):
             CompactionState.REFUSED: value(HISTORY_REFUSED),
             CompactionState.ABORTED: value(HISTORY_REFUSED),  # Hive keeps them for ever
         }
-        ended_before = self._now() - int(value(HISTORY_TIMEOUT) * 1000)
         with self._store.write() as db:
+            ended_before = self._now(db) - int(value(HISTORY_TIMEOUT) * 1000)
             kept: dict[tuple[str, str, str | None], _Kept] = {}
             doomed = []
             for *place, id, state, type, started, ended in db.execute(_NEWEST_FIRST):

@@ -29,6 +29,8 @@ from acidsql.metastore.model import (
 )
 
 NO_SUCH_LOCK = 10270
+_BEATS = 4
+"""Who asks for a lock again is alive: it says so that often before it would be taken for dead."""
 
 LETTERS = {
     LockType.SHARED_READ: "r",
@@ -140,6 +142,10 @@ def _by_id(db: Connection, lock_id: int) -> list[LockInfo]:
     return found
 
 
+def _parts(locks: Sequence[LockInfo]) -> list[_Part]:
+    return [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
+
+
 def _part(number: int, component: LockComponent) -> _Part:
     return _Part(number, component.type, component.database, component.table, component.partition)
 
@@ -200,7 +206,7 @@ class EmbeddedLocks(EmbeddedClient):
     def lock(self, request: LockRequest) -> LockResponse:
         """Take a place in the queue, and the locks if no earlier lock conflicts."""
         with self._store.write(durable=False) as db:
-            now, timeout = self._now(), self._timeout
+            now, timeout = self._now(db), self._timeout
             if not request.components:
                 raise TransactionError("A lock request must name what is to be locked")
             if request.txn_id:
@@ -219,14 +225,36 @@ class EmbeddedLocks(EmbeddedClient):
             return _response(lock_id, found and _with_circle(db, request.txn_id, found))
 
     def check_lock(self, lock_id: int) -> LockResponse:
+        """Where nothing has changed it is only read: who waits must not hold up the writer that is waited for."""
+        with self._store.read() as db:
+            found = self._still_blocked(db, lock_id)
+        return self._asked_again(lock_id) if found is None else _response(lock_id, found)
+
+    def _still_blocked(self, db: Connection, lock_id: int) -> _Blocked | None:
+        """Why a request waits, where that is on record, and nobody is due to be taken for dead; else None."""
+        now, timeout = self._now(db), self._timeout
+        locks = _by_id(db, lock_id)
+        txn_id = locks[0].txn_id
+        beat = txns.heartbeat_of(db, txn_id) if txn_id else locks[0].heartbeat_ms
+        is_silent = beat is None or now - beat >= timeout // _BEATS
+        if locks[0].state is LockState.ACQUIRED or is_silent or timeouts.are_due(db, now=now, timeout=timeout):
+            return None
+        found = _first_conflict(db, lock_id, txn_id, _parts(locks))
+        if found is None:
+            return None
+        on_record = {k.internal_id: (k.blocked_by_lock_id, k.blocked_by_internal_id) for k in locks}
+        known = on_record.pop(found.part.internal_id) == (found.by.lock_id, found.by.internal_id)
+        return _with_circle(db, txn_id, found) if known and set(on_record.values()) <= {(None, None)} else None
+
+    def _asked_again(self, lock_id: int) -> LockResponse:
         with self._store.write(durable=False) as db:
-            now, timeout = self._now(), self._timeout
+            now, timeout = self._now(db), self._timeout
             locks = _by_id(db, lock_id)
             txn_id = locks[0].txn_id
             _beat(db, lock_id, txn_id, now)
             if locks[0].state is LockState.ACQUIRED:
                 return LockResponse(lock_id, LockState.ACQUIRED)
-            parts = [_Part(k.internal_id, k.type, k.database, k.table, k.partition) for k in locks]
+            parts = _parts(locks)
             found = _blocked(db, lock_id, txn_id, parts, now=now, timeout=timeout)
             mine = _L.HL_LOCK_EXT_ID == lock_id
             db.execute(update(HIVE_LOCKS).where(mine).values(HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None))
@@ -267,8 +295,8 @@ class EmbeddedLocks(EmbeddedClient):
             )
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
-        now = self._now()
         with self._store.write(durable=False) as db:
+            now = self._now(db)
             if txn_id:
                 txns.heartbeat(db, txn_id, now)
             if lock_id:

@@ -281,7 +281,7 @@ class EmbeddedQueue(EmbeddedClient):
                 return CompactionResponse(id, state, False, message)
             id = next_id(db)
             row = {f"CQ_{name}": value for name, value in _request_row(id, request).items()}
-            db.execute(insert(COMPACTION_QUEUE), {**row, "CQ_STATE": INITIATED, "CQ_ENQUEUE_TIME": self._now()})
+            db.execute(insert(COMPACTION_QUEUE), {**row, "CQ_STATE": INITIATED, "CQ_ENQUEUE_TIME": self._now(db)})
             return CompactionResponse(id, State.INITIATED, True)
 
     def show_compactions(self, wanted: CompactionFilter) -> list[CompactionInfo]:
@@ -297,7 +297,7 @@ class EmbeddedQueue(EmbeddedClient):
     def abort_compactions(self, ids: Sequence[int]) -> dict[int, str]:
         """The answers are those of Hive (``AbortCompactionFunction``)."""
         with self._store.write() as db:
-            now, states = self._now(), dict[int, State]()
+            now, states = self._now(db), dict[int, State]()
             for some in batches(list(dict.fromkeys(ids))):
                 for column, state in ((_Q.CQ_ID, _Q.CQ_STATE), (_H.CC_ID, _H.CC_STATE)):
                     states.update(
@@ -319,7 +319,7 @@ class EmbeddedQueue(EmbeddedClient):
                 return None
         pool_timeout = int(self._settings.value(POOL_TIMEOUT) * 1000)
         with self._store.write() as db:
-            now = self._now()
+            now = self._now(db)
             of_pool = _of_pool(_Q.CQ_POOL_NAME, pool)
             if not pool or pool == DEFAULT_POOL:
                 of_pool = or_(of_pool, _Q.CQ_ENQUEUE_TIME < now - pool_timeout)
@@ -368,11 +368,11 @@ class EmbeddedQueue(EmbeddedClient):
     def _give_up(self, id: int, state: State, message: str, worker: str | None) -> None:
         with self._store.write() as db:
             require(db, id, state.origins, worker)
-            end(db, id, state, self._now(), message)
+            end(db, id, state, self._now(db), message)
 
     def mark_did_not_initiate(self, request: CompactionRequest, message: str) -> None:
         with self._store.write() as db:
-            now = self._now()
+            now = self._now(db)
             row = {f"CC_{name}": value for name, value in _request_row(next_id(db), request).items()}
             ended = {
                 "CC_STATE": State.DID_NOT_INITIATE.value,
@@ -386,7 +386,7 @@ class EmbeddedQueue(EmbeddedClient):
         with self._store.write() as db:
             is_open = exists(select(1).where(TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE == TxnState.OPEN.value))
             undone = and_(_Q.CQ_STATE == READY, ~is_committed(_Q), ~is_open)
-            timed_out = and_(_Q.CQ_STATE == WORKING, _Q.CQ_START < self._now() - timeout_ms)
+            timed_out = and_(_Q.CQ_STATE == WORKING, _Q.CQ_START < self._now(db) - timeout_ms)
             return db.execute(update(COMPACTION_QUEUE).where(or_(timed_out, undone)).values(_BACK)).rowcount
 
     def revoke_from_local_workers(self, host: str) -> int:

@@ -26,6 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
     func,
 )
+from sqlalchemy.types import TypeEngine
 
 SCHEMA_VERSION = 8
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
@@ -42,16 +43,32 @@ SCHEMA_VERSION = 8
 
 metadata = MetaData()
 
+
+def _text(length: int) -> TypeEngine[str]:
+    """A text that may be as long as Hive allows; SQLite does not count, and neither do we elsewhere.
+
+    Texts are compared and ordered by their bytes, as in SQLite, whatever the language of a database is.
+    """
+    return String(length).with_variant(Text(collation="C"), "postgresql")
+
+
 _ID = BigInteger().with_variant(Integer(), "sqlite")  # only INTEGER is SQLite's own row id
-_NAME = String(256)
-_PARTITION = String(767)
+_NAME = _text(256)
+_PARTITION = _text(767)
+_LONG = Text().with_variant(Text(collation="C"), "postgresql")
+
+
+def _by_location(name: str) -> Index:
+    """An index of paths: PostgreSQL's usual ones hold none of more than 2,700 bytes."""
+    return Index(name, "LOCATION", postgresql_using="hash")
+
 
 VERSION = Table(
     "VERSION",
     metadata,
     Column("VER_ID", _ID, primary_key=True),
     Column("SCHEMA_VERSION", Integer, nullable=False),
-    Column("VERSION_COMMENT", String(255)),
+    Column("VERSION_COMMENT", _text(255)),
 )
 
 # --- catalog ---------------------------------------------------------------------------------------------------------
@@ -61,8 +78,8 @@ DBS = Table(
     metadata,
     Column("DB_ID", _ID, primary_key=True),
     Column("NAME", _NAME, nullable=False, unique=True),
-    Column("DB_LOCATION_URI", Text, nullable=False),
-    Column("DESC", Text),
+    Column("DB_LOCATION_URI", _LONG, nullable=False),
+    Column("DESC", _LONG),
 )
 
 DATABASE_PARAMS = Table(
@@ -70,7 +87,7 @@ DATABASE_PARAMS = Table(
     metadata,
     Column("DB_ID", _ID, primary_key=True),
     Column("PARAM_KEY", _NAME, primary_key=True),
-    Column("PARAM_VALUE", Text, nullable=False),
+    Column("PARAM_VALUE", _LONG, nullable=False),
 )
 
 TBLS = Table(
@@ -79,17 +96,18 @@ TBLS = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("DB_ID", _ID, nullable=False),
     Column("TBL_NAME", _NAME, nullable=False),
-    Column("TBL_TYPE", String(128), nullable=False),
+    Column("TBL_TYPE", _text(128), nullable=False),
     Column("OWNER", _NAME, nullable=False),
     Column("CREATE_TIME", BigInteger, nullable=False),
-    Column("LOCATION", Text, nullable=False, index=True),
+    Column("LOCATION", _LONG, nullable=False),
     Column("NUM_BUCKETS", Integer, nullable=False),
-    Column("COMMENT", Text),
-    Column("VIEW_ORIGINAL_TEXT", Text),
-    Column("VIEW_EXPANDED_TEXT", Text),
+    Column("COMMENT", _LONG),
+    Column("VIEW_ORIGINAL_TEXT", _LONG),
+    Column("VIEW_EXPANDED_TEXT", _LONG),
     Column("CREATING_TXN", BigInteger),  # NULL once that is committed
     Column("MAKES_DIRECTORY", Boolean),  # whether that has made the directory, which is then dropped with the table
     Column("TBL_VERSION", BigInteger),  # a new one after each change; NULL: not since the store has them
+    _by_location("ix_TBLS_LOCATION"),
     Index("TBLS_CREATING_TXN_IDX", "CREATING_TXN"),
     UniqueConstraint("DB_ID", "TBL_NAME", name="UNIQUETABLE"),
 )
@@ -99,16 +117,16 @@ TABLE_PARAMS = Table(
     metadata,
     Column("TBL_ID", _ID, primary_key=True),
     Column("PARAM_KEY", _NAME, primary_key=True),
-    Column("PARAM_VALUE", Text, nullable=False),
+    Column("PARAM_VALUE", _LONG, nullable=False),
 )
 
 RENAME_JOURNAL = Table(  # directories that follow a new name; not in Hive, which moves them in its server
     "RENAME_JOURNAL",
     metadata,
-    Column("RJ_ID", String(64), primary_key=True),
+    Column("RJ_ID", _text(64), primary_key=True),
     Column("TBL_ID", _ID, nullable=False, index=True),
-    Column("RJ_SOURCE", Text, nullable=False),
-    Column("RJ_TARGET", Text, nullable=False),
+    Column("RJ_SOURCE", _LONG, nullable=False),
+    Column("RJ_TARGET", _LONG, nullable=False),
 )
 
 COLUMNS_V2 = Table(
@@ -117,10 +135,10 @@ COLUMNS_V2 = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("INTEGER_IDX", Integer, primary_key=True),
     Column("IS_PARTITION_KEY", Boolean, primary_key=True),
-    Column("COLUMN_NAME", String(767), nullable=False),
-    Column("TYPE_NAME", Text, nullable=False),
-    Column("COMMENT", Text),
-    Column("DEFAULT_VALUE", Text),
+    Column("COLUMN_NAME", _text(767), nullable=False),
+    Column("TYPE_NAME", _LONG, nullable=False),
+    Column("COMMENT", _LONG),
+    Column("DEFAULT_VALUE", _LONG),
     Column("NOT_NULL", Boolean, nullable=False),
     Column("DEFAULT_NAME", _NAME),
     Column("NOT_NULL_NAME", _NAME),
@@ -131,7 +149,7 @@ BUCKETING_COLS = Table(
     metadata,
     Column("TBL_ID", _ID, primary_key=True),
     Column("INTEGER_IDX", Integer, primary_key=True),
-    Column("BUCKET_COL_NAME", String(767), nullable=False),
+    Column("BUCKET_COL_NAME", _text(767), nullable=False),
 )
 
 CHECK_CONSTRAINTS = Table(
@@ -139,7 +157,7 @@ CHECK_CONSTRAINTS = Table(
     metadata,
     Column("TBL_ID", _ID, primary_key=True),
     Column("INTEGER_IDX", Integer, primary_key=True),
-    Column("CHECK_EXPRESSION", Text, nullable=False),
+    Column("CHECK_EXPRESSION", _LONG, nullable=False),
     Column("CHECK_NAME", _NAME),
 )
 
@@ -148,13 +166,13 @@ KEY_CONSTRAINTS = Table(  # those that are not enforced, of all kinds
     metadata,
     Column("TBL_ID", _ID, primary_key=True),
     Column("INTEGER_IDX", Integer, primary_key=True),
-    Column("CONSTRAINT_TYPE", String(16), nullable=False),
+    Column("CONSTRAINT_TYPE", _text(16), nullable=False),
     Column("CONSTRAINT_NAME", _NAME, nullable=False),
-    Column("COLUMN_NAMES", Text, nullable=False),  # a JSON list
+    Column("COLUMN_NAMES", _LONG, nullable=False),  # a JSON list
     Column("RELY", Boolean, nullable=False),
-    Column("EXPRESSION", Text),
+    Column("EXPRESSION", _LONG),
     Column("PARENT_TBL_ID", _ID),
-    Column("PARENT_COLUMN_IDS", Text),  # a JSON list of [INTEGER_IDX, IS_PARTITION_KEY]: their names may change
+    Column("PARENT_COLUMN_IDS", _LONG),  # a JSON list of [INTEGER_IDX, IS_PARTITION_KEY]: their names may change
 )
 
 PARTITIONS = Table(
@@ -163,7 +181,8 @@ PARTITIONS = Table(
     Column("PART_ID", _ID, primary_key=True),
     Column("TBL_ID", _ID, nullable=False),
     Column("PART_NAME", _PARTITION, nullable=False),
-    Column("LOCATION", Text, nullable=False, index=True),
+    Column("LOCATION", _LONG, nullable=False),
+    _by_location("ix_PARTITIONS_LOCATION"),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
 )
 
@@ -173,7 +192,7 @@ PARTITION_PARAMS = Table(
     Column("TBL_ID", _ID, primary_key=True),
     Column("PART_NAME", _PARTITION, primary_key=True),
     Column("PARAM_KEY", _NAME, primary_key=True),
-    Column("PARAM_VALUE", Text, nullable=False),
+    Column("PARAM_VALUE", _LONG, nullable=False),
 )
 
 TAB_COL_STATS = Table(
@@ -181,12 +200,12 @@ TAB_COL_STATS = Table(
     metadata,
     Column("TBL_ID", _ID, primary_key=True),
     Column("PART_NAME", _PARTITION, primary_key=True),  # empty for the table as a whole
-    Column("COLUMN_NAME", String(767), primary_key=True),
-    Column("COLUMN_TYPE", Text, nullable=False),
+    Column("COLUMN_NAME", _text(767), primary_key=True),
+    Column("COLUMN_TYPE", _LONG, nullable=False),
     Column("NUM_NULLS", BigInteger, nullable=False),
     Column("NUM_DISTINCTS", BigInteger),
-    Column("LOW_VALUE", Text),
-    Column("HIGH_VALUE", Text),
+    Column("LOW_VALUE", _LONG),
+    Column("HIGH_VALUE", _LONG),
     Column("AVG_COL_LEN", Float),
     Column("MAX_COL_LEN", BigInteger),
     Column("NUM_TRUES", BigInteger),
@@ -202,10 +221,10 @@ TXNS = Table(
     Column("TXN_STATE", CHAR(1), nullable=False),
     Column("TXN_STARTED", BigInteger, nullable=False),
     Column("TXN_LAST_HEARTBEAT", BigInteger, nullable=False),
-    Column("TXN_USER", String(128), nullable=False),
-    Column("TXN_HOST", String(128), nullable=False),
-    Column("TXN_AGENT_INFO", String(128)),
-    Column("TXN_META_INFO", Text),
+    Column("TXN_USER", _text(128), nullable=False),
+    Column("TXN_HOST", _text(128), nullable=False),
+    Column("TXN_AGENT_INFO", _text(128)),
+    Column("TXN_META_INFO", _LONG),
     Column("TXN_TYPE", Integer, nullable=False),
     Column("TXN_MIN_OPEN", BigInteger),  # the oldest transaction that was open when this one began, or itself
     Column("TXN_TIMEOUT", BigInteger),  # milliseconds between heartbeats that its opener allows itself
@@ -279,8 +298,8 @@ DROPPED_DIRECTORIES = Table(
     "DROPPED_DIRECTORIES",
     metadata,
     Column("DD_ID", _ID, primary_key=True),
-    Column("DD_LOCATION", Text, nullable=False),
-    Column("DD_TOKEN", String(32), nullable=False),  # in the name that it gets before it is removed
+    Column("DD_LOCATION", _LONG, nullable=False),
+    Column("DD_TOKEN", _text(32), nullable=False),  # in the name that it gets before it is removed
     Column("DD_IS_ASIDE", Boolean, nullable=False),
     Column("DD_MADE_BY", BigInteger),  # the transaction whose files are removed from it; NULL where it goes itself
     Column("DD_WRITE_ID", BigInteger),  # that transaction's
@@ -289,7 +308,7 @@ DROPPED_DIRECTORIES = Table(
 PLACE_WRITE_IDS = Table(
     "PLACE_WRITE_IDS",
     metadata,
-    Column("PW_LOCATION", Text, primary_key=True),
+    Column("PW_LOCATION", _LONG, primary_key=True),
     Column("PW_NEXT", BigInteger, nullable=False),
 )
 
@@ -308,9 +327,9 @@ HIVE_LOCKS = Table(
     Column("HL_LOCK_TYPE", CHAR(1), nullable=False),
     Column("HL_LAST_HEARTBEAT", BigInteger, nullable=False),
     Column("HL_ACQUIRED_AT", BigInteger),
-    Column("HL_USER", String(128), nullable=False),
-    Column("HL_HOST", String(128), nullable=False),
-    Column("HL_AGENT_INFO", String(128)),
+    Column("HL_USER", _text(128), nullable=False),
+    Column("HL_HOST", _text(128), nullable=False),
+    Column("HL_AGENT_INFO", _text(128)),
     Column("HL_BLOCKEDBY_EXT_ID", BigInteger),
     Column("HL_BLOCKEDBY_INT_ID", BigInteger),
     Column("HL_TIMEOUT", BigInteger),  # of a lock of no transaction, as TXN_TIMEOUT
@@ -332,7 +351,7 @@ NEXT_TBL_VERSION = Table(
 
 # --- compaction ------------------------------------------------------------------------------------------------------
 
-_WORKER = String(128)
+_WORKER = _text(128)
 
 COMPACTION_QUEUE = Table(
     "COMPACTION_QUEUE",
@@ -343,15 +362,15 @@ COMPACTION_QUEUE = Table(
     Column("CQ_PARTITION", _PARTITION),
     Column("CQ_STATE", CHAR(1), nullable=False),
     Column("CQ_TYPE", CHAR(1), nullable=False),
-    Column("CQ_TBLPROPERTIES", Text),
+    Column("CQ_TBLPROPERTIES", _LONG),
     Column("CQ_WORKER_ID", _WORKER),
     Column("CQ_ENQUEUE_TIME", BigInteger),
     Column("CQ_START", BigInteger),
-    Column("CQ_RUN_AS", String(128)),
+    Column("CQ_RUN_AS", _text(128)),
     Column("CQ_HIGHEST_WRITE_ID", BigInteger),
     Column("CQ_META_INFO", LargeBinary),
-    Column("CQ_HADOOP_JOB_ID", Text),
-    Column("CQ_ERROR_MESSAGE", Text),
+    Column("CQ_HADOOP_JOB_ID", _LONG),
+    Column("CQ_ERROR_MESSAGE", _LONG),
     Column("CQ_NEXT_TXN_ID", BigInteger),
     Column("CQ_TXN_ID", BigInteger),
     Column("CQ_COMMIT_TIME", BigInteger),
@@ -360,9 +379,9 @@ COMPACTION_QUEUE = Table(
     Column("CQ_WORKER_VERSION", _WORKER),
     Column("CQ_CLEANER_START", BigInteger),
     Column("CQ_RETRY_RETENTION", BigInteger, nullable=False, server_default="0"),
-    Column("CQ_POOL_NAME", String(128)),
+    Column("CQ_POOL_NAME", _text(128)),
     Column("CQ_NUMBER_OF_BUCKETS", Integer),
-    Column("CQ_ORDER_BY", Text),
+    Column("CQ_ORDER_BY", _LONG),
     Column("CQ_RETRIES", Integer, nullable=False, server_default="0"),
     Index("CQ_TABLE_INDEX", "CQ_DATABASE", "CQ_TABLE"),
     Index("CQ_TXN_ID_INDEX", "CQ_TXN_ID"),
@@ -383,24 +402,24 @@ COMPLETED_COMPACTIONS = Table(
     Column("CC_PARTITION", _PARTITION),
     Column("CC_STATE", CHAR(1), nullable=False),
     Column("CC_TYPE", CHAR(1), nullable=False),
-    Column("CC_TBLPROPERTIES", Text),
+    Column("CC_TBLPROPERTIES", _LONG),
     Column("CC_WORKER_ID", _WORKER),
     Column("CC_ENQUEUE_TIME", BigInteger),
     Column("CC_START", BigInteger),
     Column("CC_END", BigInteger),
-    Column("CC_RUN_AS", String(128)),
+    Column("CC_RUN_AS", _text(128)),
     Column("CC_HIGHEST_WRITE_ID", BigInteger),
     Column("CC_META_INFO", LargeBinary),
-    Column("CC_HADOOP_JOB_ID", Text),
-    Column("CC_ERROR_MESSAGE", Text),
+    Column("CC_HADOOP_JOB_ID", _LONG),
+    Column("CC_ERROR_MESSAGE", _LONG),
     Column("CC_NEXT_TXN_ID", BigInteger),
     Column("CC_TXN_ID", BigInteger),
     Column("CC_COMMIT_TIME", BigInteger),
     Column("CC_INITIATOR_ID", _WORKER),
     Column("CC_INITIATOR_VERSION", _WORKER),
     Column("CC_WORKER_VERSION", _WORKER),
-    Column("CC_POOL_NAME", String(128)),
+    Column("CC_POOL_NAME", _text(128)),
     Column("CC_NUMBER_OF_BUCKETS", Integer),
-    Column("CC_ORDER_BY", Text),
+    Column("CC_ORDER_BY", _LONG),
     Index("COMPLETED_COMPACTIONS_RES", "CC_DATABASE", "CC_TABLE", "CC_PARTITION"),
 )

@@ -21,14 +21,91 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from acidsql.errors import MetastoreError, UnsupportedError
-
-BEGIN = "acidsql_begin"
-"""Execution option: the statement with which a transaction begins."""
-
-SYNCHRONOUS = "acidsql_synchronous"
-"""Execution option of writers: FULL (a commit survives a power cut), or NORMAL."""
+from acidsql.metastore.embedded.database import KIND, Database, Kind
 
 _IDLE_CONNECTIONS = 8
+_SYNCHRONOUS = {Kind.WRITE: "FULL", Kind.RELAXED: "NORMAL"}
+
+
+def system_ms() -> int:
+    """The clock of this machine: milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class SQLite(Database):
+    """A file, for the processes of one machine. Its clock is that machine's.
+
+    Args:
+        text: A SQLAlchemy URL, or the path of the file.
+        busy_timeout: Seconds that a transaction waits for the writer of another process.
+
+    Raises:
+        UnsupportedError: When it is a database in memory: no other process or thread could see it.
+        MetastoreError: When it is not a URL.
+    """
+
+    def __init__(self, text: str, busy_timeout: float) -> None:
+        self._url = parse_url(text)
+        super().__init__(str(self._url.database), busy_timeout)
+
+    def open_engine(self) -> Engine:
+        return open_engine(self._url, self.busy_timeout)
+
+    def is_there(self) -> bool:
+        return os.path.exists(self.name)
+
+    def prepare(self, engine: Engine) -> None:
+        """Switch it to write-ahead logging, where it is not yet.
+
+        Raises:
+            MetastoreError: When the file cannot be used, or its file system has no shared memory for the log.
+        """
+        deadline = time.monotonic() + self.busy_timeout
+        with self.explained(), closing(engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            while cursor.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                try:
+                    mode = cursor.execute("PRAGMA journal_mode=WAL").fetchone()
+                except sqlite3.OperationalError as e:  # SQLite does not wait here for those who open the file just now
+                    if not _is_busy(e) or time.monotonic() >= deadline:
+                        raise
+                    time.sleep(0.01)
+                    continue
+                if mode != ("wal",):
+                    raise MetastoreError(
+                        f"Metastore {self.name}: its file system does not support write-ahead logging",
+                        hint="Put the metastore on a local disk: its URL is a setting apart from the warehouse.",
+                    )
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as e:
+            raise self._meaning(e) from e
+        except DBAPIError as e:
+            raise self._meaning(e.orig) from e
+        except (SQLAlchemyError, UnicodeEncodeError) as e:
+            raise MetastoreError(f"Metastore {self.name}: {e}") from e
+
+    def now_ms(self, connection: Connection) -> int:
+        return system_ms()
+
+    def check(self, connection: Connection) -> list[str]:
+        found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        return [] if found == ["ok"] else [f"SQLite: {one}" for one in found]
+
+    def _meaning(self, error: BaseException | None) -> MetastoreError:
+        if _is_busy(error):
+            return self.busy()
+        text = str(error)
+        if "unable to open" in text:
+            directory = Path(self.name).parent
+            if not directory.is_dir():
+                text = f"{text}: there is no directory {directory}"
+            elif not os.access(directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                text = f"{text}: the directory {directory} cannot be written"
+        return MetastoreError(f"Metastore {self.name}: {text}")
 
 
 def parse_url(text: str) -> URL:
@@ -42,7 +119,7 @@ def parse_url(text: str) -> URL:
         return URL.create("sqlite", database=os.path.abspath(text))
     try:
         url = make_url(text)
-    except ArgumentError as e:
+    except (ArgumentError, ValueError) as e:  # a port that is no number
         raise MetastoreError(f"Not the URL of a metastore: {text!r}") from e
     if not url.database or url.database == ":memory:":
         raise UnsupportedError(
@@ -52,7 +129,7 @@ def parse_url(text: str) -> URL:
 
 
 def open_engine(url: URL, busy_timeout: float) -> Engine:
-    """An engine whose transactions begin as their option :data:`BEGIN` says.
+    """An engine whose transactions begin as their option :data:`KIND` says.
 
     Args:
         url: From :func:`parse_url`.
@@ -84,70 +161,13 @@ def _on_invalidate(connection: sqlite3.Connection, record: Any, error: BaseExcep
 
 
 def _on_begin(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    begin = options.get(BEGIN)
-    if begin is not None:
-        # In the write-ahead log a FULL commit also makes all earlier ones safe, whoever wrote them.
-        connection.exec_driver_sql(f"PRAGMA synchronous={options.get(SYNCHRONOUS, 'FULL')}")
-    connection.exec_driver_sql(begin or "BEGIN")
-
-
-def enable_write_ahead_log(engine: Engine, busy_timeout: float) -> None:
-    """Switch a database to write-ahead logging, where it is not yet.
-
-    Raises:
-        MetastoreError: When the file cannot be used, or its file system has no shared memory for the log.
-    """
-    deadline = time.monotonic() + busy_timeout
-    with explained(engine.url, busy_timeout), closing(engine.raw_connection()) as connection:
-        cursor = connection.cursor()
-        while cursor.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-            try:
-                mode = cursor.execute("PRAGMA journal_mode=WAL").fetchone()
-            except sqlite3.OperationalError as e:  # SQLite does not wait here for those who open the file just now
-                if not _is_busy(e) or time.monotonic() >= deadline:
-                    raise
-                time.sleep(0.01)
-                continue
-            if mode != ("wal",):
-                raise MetastoreError(
-                    f"Metastore {engine.url.database}: its file system does not support write-ahead logging",
-                    hint="Put the metastore on a local disk: its URL is a setting apart from the warehouse.",
-                )
-
-
-@contextmanager
-def explained(url: URL, busy_timeout: float) -> Iterator[None]:
-    """Errors of the database as MetastoreError, with the file and the cause."""
-    try:
-        yield
-    except sqlite3.Error as e:
-        raise _meaning(e, url, busy_timeout) from e
-    except DBAPIError as e:
-        raise _meaning(e.orig, url, busy_timeout) from e
-    except SQLAlchemyError as e:
-        raise MetastoreError(f"Metastore {url.database}: {e}") from e
-
-
-def busy(url: URL, busy_timeout: float) -> MetastoreError:
-    """The error of a transaction that timed out waiting."""
-    return MetastoreError(
-        f"Metastore {url.database}: others have been writing to it for longer than {busy_timeout:g} s"
-        " (acidsql.metastore.busy.timeout)"
-    )
-
-
-def _meaning(error: BaseException | None, url: URL, busy_timeout: float) -> MetastoreError:
-    if _is_busy(error):
-        return busy(url, busy_timeout)
-    text = str(error)
-    if "unable to open" in text:
-        directory = Path(str(url.database)).parent
-        if not directory.is_dir():
-            text = f"{text}: there is no directory {directory}"
-        elif not os.access(directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            text = f"{text}: the directory {directory} cannot be written"
-    return MetastoreError(f"Metastore {url.database}: {text}")
+    kind = connection.get_execution_options()[KIND]
+    if kind is Kind.READ:
+        connection.exec_driver_sql("BEGIN")
+        return
+    # In the write-ahead log a FULL commit also makes all earlier ones safe, whoever wrote them.
+    connection.exec_driver_sql(f"PRAGMA synchronous={_SYNCHRONOUS[kind]}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _is_busy(error: BaseException | None) -> bool:

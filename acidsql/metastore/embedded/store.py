@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
-from sqlalchemy import URL, Connection, Engine, insert, inspect, select, text, update
+from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from acidsql.errors import AcidError, MetastoreError
+from acidsql.errors import MetastoreError
 from acidsql.interrupts import Deferred
-from acidsql.metastore.embedded import forks, moves, schema, sqlite
+from acidsql.metastore.embedded import forks, moves, schema
+from acidsql.metastore.embedded.database import KIND, Database, Kind
 from acidsql.metastore.embedded.forks import no_fork
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
 
@@ -28,11 +29,9 @@ class _Open:
     """What one process has open. A child that was forked must not touch its parent's."""
 
     pid: int
-    readers: Engine
-    writers: Engine
-    relaxed_sync: Engine
-    """Writers whose commits may be undone by a power cut."""
-    # threads of one process queue here; in SQLite's own queue they would sleep and poll
+    engines: dict[Kind, Engine]
+    # threads of one process queue here: in SQLite's own queue they would sleep and poll, in PostgreSQL's each would
+    # take one of its connections
     turn: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -48,22 +47,23 @@ class Store:
     Several processes may try that at the same time: one creates them, the others find them.
 
     Args:
-        url: From :func:`~acidsql.metastore.embedded.sqlite.parse_url`.
-        busy_timeout: Seconds that a transaction waits for the writer of another process.
-        warehouse: Location of the database ``default``, where the tables are created.
+        database: Where it is.
+        warehouse: Location of the database ``default``, where the tables are created. None: they must be there, in
+            this version, and nothing is written.
 
     Raises:
-        MetastoreError: When the file cannot be opened, is no metastore, or is one of a newer version.
+        MetastoreError: When it cannot be opened, is no metastore, or is one of a newer version.
     """
 
-    def __init__(self, url: URL, busy_timeout: float, *, warehouse: str) -> None:
-        self._url = url
-        self._busy_timeout = busy_timeout
+    def __init__(self, database: Database, *, warehouse: str | None) -> None:
+        self._database = database
         self._inherited: list[_Open] = []
         self._closed = False
         self._under_way = _UnderWay()
         self.was_upgraded = False
         """Whether it was one of an older version."""
+        if warehouse is None and not database.is_there():
+            raise MetastoreError(f"Metastore {self.name}: there is none")
         self._opened = self._open()
         _STORES.add(self)
         try:
@@ -73,9 +73,18 @@ class Store:
             raise
 
     @property
-    def path(self) -> str:
-        """The file."""
-        return str(self._url.database)
+    def name(self) -> str:
+        """What messages call it."""
+        return self._database.name
+
+    def now(self, connection: Connection) -> int:
+        """Milliseconds since 1970, by the clock of all who use the store."""
+        with self._database.explained():
+            return self._database.now_ms(connection)
+
+    def check(self, connection: Connection) -> list[str]:
+        """What the database itself finds damaged, in a sentence each."""
+        return self._database.check(connection)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -88,7 +97,12 @@ class Store:
             with self._explained():
                 yield writing
             return
-        with Deferred(), no_fork(), self._explained(), _transaction(self._here().readers) as connection:
+        with (
+            Deferred() as signals,
+            no_fork(),
+            self._explained(),
+            self._database.transaction(self._here().engines[Kind.READ], signals.answer) as connection,
+        ):
             yield connection
 
     @contextmanager
@@ -113,8 +127,8 @@ class Store:
         with Deferred() as signals:
             opened = self._take_turn(signals)
             try:
-                engine = opened.writers if durable else opened.relaxed_sync
-                with no_fork(), self._explained(), _transaction(engine) as connection:
+                engine = opened.engines[Kind.WRITE if durable else Kind.RELAXED]
+                with no_fork(), self._explained(), self._database.transaction(engine, signals.answer) as connection:
                     self._under_way.writer = (os.getpid(), connection)
                     try:
                         yield connection
@@ -136,54 +150,60 @@ class Store:
         Raises:
             MetastoreError: When they take too long.
         """
-        end = time.monotonic() + self._busy_timeout
+        end = time.monotonic() + self._database.busy_timeout
         while True:
             opened = self._here()
             if opened.turn.acquire(timeout=max(0.0, min(_MOMENT, end - time.monotonic()))):
                 return opened
             signals.answer()
             if time.monotonic() >= end:
-                raise sqlite.busy(self._url, self._busy_timeout)
+                raise self._database.busy()
 
     def close(self) -> None:
         """Close the connections; further calls are errors. Closing twice is none."""
         self._closed = True
         _STORES.discard(self)
         if self._opened.pid == os.getpid():
-            self._opened.readers.dispose()
+            self._opened.engines[Kind.READ].dispose()
 
     def release_idle(self) -> None:
         """Close idle connections. The next call opens one."""
         if self._opened.pid == os.getpid():
-            self._opened.readers.dispose()
+            self._opened.engines[Kind.READ].dispose()
 
     def _open(self) -> _Open:
-        engine = sqlite.open_engine(self._url, self._busy_timeout)
-        writers = engine.execution_options(**{sqlite.BEGIN: "BEGIN IMMEDIATE"})
-        return _Open(os.getpid(), engine, writers, writers.execution_options(**{sqlite.SYNCHRONOUS: "NORMAL"}))
+        engine = self._database.open_engine()
+        return _Open(os.getpid(), {kind: engine.execution_options(**{KIND: kind}) for kind in Kind})
 
     def _here(self) -> _Open:
         if self._closed:
-            raise MetastoreError(f"Metastore {self.path} is closed")
+            raise MetastoreError(f"Metastore {self.name} is closed")
         if self._opened.pid != os.getpid():
-            # kept for good: SQLite's connections may not even be closed in a process that did not open them
+            # kept for good: neither database's connections may even be closed in a process that did not open them
             self._inherited.append(self._opened)
             self._opened = self._open()
         return self._opened
 
     def _explained(self) -> AbstractContextManager[None]:
-        return sqlite.explained(self._url, self._busy_timeout)
+        return self._database.explained()
 
     # --- tables ------------------------------------------------------------------------------------------------------
 
-    def _make_tables(self, warehouse: str) -> None:
-        sqlite.enable_write_ahead_log(self._opened.readers, self._busy_timeout)
+    def _make_tables(self, warehouse: str | None) -> None:
+        self._database.prepare(self._opened.engines[Kind.READ])
         with self.read() as connection:  # a store that is only read is not written to here
             version = self._version(connection)
+        if version != schema.SCHEMA_VERSION and warehouse is None:
+            there = f"one of version {version}, this acidsql has {schema.SCHEMA_VERSION}" if version else "none"
+            raise MetastoreError(
+                f"Metastore {self.name}: there is {there}",
+                hint="A session brings it up to date: acidsql -e 'SHOW DATABASES'" if version else None,
+            )
         if version != schema.SCHEMA_VERSION:
             with self.write() as connection:
                 version = self._version(connection)  # another process may have been first
                 if version == 0:
+                    assert warehouse is not None
                     _create(connection, warehouse)
                 elif version < schema.SCHEMA_VERSION:
                     _upgrade(connection)
@@ -195,33 +215,16 @@ class Store:
         if not names:
             return 0
         if schema.VERSION.name not in names or schema.TXNS.name not in names:
-            raise MetastoreError(f"Metastore {self.path}: a database, but not one of acidsql")
+            raise MetastoreError(f"Metastore {self.name}: a database, but not one of acidsql")
         version = connection.execute(select(schema.VERSION.c.SCHEMA_VERSION)).scalar()
         if not isinstance(version, int) or not 1 <= version <= schema.SCHEMA_VERSION:
             newer = isinstance(version, int) and version > schema.SCHEMA_VERSION
             raise MetastoreError(
-                f"Metastore {self.path}: created by {'a newer' if newer else 'another'} acidsql"
+                f"Metastore {self.name}: created by {'a newer' if newer else 'another'} acidsql"
                 f" (schema version {version}; this one knows version {schema.SCHEMA_VERSION})",
                 hint="Upgrade acidsql." if newer else None,
             )
         return version
-
-
-@contextmanager
-def _transaction(engine: Engine) -> Iterator[Connection]:
-    """Committed at the end, rolled back after an error.
-
-    After one that may come from outside (a thread's asynchronous exception) its connection is not used again: a cursor
-    that lives on in the exception's frames would keep the old snapshot open in it.
-    """
-    with engine.begin() as connection:
-        try:
-            yield connection
-        except (AcidError, SQLAlchemyError):
-            raise
-        except BaseException:
-            connection.invalidate()
-            raise
 
 
 @contextmanager

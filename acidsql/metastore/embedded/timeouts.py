@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, func, select
+from sqlalchemy import BigInteger, Connection, and_, bindparam, delete, func, select
 
 from acidsql.metastore.embedded import aborts
 from acidsql.metastore.embedded.client import EmbeddedClient
@@ -29,10 +29,19 @@ _SILENT_TXNS = (
     )
     .order_by(_TXN_TIMEOUT, TXNS.c.TXN_ID)
 )
-_DROP_SILENT_LOCKS = delete(HIVE_LOCKS).where(
+_IS_SILENT_LOCK = and_(
     HIVE_LOCKS.c.HL_TXNID == 0,
     HIVE_LOCKS.c.HL_LAST_HEARTBEAT + func.coalesce(HIVE_LOCKS.c.HL_TIMEOUT, _DEFAULT) < _NOW,
 )
+_SILENT_LOCK = select(HIVE_LOCKS.c.HL_LOCK_EXT_ID).where(_IS_SILENT_LOCK).limit(1)
+_DROP_SILENT_LOCKS = delete(HIVE_LOCKS).where(_IS_SILENT_LOCK)
+
+
+def are_due(db: Connection, *, now: int, timeout: int) -> bool:
+    """Whether a lock or a transaction has been silent too long. Args as for :func:`release_silent_locks`."""
+    times = {"now": now, "default": timeout}
+    silent = db.execute(_SILENT_LOCK, times).first() or db.execute(_SILENT_TXNS, {**times, "spared": 0}).first()
+    return silent is not None
 
 
 def release_silent_locks(db: Connection, *, now: int, timeout: int) -> int:
@@ -65,7 +74,7 @@ class EmbeddedTimeouts(EmbeddedClient):
     """:class:`~acidsql.metastore.protocol.Transactions`: time-outs."""
 
     def time_out_txns(self) -> list[int]:
-        now = self._now()
         with self._store.write() as db:
+            now = self._now(db)
             release_silent_locks(db, now=now, timeout=self._timeout)
             return abort_silent_txns(db, now=now, timeout=self._timeout)

@@ -41,6 +41,7 @@ _NOT_COMMITTED = (
 _HEARTBEAT = (
     update(TXNS).where(_T.TXN_ID == bindparam("txn"), _T.TXN_STATE == _OPEN).values(TXN_LAST_HEARTBEAT=bindparam("now"))
 )
+_LAST_HEARTBEAT = select(_T.TXN_LAST_HEARTBEAT).where(_T.TXN_ID == bindparam("txn"), _T.TXN_STATE == _OPEN)
 _SET_COMMITTED = update(TXNS).where(_T.TXN_ID == bindparam("txn")).values(TXN_STATE=_COMMITTED)
 _OLDEST_OPEN_WRITER = select(func.min(_T.TXN_ID)).where(_T.TXN_STATE == _OPEN, _T.TXN_TYPE != TxnType.READ_ONLY.value)
 _HAS_COMPONENTS = exists(select(1).where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID))
@@ -165,6 +166,12 @@ def heartbeat(db: Connection, txn_id: int, now: int) -> None:
         require_open(db, txn_id)
 
 
+def heartbeat_of(db: Connection, txn_id: int) -> int | None:
+    """When the owner of a transaction was last heard of; None where it is not open."""
+    found = db.execute(_LAST_HEARTBEAT, {"txn": txn_id}).scalar()
+    return None if found is None else int(found)
+
+
 def set_committed(db: Connection, txn_id: int) -> None:
     """The moment at which a transaction becomes true."""
     db.execute(_SET_COMMITTED, {"txn": txn_id})
@@ -209,7 +216,7 @@ class EmbeddedTxns(EmbeddedClient):
                 )
             first = newest_txn(db) + 1
             ids = list(range(first, first + count))
-            row = _row(TxnState.OPEN, self._now(), user=user, host=host, type=type, agent_info=agent_info)
+            row = _row(TxnState.OPEN, self._now(db), user=user, host=host, type=type, agent_info=agent_info)
             oldest = db.execute(_MIN_OPEN).scalar()
             row["TXN_MIN_OPEN"] = first if oldest is None else oldest
             row["TXN_TIMEOUT"] = self._timeout
@@ -218,7 +225,7 @@ class EmbeddedTxns(EmbeddedClient):
 
     def heartbeat_txns(self, txn_ids: Sequence[int]) -> tuple[list[int], list[int]]:
         with self._store.write(durable=False) as db:
-            now = self._now()
+            now = self._now(db)
             states: dict[int, str] = {}
             for some in batches(txn_ids):
                 db.execute(
@@ -257,7 +264,7 @@ class EmbeddedTxns(EmbeddedClient):
 
     def seed_txn_id(self, txn_id: int) -> None:
         with self._store.write() as db:
-            start_above(db, txn_id, self._now())
+            start_above(db, txn_id, self._now(db))
 
     def add_dynamic_partitions(
         self, txn_id: int, write_id: int, database: str, table: str, partitions: Sequence[str], operation: Operation

@@ -172,4 +172,4 @@ class EmbeddedWriteIds(EmbeddedClient):
 
     def seed_write_id(self, valid_write_ids: ValidWriteIdList) -> None:
         with self._store.write() as db:
-            seed(db, valid_write_ids, now=self._now())
+            seed(db, valid_write_ids, now=self._now(db))

@@ -6,6 +6,7 @@ import getpass
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
+from math import inf
 from typing import Any, TypeVar
 
 from hive_metastore import ttypes
@@ -100,9 +101,9 @@ class HiveClient:
             self._call(lambda c: c.heartbeat(ttypes.HeartbeatRequest(txnid=self._owner.txn_id)))
 
     @property
-    def lock_pause(self) -> float:
+    def lock_pauses(self) -> tuple[float, float]:
         """As Hive's own ``DbLockManager`` begins: each try is a heartbeat and a lock of the server's database."""
-        return 0.05
+        return 0.05, inf
 
     @cached_property
     def txn_timeout(self) -> float:

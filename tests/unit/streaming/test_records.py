@@ -35,6 +35,12 @@ ALL = {
         (Delimited(), "1,x,1.5,2024-02-29,2024-02-29 12:00:00.5\r\n", ALL),
         (Delimited(), rb"1,,\N,\N,\N", {**dict.fromkeys(ALL), "id": 1, "v": ""}),
         (Delimited(";", '"', columns=["v", "ID"]), '"a;""b""";7', {"v": 'a;"b"', "id": 7}),
+        (Delimited("||", "'", columns=["v", "id"]), "'a||''b'||7", {"v": "a||'b", "id": 7}),
+        (Delimited(",", '"', columns=["v", "id"]), "x" * 200_000 + ",7", {"v": "x" * 200_000, "id": 7}),
+        (Delimited(",", '"', columns=["v", "id"]), '"' + "x\n" * 100_000 + '",7', {"v": "x\n" * 100_000, "id": 7}),
+        (Delimited(",", '"', columns=["id", "v"]), "7,", {"v": "", "id": 7}),
+        (Delimited(",", '"', columns=["v"]), 'a"b', {"v": 'a"b'}),
+        (Delimited(",", '"', columns=["v"]), "", {"v": ""}),
         (Delimited("\x01", null="", columns=["id", "v"]), "7\x01", {"id": 7, "v": None}),
         (Regex(r"(\d+) (.*)", ["id", "v"]), "7 a b", {"id": 7, "v": "a b"}),
         (Regex(r"(?P<v>\w+)=(?P<id>\d+)?"), "a=", {"v": "a", "id": None}),
@@ -71,6 +77,9 @@ def test_records(reader: RecordReader, record: Any, values: dict[str, Any] | Non
         (Delimited(columns=["id"]), ""),
         (Delimited(columns=["d"]), "x"),
         (Delimited(quote='"', columns=["v", "id"]), '"a,7'),
+        (Delimited(quote='"', columns=["v", "id"]), '"a"b,7'),
+        (Delimited(quote='"', columns=["v", "id"]), '"a""'),
+        (Delimited(quote='"', columns=["v", "id"]), "a\nb,7"),
         (Regex(r"(\d+)", ["id"]), "7 "),
         (Json(), "{"),
         (Json(), "[1]"),
@@ -87,6 +96,36 @@ def test_records(reader: RecordReader, record: Any, values: dict[str, Any] | Non
 def test_what_is_no_record(reader: RecordReader, record: Any) -> None:
     with pytest.raises(BadValue):
         reader.read(record, FIELDS)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delimiter": ""},
+        {"delimiter": "\n"},
+        {"delimiter": None},
+        {"quote": ""},
+        {"quote": "''"},
+        {"quote": ","},
+        {"quote": "\n"},
+        {"columns": ["id", "ID"]},
+        {"columns": "id"},
+        {"columns": [1]},
+    ],
+)
+def test_readers_that_cannot_be(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue):
+        Delimited(**options)
+
+
+def test_what_is_no_expression() -> None:
+    with pytest.raises(InvalidValue, match="no regular expression"):
+        Regex("(")
+
+
+def test_a_column_that_is_there_twice() -> None:
+    with pytest.raises(InvalidValue, match="twice"):
+        Regex("(.)(.)", columns=["v", "V"])
 
 
 def test_a_reader_of_columns_that_are_not_there() -> None:

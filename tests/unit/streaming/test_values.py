@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from acidsql.plan.session_zone import SessionZone
 from acidsql.streaming.values import BadValue, column_of
 from acidsql.types import parse_type
 
@@ -100,11 +101,11 @@ REFUSED: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("type", "value", "stored"), STORED)
 def test_a_value_is_stored_as_it_is(type: str, value: Any, stored: Any) -> None:
-    assert column_of([None, value], parse_type(type), "Europe/Berlin").to_pylist() == [None, stored]
+    assert column_of([None, value], parse_type(type), SessionZone("Europe/Berlin", 3600)).to_pylist() == [None, stored]
 
 
 @pytest.mark.parametrize(("type", "value"), REFUSED)
 def test_a_value_that_would_be_another_one_is_refused(type: str, value: Any) -> None:
     for values in ([value], [None, value]):
         with pytest.raises(BadValue):
-            column_of(values, parse_type(type), "UTC")
+            column_of(values, parse_type(type), SessionZone("UTC"))

@@ -1,0 +1,269 @@
+"""PostgreSQL as the database of a metastore: one store for the processes of many machines.
+
+A writer takes an advisory lock at its beginning, one for each schema of the database, and the server gives it in the
+order in which it was asked for; so there is one writer at a time, as at SQLite, and no transaction fails because of
+another one's. Each of its statements sees all that earlier writers have committed (READ COMMITTED). Readers see one
+state of the database until they end (REPEATABLE READ).
+A commit waits until the server's log is written (``synchronous_commit``), or, where a power cut may undo it, does not:
+the log is one, so that the next commit that waits makes all before it safe.
+
+The clock is the server's: machines need not agree on the time for locks and time-outs to be right.
+
+A connection that is lost before anything was done in a transaction is made anew. One that is lost at a commit leaves
+open what came of it: the server is asked by the number that it gave to the transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from acidsql.errors import AcidError, MetastoreError, UnsupportedError
+from acidsql.metastore.embedded.database import KIND, Database, Kind
+
+DRIVER = "postgresql+psycopg"
+_SCHEMES = (DRIVER, "postgresql", "postgres")
+OLDEST = 12
+"""The oldest version of the server that is taken; its makers have kept up none before 13 since November 2024."""
+
+_IDLE_CONNECTIONS = 2
+"""Of each process: a server takes a hundred, when its settings are left as they are."""
+_MOMENT, _LONGEST_PAUSE = 0.05, 1.0
+"""Seconds between two attempts to connect: the first pause, and the longest."""
+
+_SAFE_NAMES = {
+    # a peer that does not answer is noticed: 10 s without a word, then three questions
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+    "application_name": "acidsql",
+}
+"""Parameters of the connection, where the URL says nothing else."""
+
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('acidsql ' || current_schema(), 0))"
+_BEGIN = {
+    Kind.READ: f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 0, {_NOW}",
+    Kind.WRITE: f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_ALONE}; SELECT txid_current(), {_NOW}",
+    Kind.RELAXED: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off;"
+    f" {_ALONE}; SELECT txid_current(), {_NOW}",
+}
+"""How a transaction begins, in one message to the server: its number there, and the time."""
+
+_NOT_THERE = ("08", "57P", "53300")
+"""SQLSTATEs, or how they begin: no connection, a server that stops or starts, one that takes no more connections."""
+
+_STARTED = "acidsql_started"
+
+
+class PostgreSQL(Database):
+    """A database of a PostgreSQL server; the store is in the schema that a new table would be in.
+
+    Args:
+        text: A SQLAlchemy URL, ``postgresql://`` or ``postgresql+psycopg://``.
+        busy_timeout: Seconds that a transaction waits for the writer of another process, and for a server that is away.
+
+    Raises:
+        UnsupportedError: When it names another driver.
+        MetastoreError: When it is not a URL, or names no database.
+    """
+
+    def __init__(self, text: str, busy_timeout: float) -> None:
+        self._url = _parse(text)
+        place = f"{self._url.host or ''}{'' if self._url.port is None else f':{self._url.port}'}"
+        super().__init__(f"postgresql://{place}/{self._url.database}", busy_timeout)
+        self._is_known = False
+
+    def open_engine(self) -> Engine:
+        seconds = {"connect_timeout": max(2, min(30, int(self.busy_timeout)))}
+        engine = create_engine(
+            self._url,
+            pool_size=_IDLE_CONNECTIONS,
+            max_overflow=-1,
+            pool_use_lifo=True,
+            isolation_level="AUTOCOMMIT",  # the driver begins no transactions of its own
+            connect_args={
+                name: value for name, value in {**_SAFE_NAMES, **seconds}.items() if name not in self._url.query
+            }
+            | {"client_encoding": "utf8"},
+        )
+        event.listen(engine, "connect", self._on_connect)
+        return engine
+
+    def prepare(self, engine: Engine) -> None:
+        """Check that the server and its database can hold a store.
+
+        Raises:
+            MetastoreError: When they cannot, or are not there.
+        """
+        with self.explained(), engine.connect() as connection:
+            version, encoding, schema = connection.exec_driver_sql(
+                "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),"
+                " current_schema()"
+            ).one()
+        if version < OLDEST * 10_000:
+            raise MetastoreError(f"Metastore {self.name}: PostgreSQL {OLDEST} or later is needed, this is {version}")
+        if encoding != "UTF8":
+            raise MetastoreError(
+                f"Metastore {self.name}: the encoding of its database is {encoding}",
+                hint="CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+            )
+        if schema is None:
+            raise MetastoreError(
+                f"Metastore {self.name}: none of the schemas in the user's search_path is there",
+                hint="CREATE SCHEMA …, and ALTER ROLE … SET search_path = …",
+            )
+        self._is_known = True
+
+    def _on_connect(self, connection: psycopg.Connection[Any], record: Any) -> None:
+        wait = max(1, int(self.busy_timeout * 1000))
+        # a process that was stopped in the middle of a transaction must not keep all others from writing
+        idle = max(5_000, wait // 2)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {idle};"
+                " SET statement_timeout = 0; SET jit = off; SHOW synchronous_commit"
+            )
+            while cursor.nextset():
+                pass
+            if cursor.fetchone() == ("off",):  # what is acknowledged is durable, whatever the role's default
+                cursor.execute("SET synchronous_commit = on")
+
+    @contextmanager
+    def transaction(self, engine: Engine, answer_signals: Callable[[], None]) -> Iterator[Connection]:
+        connection, number = self._begin(engine, answer_signals)
+        try:
+            try:
+                yield connection
+            except (AcidError, SQLAlchemyError):
+                _roll_back(connection)
+                raise
+            except BaseException:
+                connection.invalidate()
+                raise
+            try:
+                connection.commit()
+            except DBAPIError as e:
+                if not e.connection_invalidated or not number:
+                    raise
+                self._require_committed(engine, number, e)
+        finally:
+            connection.close()
+
+    def _begin(self, engine: Engine, answer_signals: Callable[[], None]) -> tuple[Connection, int]:
+        """A connection in a new transaction, and the server's number of that: 0 of one that reads."""
+        kind = engine.get_execution_options()[KIND]
+        end, pause = time.monotonic() + self.busy_timeout, _MOMENT
+        while True:
+            try:
+                return _begun(engine, kind)
+            except (psycopg.OperationalError, DBAPIError) as e:
+                if not self._is_known or not _is_away(e) or time.monotonic() >= end:
+                    raise
+            answer_signals()
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _require_committed(self, engine: Engine, number: int, lost: DBAPIError) -> None:
+        """Ask what came of a transaction whose connection was lost at its commit.
+
+        Raises:
+            MetastoreError: When it was not committed, or nobody can tell in time.
+        """
+        end, pause, state = time.monotonic() + self.busy_timeout, _MOMENT, None
+        while True:
+            with suppress(psycopg.OperationalError, DBAPIError), engine.connect() as connection:
+                state = connection.exec_driver_sql("SELECT txid_status(%s::bigint)", (number,)).scalar()
+                if state == "committed":
+                    return
+                if state == "aborted":
+                    raise lost
+            if time.monotonic() >= end:
+                raise MetastoreError(
+                    f"Metastore {self.name}: the connection was lost at a commit, and it is not known what came of it:"
+                    f" {_text(lost.orig)}"
+                )
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as e:
+            raise self._meaning(e) from e
+        except DBAPIError as e:
+            raise self._meaning(e.orig) from e
+        except (SQLAlchemyError, UnicodeEncodeError) as e:
+            raise MetastoreError(f"Metastore {self.name}: {e}") from e
+
+    def now_ms(self, connection: Connection) -> int:
+        return int(connection.info[_STARTED])
+
+    def _meaning(self, error: BaseException | None) -> MetastoreError:
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return self.busy()
+        return MetastoreError(f"Metastore {self.name}: {_text(error)}")
+
+
+def _parse(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as e:  # a port that is no number
+        raise MetastoreError(f"Not the URL of a metastore: {text.partition('://')[0]}://…") from e
+    if url.drivername not in _SCHEMES:
+        raise UnsupportedError(
+            f"No metastore can be opened by the driver of {url.drivername}://…", hint=f"Supported is {DRIVER}://."
+        )
+    if not url.database:
+        raise MetastoreError(f"The URL {url.drivername}://… names no database", hint=f"{DRIVER}://host:5432/database")
+    return url.set(drivername=DRIVER)
+
+
+def _begun(engine: Engine, kind: Kind) -> tuple[Connection, int]:
+    connection = engine.connect()
+    try:
+        connection.begin()
+        raw: psycopg.Connection[Any] = connection.connection.driver_connection  # type: ignore[assignment]
+        with raw.cursor() as cursor:
+            cursor.execute(_BEGIN[kind])
+            while cursor.nextset():
+                pass
+            number, connection.info[_STARTED] = cursor.fetchone() or (0, 0)
+    except psycopg.errors.LockNotAvailable:
+        _roll_back(connection)
+        connection.close()
+        raise
+    except BaseException:
+        connection.invalidate()
+        connection.close()
+        raise
+    return connection, int(number)
+
+
+def _roll_back(connection: Connection) -> None:
+    """Undo a transaction; one whose connection is lost, the server does."""
+    try:
+        connection.rollback()
+    except SQLAlchemyError:
+        connection.invalidate()
+
+
+def _is_away(error: psycopg.OperationalError | DBAPIError) -> bool:
+    """Whether the server was not there, or has ended the connection."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(cause, psycopg.OperationalError):
+        return False
+    return cause.sqlstate is None or cause.sqlstate.startswith(_NOT_THERE)
+
+
+def _text(error: BaseException | None) -> str:
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return primary or str(error).strip()

@@ -1,0 +1,90 @@
+"""The clocks of a session's zone, where rows do not pass through Spark: by the rules of Java's, which INSERT goes by.
+
+Python and Arrow take theirs from the machine, and have other ones for the time before 1970; Arrow knows no rule that
+holds from 2037 on, and Python no year after 9999.
+"""
+
+from __future__ import annotations
+
+import datetime
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from acidsql.catalyst import Java
+from acidsql.format.delete_set import Longs
+from acidsql.format.writer_clocks import YEARS_ALIKE, in_a_year_alike, seconds_of_offset, start_of_year, transitions
+
+_DATE_TIME_UTILS = "org.apache.spark.sql.catalyst.util.DateTimeUtils"
+
+
+@dataclass(frozen=True)
+class SessionZone:
+    """The offsets of a zone, in seconds. It can be pickled for another process.
+
+    Attributes:
+        name: Its name in Spark.
+        first: The offset before all changes.
+        moments: From which moments on, in seconds since 1970, each of ``after`` holds.
+        after: Those offsets.
+        has_rules: Whether years after :data:`YEARS_ALIKE` are each like one of those.
+    """
+
+    name: str
+    first: int = 0
+    moments: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    has_rules: bool = False
+
+    def offsets(self, moments: Longs) -> Longs:
+        """The offsets at some moments."""
+        if self.has_rules and (late := moments >= start_of_year(YEARS_ALIKE.stop)).any():
+            moments = np.where(late, in_a_year_alike(moments), moments)
+        known, offsets = self._arrays
+        found: Longs = offsets[np.searchsorted(known, moments, side="right")]
+        return found
+
+    def offset_of_clock(self, seconds: int, *, later: bool = False) -> int:
+        """The offset of what a clock shows: of a time that is passed over, the one before that, as Java has it.
+
+        Args:
+            seconds: What it shows, in seconds as if it stood in UTC.
+            later: Of a time that it shows twice, the second one.
+        """
+        if self.has_rules and seconds >= start_of_year(YEARS_ALIKE.stop):
+            seconds = int(in_a_year_alike(np.array([seconds], np.int64))[0])
+        before = (self.first, *self.after)
+        choose = min if later else max
+        shown = [m + choose(b, a) for m, b, a in zip(self.moments, before, self.after, strict=False)]
+        return before[bisect_right(shown, seconds)]
+
+    @cached_property
+    def _arrays(self) -> tuple[Longs, Longs]:
+        return np.array(self.moments, np.int64), np.array((self.first, *self.after), np.int64)
+
+
+@lru_cache(maxsize=64)
+def _zone(java: Java, name: str) -> SessionZone:
+    rules: Any = java.static(_DATE_TIME_UTILS, "getZoneId")(name).getRules()
+    made = transitions(str(rules.getTransitions().toString()))
+    lasting = list(rules.getTransitionRules())
+    last = datetime.datetime.fromtimestamp(made[-1][0], datetime.timezone.utc).year if made else 1900
+    years = range(last, YEARS_ALIKE.stop)
+    later = transitions(" ".join(str(rule.createTransition(year).toString()) for rule in lasting for year in years))
+    found = dict(sorted({**dict(later), **dict(made)}.items()))
+    first = seconds_of_offset(
+        str(rules.getOffset(java.static("java.time.Instant", "ofEpochSecond")(_LONG_AGO)).getId())
+    )
+    return SessionZone(name, first, tuple(found), tuple(found.values()), bool(lasting))
+
+
+_LONG_AGO = -(1 << 40)
+
+
+def session_zone(spark: SparkSession, name: str) -> SessionZone:
+    """A zone of a session, by its name in Spark."""
+    return _zone(Java.of(spark), name)
