@@ -37,7 +37,8 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
 
 
 def _granted(metastore: Metastore, settings: Settings, response: LockResponse, deadline: float) -> LockResponse:
-    pauses = _pauses(metastore, settings)
+    first, longest = metastore.lock_pauses
+    ahead, since = response.ahead, time.monotonic()
     while response.state is LockState.WAITING:
         if response.circle:
             others = ", ".join(map(str, response.circle[1:]))
@@ -51,15 +52,14 @@ def _granted(metastore: Metastore, settings: Settings, response: LockResponse, d
                 code=10307,
                 hint="SHOW LOCKS lists the holders; acidsql.lock.timeout bounds the wait.",
             )
-        time.sleep(min(next(pauses), max(deadline - time.monotonic(), 0.001)))
+        if response.ahead != ahead:
+            ahead, since = response.ahead, time.monotonic()
+        # the first in the queue asks often, as long as locks are held as shortly as this one is by now
+        held = (time.monotonic() - since) * (PAUSE_GROWTH - 1)
+        pause = min(max(first * (2 * ahead - 1), held), longest, settings.value(LOCK_SLEEP))
+        time.sleep(min(pause, max(deadline - time.monotonic(), 0.001)))
         response = metastore.check_lock(response.lock_id)
     return response
-
-
-def _pauses(metastore: Metastore, settings: Settings) -> Iterator[float]:
-    """Seconds between two questions."""
-    first, longest = metastore.lock_pauses
-    return _growing(first, min(longest, settings.value(LOCK_SLEEP)))
 
 
 def _growing(pause: float, longest: float) -> Iterator[float]:
@@ -86,7 +86,8 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
         LockTimeout: When one is still open after that time.
     """
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
-    pauses = _pauses(metastore, settings)
+    first, longest = metastore.lock_pauses
+    pauses = _growing(first, min(longest, settings.value(LOCK_SLEEP)))
     while True:
         [seen] = metastore.get_valid_write_ids([table], metastore.get_valid_txns())
         earlier = [one for one in seen.open_ids if one < write_id]

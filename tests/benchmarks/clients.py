@@ -1,6 +1,6 @@
 """Many clients at one store: transactions a second and their latency, on SQLite and on PostgreSQL, as curves.
 
-``python -m tests.benchmarks.clients [--seconds 10] [--clients 1,4,16,64,100] [--plot file.png]``
+``python -m tests.benchmarks.clients [--seconds 10] [--clients 1,4,16,64,100] [--kinds insert] [--stores sqlite]``
 
 Each client is a process with a session of the store; what it does over and over is what a statement asks of the store:
 
@@ -110,10 +110,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--clients", default="1,4,16,64,100")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--stores", default="sqlite,postgres")
     given = parser.parse_args()
     numbers = [int(one) for one in given.clients.split(",")]
     with tempfile.TemporaryDirectory() as directory, stores(Path(directory)) as urls:
-        for name, url in urls.items():
+        for name in given.stores.split(","):
+            url = urls[name]
             store = _open(url)
             for number in range(max(numbers)):
                 properties = {"transactional": "true"}
@@ -121,7 +124,7 @@ def main() -> None:
                     Table("default", f"t{number}", f"file:/w/t{number}", (Column("a", "int"),), (), properties)
                 )
             store.close()
-            for kind in KINDS:
+            for kind in given.kinds.split(","):
                 for clients in numbers:
                     print(json.dumps({"store": name, **measure(url, kind, clients, given.seconds)}), flush=True)
 

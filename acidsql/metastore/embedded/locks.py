@@ -89,11 +89,13 @@ class _Blocked:
     Attributes:
         by: The first lock in its way.
         part: The part of the request that it is in the way of.
+        ahead: How many requests are in its way.
         circle: The transactions that wait for each other, where they do.
     """
 
     by: LockInfo
     part: _Part
+    ahead: int = 1
     circle: tuple[int, ...] = ()
 
 
@@ -118,12 +120,16 @@ def _first_conflict(db: Connection, lock_id: int, txn_id: int, parts: Sequence[_
         "types": sorted(LETTERS[t] for t in types),
     }
     own: list[LockInfo] | None = None
+    found: _Blocked | None = None
+    ahead = set[int]()
     for held, part in conflicts(parts, map(_info, db.execute(_EARLIER, parameters).all())):
         if txn_id and own is None:
             own = [_info(r) for r in db.execute(_HELD_BY, {"txn": txn_id})]
-        if not own or not is_overtaken(_by_id(db, held.lock_id), own):
-            return _Blocked(held, part)
-    return None
+        if found is None and (not own or not is_overtaken(_by_id(db, held.lock_id), own)):
+            found = _Blocked(held, part)
+        if found is not None:
+            ahead.add(held.lock_id)
+    return found and replace(found, ahead=len(ahead))
 
 
 def _with_circle(db: Connection, txn_id: int, found: _Blocked) -> _Blocked:
@@ -177,7 +183,7 @@ def _row(
 def _response(lock_id: int, found: _Blocked | None) -> LockResponse:
     if found is None:
         return LockResponse(lock_id, LockState.ACQUIRED)
-    return LockResponse(lock_id, LockState.WAITING, found.by, found.circle)
+    return LockResponse(lock_id, LockState.WAITING, found.by, found.circle, found.ahead)
 
 
 def _info(row: Any) -> LockInfo:

@@ -141,9 +141,11 @@ class LockResponse:
     """Answer to a lock request: its id, its state and, while it waits, the first lock in its way.
 
     ``circle``: transactions that wait for each other's locks, of which the one that asks is to be ended.
+    ``ahead``: how many requests are in its way, as far as the store tells: it is asked for again the sooner, the fewer.
     """
 
     lock_id: int
     state: LockState
     blocked_by: LockInfo | None = None
     circle: tuple[int, ...] = ()
+    ahead: int = 1
