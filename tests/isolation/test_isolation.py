@@ -1,0 +1,82 @@
+"""Sessions side by side show nothing that snapshot isolation does not allow, whatever happens to them.
+
+``ACIDSQL_TEST_SEED`` repeats what was drawn by chance, ``ACIDSQL_TEST_SECONDS`` says how long a long run lasts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import acidsql
+from acidsql.session import AcidSession
+from tests.isolation.checker import anomalies
+from tests.isolation.run import SETTINGS, Faults, Report, Run, make_tables
+from tests.metastore import postgres_store
+from tests.services.relay import Relay
+
+pytestmark = pytest.mark.spark
+
+SEED = int(os.environ.get("ACIDSQL_TEST_SEED") or random.SystemRandom().randrange(10**6))
+SECONDS = float(os.environ.get("ACIDSQL_TEST_SECONDS") or 300)
+SESSIONS = 5
+
+
+def judged(report: Report) -> None:
+    """Fail with all that was found, and with the seed."""
+    found = anomalies(report.history)
+    told = "\n".join([f"seed {SEED}", *report.problems, *map(str, found), str(dict(report.counts))])
+    assert not found, told
+    assert not report.problems, told
+    assert report.counts["transactions committed"] >= 5, told
+    print("isolation:", told)
+
+
+def ran(connect: Callable[[], AcidSession], seconds: float, faults: Faults) -> Report:
+    with connect() as acid:
+        make_tables(acid)
+    report = Run(connect, SEED, faults).go(SESSIONS, seconds)
+    with connect() as acid:
+        acid._env.heartbeats.end_released(collect=True)
+        left = [r.txnid for r in acid.sql("SHOW TRANSACTIONS").collect() if r.state == "OPEN"]
+        locks = [r.lockid for r in acid.sql("SHOW LOCKS").collect() if r.lockid.isdigit()]
+    if not faults.sleeps and not faults.cuts:
+        report.problems += [f"transaction {one} is left" for one in left] + [f"lock {one} is left" for one in locks]
+    return report
+
+
+def test_sessions_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
+    judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=SETTINGS), 15, Faults()))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("xlock", ["true", "false"])
+def test_sessions_that_are_away_for_too_long(spark: SparkSession, tmp_path: Path, xlock: str) -> None:
+    settings = {**SETTINGS, "hive.txn.xlock.write": xlock}
+    faults = Faults(sleeps=0.02)
+    judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), SECONDS, faults))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(postgres_store.missing() is not None, reason=str(postgres_store.missing()))
+def test_a_store_that_is_away_for_a_while(spark: SparkSession, tmp_path: Path) -> None:
+    url = postgres_store.new_database()
+    host, _, port = url.split("@")[1].partition("/")[0].partition(":")
+    with Relay(host, int(port)) as relay:
+        through = url.replace(f":{port}/", f":{relay.port}/")
+        chance = random.Random(SEED)
+        faults = Faults(sleeps=0.01, cuts=0.05, cut=lambda: relay.cut_after(chance.randrange(12), 0.5))
+        judged(
+            ran(
+                lambda: acidsql.connect(spark, warehouse=tmp_path / "w", metastore=through, settings=SETTINGS),
+                SECONDS,
+                faults,
+            )
+        )
