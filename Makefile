@@ -53,7 +53,7 @@ test-long: java $(VENV)/.dev ## what test leaves out because it takes long and r
 	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) -m long tests/unit tests/metastore tests/spark --ignore=tests/spark/test_random_programs.py
 
 test-faults: java $(VENV)/.dev ## the tests that fail or kill statements at every step (the shorter ones are part of test, too)
-	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) tests/faults tests/unit/compactor/test_every_step.py -m ""
+	@$(AS_USERS) $(PY) -m pytest -n $(WORKERS) tests/faults tests/isolation tests/unit/compactor/test_every_step.py -m ""
 
 test-oracle: java $(VENV)/.dev ## Spark as the judge of queries, changes, settings and zones, all of it (ACIDSQL_TEST_QUERIES random ones of a kind)
 	@$(WITH_JAVA) $(PY) -m pytest tests/oracle -m "" --timeout 0

@@ -105,17 +105,23 @@ class Run:
             thread.start()
         for thread in threads:
             thread.join()
-        with self._connect() as acid:
-            acid.sql("START TRANSACTION READ ONLY")
+        try:
+            with self._connect() as acid:
+                self._look_at_the_end(acid)
+        except AssertionError as e:
+            self.report.problems.append(str(e))
+        return self.report
+
+    def _look_at_the_end(self, acid: AcidSession) -> None:
+        began = next(self._clock)
+        with acid.transaction(read_only=True):
             last = tuple(Read(key, _read(acid, key)) for key in KEYS)
-            acid.sql("COMMIT")
-            self._record(last, Outcome.COMMITTED, next(self._clock))
             self._check_money(acid)
             counted = acid.sql("SELECT n FROM counter").collect()[0].n
-            done = self.report.counts
-            if not done["counted"] <= counted <= done["counted"] + done["counts of unknown outcome"]:
-                self.report.problems.append(f"counter {counted}, {dict(done)}")
-        return self.report
+        self._record(last, Outcome.COMMITTED, began)
+        done = self.report.counts
+        if not done["counted"] <= counted <= done["counted"] + done["counts of unknown outcome"]:
+            self.report.problems.append(f"the counter is {counted}")
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 
@@ -254,8 +260,10 @@ def _where(key: str) -> str:
 
 
 def _read(acid: AcidSession, key: str) -> tuple[int, ...]:
-    [row] = acid.sql(f"SELECT l FROM {key[0]} WHERE {_where(key)}").collect()
-    return tuple(row.l)
+    found = acid.sql(f"SELECT l FROM {key[0]} WHERE {_where(key)}").collect()
+    if len(found) != 1:
+        raise AssertionError(f"{key} is there {len(found)} times")
+    return tuple(found[0].l)
 
 
 @contextmanager

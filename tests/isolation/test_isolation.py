@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
+from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.session import AcidSession
 from tests.isolation.checker import anomalies
 from tests.isolation.run import SETTINGS, Faults, Report, Run, make_tables
@@ -52,6 +53,16 @@ def ran(connect: Callable[[], AcidSession], seconds: float, faults: Faults) -> R
 
 def test_sessions_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
     judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=SETTINGS), 15, Faults()))
+
+
+@pytest.mark.long
+def test_sessions_that_look_for_no_conflicts_are_found_out(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What these tests would say of a store that forgot whom a transaction is in conflict with."""
+    monkeypatch.setattr(EmbeddedMetastore, "get_latest_txn_in_conflict", lambda *args: None)
+    report = ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=SETTINGS), 45, Faults())
+    assert {"G-SI", "lost append"} & {one.kind for one in anomalies(report.history)} or report.problems
 
 
 @pytest.mark.long

@@ -84,8 +84,7 @@ class Relay:
                 target.sendall(piece)
         except OSError:
             pass
-        for one in (source, target):
-            one.close()
+        _end(source, target)
 
     def _is_lost(self) -> bool:
         with self._lock:
@@ -101,10 +100,15 @@ class Relay:
     def _end_all(self) -> None:
         with self._lock:
             gone, self._open = self._open, set()
-        for one in gone:
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+        _end(*gone)
+
+
+def _end(*sockets: socket.socket) -> None:
+    """End connections: what another thread waits for, closing alone would leave open."""
+    for one in sockets:
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
 
 
 def times(draw: random.Random, most: int) -> int:

@@ -92,9 +92,9 @@ class PostgreSQL(Database):
             connect_args={
                 name: value for name, value in {**_SAFE_NAMES, **seconds}.items() if name not in self._url.query
             }
-            | {"client_encoding": "utf8"},
+            | {"client_encoding": "utf8", "autocommit": True},
         )
-        event.listen(engine, "connect", self._on_connect)
+        event.listen(engine, "connect", self._on_connect, insert=True)  # before SQLAlchemy asks for anything
         return engine
 
     def prepare(self, engine: Engine) -> None:
