@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,22 @@ def test_the_streaming_notebook_runs_and_shows_what_it_says(tmp_path: Path, monk
         ["1", "Anna", "30", "NULL"],
         ["2", "Bob", "5", "25"],
     ]
+
+
+@pytest.mark.long
+def test_the_transactions_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, texts = run("transactions.ipynb", tmp_path, monkeypatch)
+    start = {"checking": [("Ann", 500), ("Bob", 300)], "saving": [("Ann", 1000), ("Bob", 0)]}
+    moved = {"checking": [("Ann", 400), ("Bob", 300)], "saving": [("Ann", 1100), ("Bob", 0)]}
+    assert ast.literal_eval(texts[2]) == start
+    assert ast.literal_eval(texts[4]) == (False, start)
+    assert ast.literal_eval(texts[6]) == moved
+    message, _, shown = texts[7].partition("{")
+    assert message.strip() == "Bob has not so much"
+    assert ast.literal_eval(f"{{{shown}") == {
+        "checking": [("Ann", 350), ("Bob", 300)],
+        "saving": [("Ann", 1150), ("Bob", 0)],
+    }
+    message, _, shown = texts[8].partition("{")
+    assert "snapshot" in message
+    assert ast.literal_eval(f"{{{shown}")["checking"] == [("Ann", 350), ("Bob", 290)]

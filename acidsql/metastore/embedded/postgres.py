@@ -148,10 +148,13 @@ class PostgreSQL(Database):
             except BaseException:
                 connection.invalidate()
                 raise
+            if not number:
+                _roll_back(connection)  # it has read, whatever becomes of the connection now
+                return
             try:
                 connection.commit()
             except DBAPIError as e:
-                if not e.connection_invalidated or not number:
+                if not e.connection_invalidated:
                     raise
                 self._require_committed(engine, number, e)
         finally:
@@ -181,10 +184,10 @@ class PostgreSQL(Database):
         while True:
             with suppress(psycopg.OperationalError, DBAPIError), engine.connect() as connection:
                 state = connection.exec_driver_sql("SELECT txid_status(%s::bigint)", (number,)).scalar()
-                if state == "committed":
-                    return
-                if state == "aborted":
-                    raise lost
+            if state == "committed":
+                return
+            if state == "aborted":
+                raise lost
             if time.monotonic() >= end:
                 raise MetastoreError(
                     f"Metastore {self.name}: the connection was lost at a commit, and it is not known what came of it:"
