@@ -13,6 +13,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -101,7 +102,7 @@ class ZoneRules:
         """Those at some moments, in seconds since 1970."""
         late = moments >= _START_OF_2038
         if late.any():
-            moments = np.where(late, in_a_year_alike(moments), moments)
+            moments = np.where(late, in_a_year_alike(moments, YEARS_ALIKE), moments)
         places = np.searchsorted(self.changes, moments, side="right") - 1
         found: Longs = np.where(moments < _START_OF_1900, self.early, self.after[np.maximum(places, 0)])
         return found
@@ -113,10 +114,20 @@ class ZoneRules:
         return int(self.offsets(_START_OF_2015 - near)[0])
 
 
-def in_a_year_alike(moments: Longs) -> Longs:
-    """Moments of later years in one of :data:`YEARS_ALIKE`."""
+def in_a_year_alike(moments: Longs, years: range) -> Longs:
+    """Moments of other years in one of some, which are of each length and of each first day."""
     starts, kinds = _starts_and_kinds(moments.astype("datetime64[s]").astype("datetime64[Y]"))
-    made: Longs = moments - starts + _STARTS_ALIKE[kinds]
+    made: Longs = moments - starts + _starts_alike(years)[kinds]
+    return made
+
+
+@cache
+def _starts_alike(years: range) -> Longs:
+    """When one year of each kind begins."""
+    made = np.zeros(14, np.int64)
+    starts, kinds = _starts_and_kinds(np.array([f"{year}" for year in years], "datetime64[Y]"))
+    assert len(set(kinds.tolist())) == len(made), f"a kind of years is not among {years}"
+    made[kinds] = starts
     return made
 
 
@@ -133,9 +144,6 @@ def start_of_year(year: int) -> int:
 
 YEARS_ALIKE = range(2038, 2066)
 """Years of each length and of each first day."""
-_STARTS_ALIKE: Longs = np.zeros(14, np.int64)
-_starts, _kinds = _starts_and_kinds(np.array([f"{year}" for year in YEARS_ALIKE], "datetime64[Y]"))
-_STARTS_ALIKE[_kinds] = _starts
 
 _known: dict[str, ZoneRules] = {}
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from acidsql.catalyst import Java
 from acidsql.format.delete_set import Longs
-from acidsql.format.writer_clocks import YEARS_ALIKE, in_a_year_alike, seconds_of_offset, start_of_year, transitions
+from acidsql.format.writer_clocks import in_a_year_alike, seconds_of_offset, start_of_year, transitions
 
 _DATE_TIME_UTILS = "org.apache.spark.sql.catalyst.util.DateTimeUtils"
 
@@ -31,19 +31,19 @@ class SessionZone:
         first: The offset before all changes.
         moments: From which moments on, in seconds since 1970, each of ``after`` holds.
         after: Those offsets.
-        has_rules: Whether years after :data:`YEARS_ALIKE` are each like one of those.
+        alike: The last years of ``moments``, like one of which each later one is; None where nothing changes any more.
     """
 
     name: str
     first: int = 0
     moments: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
-    has_rules: bool = False
+    alike: range | None = None
 
     def offsets(self, moments: Longs) -> Longs:
         """The offsets at some moments."""
-        if self.has_rules and (late := moments >= start_of_year(YEARS_ALIKE.stop)).any():
-            moments = np.where(late, in_a_year_alike(moments), moments)
+        if self.alike is not None and (late := moments >= start_of_year(self.alike.stop)).any():
+            moments = np.where(late, in_a_year_alike(moments, self.alike), moments)
         known, offsets = self._arrays
         found: Longs = offsets[np.searchsorted(known, moments, side="right")]
         return found
@@ -55,8 +55,8 @@ class SessionZone:
             seconds: What it shows, in seconds as if it stood in UTC.
             later: Of a time that it shows twice, the second one.
         """
-        if self.has_rules and seconds >= start_of_year(YEARS_ALIKE.stop):
-            seconds = int(in_a_year_alike(np.array([seconds], np.int64))[0])
+        if self.alike is not None and seconds >= start_of_year(self.alike.stop):
+            seconds = int(in_a_year_alike(np.array([seconds], np.int64), self.alike)[0])
         before = (self.first, *self.after)
         choose = min if later else max
         shown = [m + choose(b, a) for m, b, a in zip(self.moments, before, self.after, strict=False)]
@@ -73,16 +73,18 @@ def _zone(java: Java, name: str) -> SessionZone:
     made = transitions(str(rules.getTransitions().toString()))
     lasting = list(rules.getTransitionRules())
     last = datetime.datetime.fromtimestamp(made[-1][0], datetime.timezone.utc).year if made else 1900
-    years = range(last, YEARS_ALIKE.stop)
+    years = range(last, last + 1 + _YEARS_ALIKE)  # some zones have changes of their own up to 2086
     later = transitions(" ".join(str(rule.createTransition(year).toString()) for rule in lasting for year in years))
     found = dict(sorted({**dict(later), **dict(made)}.items()))
     first = seconds_of_offset(
         str(rules.getOffset(java.static("java.time.Instant", "ofEpochSecond")(_LONG_AGO)).getId())
     )
-    return SessionZone(name, first, tuple(found), tuple(found.values()), bool(lasting))
+    return SessionZone(name, first, tuple(found), tuple(found.values()), years[1:] if lasting else None)
 
 
 _LONG_AGO = -(1 << 40)
+_YEARS_ALIKE = 60
+"""In so many years each kind of year is there, also around one that is no leap year, such as 2100."""
 
 
 def session_zone(spark: SparkSession, name: str) -> SessionZone:
