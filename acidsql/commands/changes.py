@@ -32,7 +32,7 @@ def newest_version(env: Environment, name: TableName) -> tuple[Table, int]:
     def newest(context: StatementContext) -> tuple[Table, int]:
         table = env.get_table(name)
         with context.unchanged(table):
-            return table, newest_final(context.write_ids(table))
+            return table, newest_final(context.write_ids(table), context.snapshot.own.get(table.full_name))
 
     return at_snapshot(env, newest)
 

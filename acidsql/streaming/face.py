@@ -83,14 +83,14 @@ class StreamingFace(ABC):
         """The newest write id of a table whose changes are final; 0 where nothing was written.
 
         Write ids are given in the order of the first writes of transactions, and not in that of their commits: as long
-        as one is open, those after it are not final. It is the same in a transaction of the session: what that has
-        written is not final either.
+        as one is open, those after it are not final. In a transaction of the session it is that of its snapshot: what
+        the transaction has written is not final either.
 
         Raises:
             TableNotFound, NotTransactional: As :meth:`sql`.
         """
         self._require_open()
-        _, version = newest_version(self._env.beside(), table_name(table))
+        _, version = newest_version(control.environment_of_change(self._env), table_name(table))
         return version
 
     def read_stream(

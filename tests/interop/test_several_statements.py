@@ -8,6 +8,7 @@ import time
 import pytest
 
 from acidsql.errors import AcidError, Deadlock, WriteConflict
+from acidsql.metastore.model import CompactionState
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid
 
@@ -52,6 +53,34 @@ def test_hive_sees_all_statements_at_the_commit(both: Both, open_acid: OpenAcid,
     two.hive("DELETE FROM {t} WHERE id > 10")
     for side in SIDES:
         assert sorted(row[4] for row in one.read(side) if row[3] > 3) == ["by Hive"] * 3
+
+
+def test_a_minor_compaction_of_such_a_transaction_alone(both: Both, open_acid: OpenAcid) -> None:
+    """Names of compacted directories have no statement: Hive would show what the transaction has deleted of its own."""
+    t = both.table("id int, v string", by=HIVE)
+    writer = open_acid()
+    with writer.transaction():
+        for text in (
+            "INSERT INTO {t} VALUES (1, 'a'), (2, 'b'), (3, 'c')",
+            "UPDATE {t} SET v = 'changed' WHERE id = 1",
+            "DELETE FROM {t} WHERE id = 2",
+            "INSERT INTO {t} VALUES (4, 'd')",
+            "DELETE FROM {t} WHERE id = 4",
+        ):
+            writer.sql(t.text(text))
+    both.wrote(ACIDSQL, 5)
+    t.agree()
+    before = t.read(HIVE)
+    assert sorted(row[3:] for row in before) == [(1, "changed"), (3, "c")]
+    both.run(ACIDSQL, t.text("ALTER TABLE {t} COMPACT 'minor'"))
+    [outcome] = [o for o in both.acid.compactor.run_once().outcomes if o.entry.table == t.name.partition(".")[2]]
+    assert outcome.state == CompactionState.READY_FOR_CLEANING
+    assert any("_v" in path.name for path in t.directory.iterdir())
+    for side in SIDES:
+        assert t.differences(before, t.read(side)) == []
+    t.hive("UPDATE {t} SET v = 'by Hive'")
+    t.agree()
+    assert len(t.read(HIVE)) == 2
 
 
 def test_hives_change_of_the_same_rows_is_a_conflict(both: Both, open_acid: OpenAcid) -> None:

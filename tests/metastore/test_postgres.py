@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import string
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +25,8 @@ from acidsql.metastore.model import TxnState
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import Settings
 from tests.metastore import postgres_store
-from tests.metastore.situations import EXCLUSIVE, begin, read_write_ids, seen, table, take, write
+from tests.metastore.situations import EXCLUSIVE, begin, partition, read_write_ids, seen, table, take, write
+from tests.services.postgres import PostgresServer
 from tests.services.relay import Relay
 
 pytestmark = pytest.mark.skipif(postgres_store.missing() is not None, reason=str(postgres_store.missing()))
@@ -127,6 +132,8 @@ def test_defaults_of_the_database_change_nothing(url: str) -> None:
                 "default_transaction_read_only = on",
                 "synchronous_commit = off",
                 "statement_timeout = 1",
+                "transaction_timeout = 100",
+                "idle_session_timeout = 100",
                 "TimeZone = 'Asia/Tokyo'",
                 "standard_conforming_strings = off",
                 "DateStyle = 'German'",
@@ -135,17 +142,53 @@ def test_defaults_of_the_database_change_nothing(url: str) -> None:
     )
     with closing_at_the_end(opened(url)) as store:
         store.create_table(table())
+        time.sleep(0.3)
         first, second = begin(store), begin(store)
         take(store, first, EXCLUSIVE)
         store.commit_txn(first)
         store.commit_txn(second)
         inner = cast(Any, store)._store
-        for durable, level in ((True, "on"), (False, "off")):
+        for durable in (True, False):
             with inner.write(durable=durable) as db:
-                assert db.execute(text("SHOW synchronous_commit")).scalar() == level
+                assert db.execute(text("SHOW synchronous_commit")).scalar() == "on"
                 assert db.execute(text("SHOW transaction_isolation")).scalar() == "read committed"
         with inner.read() as db:
             assert db.execute(text("SHOW transaction_isolation")).scalar() == "repeatable read"
+
+
+def test_a_crash_of_the_server_takes_nothing_that_was_told(url: str) -> None:
+    """Its clients live on: a transaction that one of them has begun must not be begun by another one again."""
+    others = {"fsync": "on", "synchronous_commit": "off", "wal_writer_delay": "10000"}
+    with (
+        PostgresServer(others=others) as server,
+        closing_at_the_end(opened(server.create_database("crashes"))) as store,
+    ):
+        store.create_table(table())
+        txn_id = begin(store)
+        take(store, txn_id, EXCLUSIVE)
+        found = run_in(server.url("crashes"), "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+        os.kill(found[0][0], signal.SIGKILL)  # the server ends all of its processes, and begins again with its log
+        with suppress(MetastoreError):
+            begin(store)  # it may be in the middle of this
+        assert begin(store) > txn_id
+        assert [one.txn_id for one in store.show_locks()] == [txn_id]
+
+
+def test_the_longest_times(url: str) -> None:
+    settings = Settings({"acidsql.metastore.busy.timeout": "106751991167d", "hive.txn.timeout": "106751991167d"})
+    with closing_at_the_end(open_metastore(url, settings, warehouse="file:/w")) as store:
+        take(store, begin(store), EXCLUSIVE)
+        assert store.time_out_txns() == []
+
+
+def test_a_name_that_its_indexes_cannot_hold(url: str) -> None:
+    chance = random.Random(1)
+    name = "".join(chance.choices(string.ascii_letters + string.digits, k=5000))
+    with closing_at_the_end(opened(url)) as store:
+        store.create_table(table(partitioned=True))
+        with pytest.raises(MetastoreError, match="index row"):
+            store.add_partitions([partition(name)])
+        store.add_partitions([partition("1")])
 
 
 def test_names_are_ordered_by_their_bytes_in_any_language(url: str) -> None:

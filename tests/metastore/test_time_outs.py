@@ -209,6 +209,12 @@ class TestTheTimeOutIsThatOfTheOwner:
         clock.pass_seconds(3600)
         assert store.time_out_txns() == [lasting]
 
+    @pytest.mark.parametrize("longest", ["106751991167d", "9223372036854775807ms"])
+    def test_of_one_who_never_dies_harms_nobody(self, store: Metastore, open_store: OpenStore, longest: str) -> None:
+        lasting = begin(open_store({"hive.txn.timeout": longest}))
+        assert store.time_out_txns() == []
+        assert [one.id for one in store.show_txns()] == [lasting]
+
     def test_and_the_reason_names_it(self, open_store: OpenStore, clock: Clock) -> None:
         patient, hasty = open_store({"hive.txn.timeout": "1h"}), open_store({"hive.txn.timeout": "2s"})
         patient.create_table(table())

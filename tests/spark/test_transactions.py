@@ -546,7 +546,7 @@ def test_changes_tell_what_a_transaction_has_left(bank: AcidSession) -> None:
         assert sorted(told) == sorted((i, v, kinds.get(kind, kind)) for i, v, kind in expected)
 
 
-def test_changes_of_an_open_transaction_are_not_final_in_itself_either(bank: AcidSession) -> None:
+def test_changes_of_an_open_transaction_are_not_final_in_itself_either(bank: AcidSession, other: AcidSession) -> None:
     """A follower in it would never be told what comes later, and keep what is rolled back."""
     bank.sql("START TRANSACTION")
     bank.sql("INSERT INTO a VALUES (3, 3)")
@@ -560,7 +560,11 @@ def test_changes_of_an_open_transaction_are_not_final_in_itself_either(bank: Aci
         with pytest.raises(InvalidValue, match="write id 1, 2 was asked for") as caught:
             query()
         assert "write id 2 is open" in str(caught.value)
+    other.sql("INSERT INTO b VALUES (3, 3)")
+    assert (bank.newest_version("b"), other.newest_version("b")) == (1, 2)
+    assert len(bank.table("b", version=bank.newest_version("b")).collect()) == 2
     bank.sql("COMMIT")
+    assert bank.newest_version("b") == 2
     assert sorted((r.id, r.v) for r in bank.changes("a", 2).collect()) == [(1, 0), (1, 100), (3, 3)]
 
 

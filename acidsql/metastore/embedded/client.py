@@ -13,6 +13,9 @@ from acidsql.metastore.model import Capabilities
 from acidsql.metastore.owner import Owner
 from acidsql.settings import TXN_TIMEOUT, Settings
 
+_LONGEST = 10**15
+"""Milliseconds: longer than anything lives, and so short that a time can be added to it."""
+
 
 class EmbeddedClient:
     """An open store. What its parts do is told by :class:`~acidsql.metastore.embedded.EmbeddedMetastore`."""
@@ -58,4 +61,4 @@ class EmbeddedClient:
 
         The session's heartbeats go by the one of the beginning (:class:`~acidsql.metastore.heartbeat.Heartbeats`).
         """
-        return int(max(self.txn_timeout, self._first_timeout) * 1000)
+        return min(int(max(self.txn_timeout, self._first_timeout) * 1000), _LONGEST)

@@ -24,7 +24,8 @@ class Kind(Enum):
     WRITE = "write"
     """It is alone in writing, and its commit survives a power cut, with all commits before it."""
     RELAXED = "relaxed write"
-    """It is alone in writing; a power cut may undo it, unless a :attr:`WRITE` has followed."""
+    """It is alone in writing; a power cut that ends all who use the store may undo it, unless a :attr:`WRITE` has
+    followed."""
 
 
 class Database(ABC):

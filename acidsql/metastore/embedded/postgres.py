@@ -4,8 +4,8 @@ A writer takes an advisory lock at its beginning, one for each schema of the dat
 order in which it was asked for; so there is one writer at a time, as at SQLite, and no transaction fails because of
 another one's. Each of its statements sees all that earlier writers have committed (READ COMMITTED). Readers see one
 state of the database until they end (REPEATABLE READ).
-A commit waits until the server's log is written (``synchronous_commit``), or, where a power cut may undo it, does not:
-the log is one, so that the next commit that waits makes all before it safe.
+Every commit waits until the server's log is written (``synchronous_commit``), also one that a power cut might undo at
+SQLite: there it ends all who use the store; here they live on when the server crashes, and rely on what they were told.
 
 The clock is the server's: machines need not agree on the time for locks and time-outs to be right.
 
@@ -49,13 +49,14 @@ _SAFE_NAMES = {
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('acidsql ' || current_schema(), 0))"
-_BEGIN = {
-    Kind.READ: f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 0, {_NOW}",
-    Kind.WRITE: f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_ALONE}; SELECT txid_current(), {_NOW}",
-    Kind.RELAXED: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off;"
-    f" {_ALONE}; SELECT txid_current(), {_NOW}",
-}
+_BEGIN_READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 0, {_NOW}"
+_BEGIN_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_ALONE}; SELECT txid_current(), {_NOW}"
 """How a transaction begins, in one message to the server: its number there, and the time."""
+
+_TIMEOUTS = "'statement_timeout', 'transaction_timeout', 'idle_session_timeout'"
+"""Those of the server, of the versions that have them."""
+_LONGEST_TIMEOUT = (1 << 31) - 1
+"""Milliseconds, for the server."""
 
 _NOT_THERE = ("08", "57P", "53300")
 """SQLSTATEs, or how they begin: no connection, a server that stops or starts, one that takes no more connections."""
@@ -123,13 +124,15 @@ class PostgreSQL(Database):
         self._is_known = True
 
     def _on_connect(self, connection: psycopg.Connection[Any], record: Any) -> None:
-        wait = max(1, int(self.busy_timeout * 1000))
+        wait = max(1, min(int(self.busy_timeout * 1000), _LONGEST_TIMEOUT))
         # a process that was stopped in the middle of a transaction must not keep all others from writing
         idle = max(5_000, wait // 2)
         with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
             cursor.execute(
                 f"SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {idle};"
-                " SET statement_timeout = 0; SET jit = off; SHOW synchronous_commit"
+                f" SET jit = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ({_TIMEOUTS});"
+                " SHOW synchronous_commit"
             )
             while cursor.nextset():
                 pass
@@ -236,7 +239,7 @@ def _begun(engine: Engine, kind: Kind) -> tuple[Connection, int]:
         connection.begin()
         raw: psycopg.Connection[Any] = connection.connection.driver_connection  # type: ignore[assignment]
         with raw.cursor() as cursor:
-            cursor.execute(_BEGIN[kind])
+            cursor.execute(_BEGIN_READ if kind is Kind.READ else _BEGIN_WRITE)
             while cursor.nextset():
                 pass
             number, connection.info[_STARTED] = cursor.fetchone() or (0, 0)
