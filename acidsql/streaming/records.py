@@ -116,9 +116,13 @@ class Regex:
         """Raises: InvalidValue."""
         _check_columns(self.columns)
         try:
-            re.compile(self.pattern)
-        except (re.error, TypeError) as e:
-            raise InvalidValue(f"{self.pattern!r} is no regular expression: {e}") from e
+            compiled = re.compile(self.pattern)
+        except (re.error, TypeError, OverflowError, RecursionError) as e:
+            raise InvalidValue(f"{self.pattern!r:.60} is no regular expression: {e}") from e
+        if not isinstance(compiled.pattern, str):
+            raise InvalidValue(f"{compiled.pattern!r:.60} is an expression of bytes: one of texts is needed")
+        if self.columns is None:
+            _check_columns(list(compiled.groupindex))
 
     def read(self, record: Any, fields: Sequence[Field]) -> Mapping[str, Any]:
         line = _line(record)
@@ -209,7 +213,7 @@ def _check_columns(names: Sequence[str] | None) -> None:
     """Raises: InvalidValue when they are no names, or one of them is there twice."""
     if names is None:
         return
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise InvalidValue("Columns are a list of names")
     known = [name.lower() for name in names]
     if twice := [name for name in known if known.count(name) > 1]:

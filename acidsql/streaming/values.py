@@ -93,12 +93,15 @@ def of_arrow(column: pa.Array, type: HiveType, zone: SessionZone) -> pa.Array:
 
 
 def _wall_clocks(moments: pa.Array, zone: SessionZone) -> pa.Array:
-    """What the clocks of a zone show, as timestamps without one."""
+    """What the clocks of a zone show, as timestamps without one. Raises: ArrowInvalid when none can show it."""
     unit = moments.type.unit
     a_second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[unit]
     ticks = moments.cast(pa.int64())
-    shown = pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
-    shown = shown + zone.offsets(shown // a_second) * a_second
+    counted = pc.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
+    offsets = zone.offsets(counted // a_second) * a_second
+    shown = counted + offsets
+    if ((shown < counted) != (offsets < 0)).any():
+        raise pa.ArrowInvalid("a moment at the end of all that can be stored")
     return pa.array(shown, mask=ticks.is_null().to_numpy(zero_copy_only=False)).cast(pa.timestamp(unit))
 
 

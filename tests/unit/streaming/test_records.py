@@ -111,6 +111,8 @@ def test_what_is_no_record(reader: RecordReader, record: Any) -> None:
         {"columns": ["id", "ID"]},
         {"columns": "id"},
         {"columns": [1]},
+        {"columns": 5},
+        {"columns": (name for name in ("id", "v"))},
     ],
 )
 def test_readers_that_cannot_be(options: dict[str, Any]) -> None:
@@ -118,9 +120,10 @@ def test_readers_that_cannot_be(options: dict[str, Any]) -> None:
         Delimited(**options)
 
 
-def test_what_is_no_expression() -> None:
-    with pytest.raises(InvalidValue, match="no regular expression"):
-        Regex("(")
+@pytest.mark.parametrize("pattern", ["(", "a{99999999999}", rb"(\d+)", r"(?P<id>\d)(?P<ID>\d)", 5])
+def test_what_is_no_expression(pattern: Any) -> None:
+    with pytest.raises(InvalidValue):
+        Regex(pattern)
 
 
 def test_a_column_that_is_there_twice() -> None:

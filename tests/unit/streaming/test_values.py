@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from acidsql.plan.session_zone import SessionZone
-from acidsql.streaming.values import BadValue, column_of
+from acidsql.streaming.values import BadValue, column_of, of_arrow
 from acidsql.types import parse_type
 
 D = Decimal
@@ -109,3 +110,10 @@ def test_a_value_that_would_be_another_one_is_refused(type: str, value: Any) -> 
     for values in ([value], [None, value]):
         with pytest.raises(BadValue):
             column_of(values, parse_type(type), SessionZone("UTC"))
+
+
+@pytest.mark.parametrize(("moment", "offset"), [(2**63 - 1, 3600), (-(2**63), -3600)])
+def test_a_moment_whose_clock_would_be_beyond_all_that_can_be_stored(moment: int, offset: int) -> None:
+    column = pa.array([0, moment], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    with pytest.raises(BadValue):
+        of_arrow(column, parse_type("timestamp"), SessionZone("somewhere", offset))
