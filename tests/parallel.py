@@ -14,7 +14,15 @@ import pytest
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
-_FIRST = ("tests/hdfs", "tests/faults", "tests/soak", "tests/spark", "tests/smoke", "tests/metastore")
+_FIRST = (
+    "tests/hdfs",
+    "tests/faults",
+    "tests/soak",
+    "tests/spark",
+    "tests/isolation",
+    "tests/smoke",
+    "tests/metastore",
+)
 _TOGETHER = ("tests/hdfs",)
 
 

@@ -6,25 +6,42 @@ import functools
 import itertools
 import os
 
-from tests.services.postgres import PostgresServer, postgres_is_possible
+import pytest
+
+from tests.services.java import NoJavaError
+from tests.services.maven import DownloadError, default_cache
+from tests.services.postgres import PostgresServer, install, postgres_is_possible
+from tests.services.runs import ServiceError
 
 _numbers = itertools.count()
 
 
 @functools.cache
 def missing() -> str | None:
-    """Why it cannot run here."""
-    return postgres_is_possible()
+    """Why it cannot run here; it is downloaded where it is not there yet."""
+    if reason := postgres_is_possible():
+        return reason
+    try:
+        install(default_cache())
+    except (DownloadError, NoJavaError, ServiceError, OSError) as e:
+        return str(e)
+    return None
 
 
 @functools.cache
-def server() -> PostgresServer:
-    """It ends with this process."""
+def _started() -> PostgresServer | str:
+    """The server, which ends with this process; or why it does not start here."""
     made = PostgresServer()
-    made.start()
+    try:
+        made.start()
+    except ServiceError as e:
+        return str(e)
     return made
 
 
 def new_database() -> str:
     """The URL of an empty database."""
-    return server().create_database(f"store_{os.getpid()}_{next(_numbers)}")
+    server = _started()
+    if isinstance(server, str):
+        pytest.skip(f"NO POSTGRESQL, nothing of it was tested: {server}")
+    return server.create_database(f"store_{os.getpid()}_{next(_numbers)}")
