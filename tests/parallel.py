@@ -15,12 +15,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 _FIRST = (
-    "tests/hdfs",
-    "tests/faults",
-    "tests/soak",
-    "tests/spark",
-    "tests/isolation",
-    "tests/smoke",
+    *("tests/hdfs", "tests/faults", "tests/soak", "tests/spark", "tests/isolation", "tests/smoke"),
     "tests/metastore",
 )
 _TOGETHER = ("tests/hdfs",)
