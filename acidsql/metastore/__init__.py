@@ -8,7 +8,6 @@ every signature; functions (of the embedded store, with ``db``) are only the ste
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from acidsql.errors import UnsupportedError
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from acidsql.metastore.protocol import Metastore
 
 __all__ = ["is_hive_metastore", "open_metastore"]
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9.]*)(\+[A-Za-z0-9_]+)?://")
 
 
 def is_hive_metastore(url: str | None) -> bool:
@@ -41,17 +38,6 @@ def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore
         UnsupportedError: When the URL is of another kind of store, or what speaks to that kind is not installed.
         MetastoreError: When the store cannot be opened, is no metastore, or is one of a newer version.
     """
-    scheme = _SCHEME.match(url)
-    kind = None if scheme is None else scheme[1].lower()
-    if (
-        scheme is None
-        or (kind == "sqlite" and scheme[2] in (None, "+pysqlite"))
-        or (kind in ("postgresql", "postgres") and scheme[2] in (None, "+psycopg"))
-    ):
-        # SQLAlchemy is loaded only where a store is opened
-        from acidsql.metastore.embedded import EmbeddedMetastore
-
-        return EmbeddedMetastore(url, settings, warehouse)
     if is_hive_metastore(url):
         try:
             from acidsql.metastore.hive import HiveMetastore
@@ -60,8 +46,7 @@ def open_metastore(url: str, settings: Settings, *, warehouse: str) -> Metastore
                 f"A Hive Metastore needs packages that are not installed: {e.name}", hint="pip install 'acidsql[hive]'"
             ) from e
         return HiveMetastore(url, settings)
-    raise UnsupportedError(
-        f"No metastore of this version can be opened at {scheme[0]}…",
-        hint="Supported are SQLite (sqlite:////absolute/path/acidsql.db or the path of the file), PostgreSQL"
-        " (postgresql+psycopg://user@host:5432/database) and a Hive Metastore (thrift://host:9083).",
-    )
+    # SQLAlchemy is loaded only where a store is opened
+    from acidsql.metastore.embedded import EmbeddedMetastore
+
+    return EmbeddedMetastore(url, settings, warehouse)

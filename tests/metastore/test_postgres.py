@@ -64,6 +64,8 @@ def run_in(url: str, *statements: str) -> list[Any]:
     ("url", "error", "match"),
     [
         ("postgresql+asyncpg://h/d", UnsupportedError, r"postgresql\+asyncpg"),
+        ("POSTGRESQL://u:secret@127.0.0.1:1/d", MetastoreError, "postgresql://127.0.0.1:1/d"),
+        ("postgresql://u:secret@127.0.0.1:1/d?prepare_threshold=0", MetastoreError, "postgresql://127.0.0.1:1/d"),
         ("postgresql+psycopg://h:5432", MetastoreError, "names no database"),
         ("postgresql://u:secret@h:port/d", MetastoreError, "Not the URL"),
         ("postgresql://u:secret@127.0.0.1:1/d", MetastoreError, "postgresql://127.0.0.1:1/d"),
@@ -215,6 +217,20 @@ def test_each_schema_has_a_store_of_its_own(url: str) -> None:
     finally:
         one.close()
         two.close()
+
+
+def test_users_who_see_one_store_in_different_schemas_exclude_each_other(url: str) -> None:
+    """Who has a schema of the own name would make new tables there, but finds the store's where they are."""
+    role = f"alice{os.getpid()}_{url.rpartition('_')[2]}"
+    store = opened(url)
+    run_in(url, f"CREATE ROLE {role} LOGIN SUPERUSER", f"CREATE SCHEMA {role} AUTHORIZATION {role}")
+    with closing_at_the_end(store), closing_at_the_end(opened(url.replace("postgres@", f"{role}@"), "300ms")) as hers:
+        store.create_table(table())
+        assert hers.list_tables("default") == ["t"]
+        with cast(Any, store)._store.write(), pytest.raises(MetastoreError, match=r"busy\.timeout"):
+            begin(hers)
+        begin(hers)
+        assert run_in(url, f"SELECT 1 FROM pg_tables WHERE schemaname = '{role}'") == []
 
 
 def test_a_user_without_a_schema(url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from acidsql.errors import UnsupportedError
@@ -66,9 +67,22 @@ class EmbeddedMetastore(
             self.clean_empty_aborted_txns()
 
 
+_SCHEME = re.compile(r"([a-z][a-z0-9.]*(?:\+[a-z0-9_]+)?)://", re.IGNORECASE)
+_SQLITE = (None, "sqlite", "sqlite+pysqlite")
+_POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
+
+
 def _database(url: str, busy_timeout: float) -> Database:
-    if not url.lower().startswith("postgres"):
+    found = _SCHEME.match(url)
+    scheme = None if found is None else found[1].lower()
+    if scheme in _SQLITE:
         return SQLite(url, busy_timeout)
+    if scheme not in _POSTGRESQL:
+        raise UnsupportedError(
+            f"No metastore can be opened at {scheme}://…",
+            hint="Supported are SQLite (sqlite:////absolute/path/acidsql.db or the path of the file), PostgreSQL"
+            " (postgresql+psycopg://user@host:5432/database) and a Hive Metastore (thrift://host:9083).",
+        )
     try:
         from acidsql.metastore.embedded.postgres import PostgreSQL
     except ImportError as e:

@@ -23,12 +23,13 @@ from typing import Any
 import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
-from acidsql.errors import AcidError, MetastoreError, UnsupportedError
+from acidsql.errors import AcidError, MetastoreError
 from acidsql.metastore.embedded.database import KIND, Database, Kind
+from acidsql.metastore.embedded.schema import TXNS
 
 DRIVER = "postgresql+psycopg"
-_SCHEMES = (DRIVER, "postgresql", "postgres")
 OLDEST = 12
 """The oldest version of the server that is taken; its makers have kept up none before 13 since November 2024."""
 
@@ -49,6 +50,10 @@ _SAFE_NAMES = {
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('acidsql ' || current_schema(), 0))"
+_PLACE = f"""SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+    coalesce((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+              WHERE c.relname = '{TXNS.name}' AND c.relkind = 'r' AND pg_table_is_visible(c.oid)), current_schema())"""
+"""Of which version the server is, its encoding, and where the store is."""
 _BEGIN_READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 0, {_NOW}"
 _BEGIN_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_ALONE}; SELECT txid_current(), {_NOW}"
 """How a transaction begins, in one message to the server: its number there, and the time."""
@@ -65,14 +70,17 @@ _STARTED = "acidsql_started"
 
 
 class PostgreSQL(Database):
-    """A database of a PostgreSQL server; the store is in the schema that a new table would be in.
+    """A database of a PostgreSQL server.
+
+    The store is in the schema that its tables are found in by the user's ``search_path``, and, where there are none, in
+    the one that a new table would be in. Each connection has no other one in its path: all users of a store mean the
+    same tables by their names, and the same lock.
 
     Args:
         text: A SQLAlchemy URL, ``postgresql://`` or ``postgresql+psycopg://``.
         busy_timeout: Seconds that a transaction waits for the writer of another process, and for a server that is away.
 
     Raises:
-        UnsupportedError: When it names another driver.
         MetastoreError: When it is not a URL, or names no database.
     """
 
@@ -80,15 +88,17 @@ class PostgreSQL(Database):
         self._url = _parse(text)
         place = f"{self._url.host or ''}{'' if self._url.port is None else f':{self._url.port}'}"
         super().__init__(f"postgresql://{place}/{self._url.database}", busy_timeout)
-        self._is_known = False
+        self._schema: str | None = None
+        """Where the store is; None: not known yet, since nobody was there who could be asked."""
 
     def open_engine(self) -> Engine:
+        return self._engine(pool_size=_IDLE_CONNECTIONS, max_overflow=-1, pool_use_lifo=True)
+
+    def _engine(self, **pool: Any) -> Engine:
         seconds = {"connect_timeout": max(2, min(30, int(self.busy_timeout)))}
         engine = create_engine(
             self._url,
-            pool_size=_IDLE_CONNECTIONS,
-            max_overflow=-1,
-            pool_use_lifo=True,
+            **pool,
             isolation_level="AUTOCOMMIT",  # the driver begins no transactions of its own
             connect_args={
                 name: value for name, value in {**_SAFE_NAMES, **seconds}.items() if name not in self._url.query
@@ -104,11 +114,11 @@ class PostgreSQL(Database):
         Raises:
             MetastoreError: When they cannot, or are not there.
         """
-        with self.explained(), engine.connect() as connection:
-            version, encoding, schema = connection.exec_driver_sql(
-                "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),"
-                " current_schema()"
-            ).one()
+        try:
+            with self.explained(), self._engine(poolclass=NullPool).connect() as connection:
+                version, encoding, schema = connection.exec_driver_sql(_PLACE).one()
+        except TypeError as e:  # of a parameter in the URL
+            raise MetastoreError(f"Metastore {self.name}: {e}") from e
         if version < OLDEST * 10_000:
             raise MetastoreError(f"Metastore {self.name}: PostgreSQL {OLDEST} or later is needed, this is {version}")
         if encoding != "UTF8":
@@ -121,7 +131,7 @@ class PostgreSQL(Database):
                 f"Metastore {self.name}: none of the schemas in the user's search_path is there",
                 hint="CREATE SCHEMA …, and ALTER ROLE … SET search_path = …",
             )
-        self._is_known = True
+        self._schema = schema
 
     def _on_connect(self, connection: psycopg.Connection[Any], record: Any) -> None:
         wait = max(1, min(int(self.busy_timeout * 1000), _LONGEST_TIMEOUT))
@@ -131,11 +141,11 @@ class PostgreSQL(Database):
             cursor.execute("SET statement_timeout = 0")
             cursor.execute(
                 f"SET lock_timeout = {wait}; SET idle_in_transaction_session_timeout = {idle};"
-                f" SET jit = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ({_TIMEOUTS});"
-                " SHOW synchronous_commit"
+                f" SET jit = off; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ({_TIMEOUTS})"
             )
-            while cursor.nextset():
-                pass
+            if self._schema is not None:
+                cursor.execute("SELECT set_config('search_path', quote_ident(%s), false)", (self._schema,))
+            cursor.execute("SHOW synchronous_commit")
             if cursor.fetchone() == ("off",):  # what is acknowledged is durable, whatever the role's default
                 cursor.execute("SET synchronous_commit = on")
 
@@ -171,7 +181,7 @@ class PostgreSQL(Database):
             try:
                 return _begun(engine, kind)
             except (psycopg.OperationalError, DBAPIError) as e:
-                if not self._is_known or not _is_away(e) or time.monotonic() >= end:
+                if self._schema is None or not _is_away(e) or time.monotonic() >= end:
                     raise
             answer_signals()
             time.sleep(pause)
@@ -224,10 +234,6 @@ def _parse(text: str) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError) as e:  # a port that is no number
         raise MetastoreError(f"Not the URL of a metastore: {text.partition('://')[0]}://…") from e
-    if url.drivername not in _SCHEMES:
-        raise UnsupportedError(
-            f"No metastore can be opened by the driver of {url.drivername}://…", hint=f"Supported is {DRIVER}://."
-        )
     if not url.database:
         raise MetastoreError(f"The URL {url.drivername}://… names no database", hint=f"{DRIVER}://host:5432/database")
     return url.set(drivername=DRIVER)
