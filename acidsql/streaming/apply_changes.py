@@ -14,7 +14,17 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
@@ -52,11 +62,7 @@ _SEQUENCE, _DELETED, _IS_OLD, _UNTIL, _NEXT = (f"__acid_{n}" for n in ("sequence
 _COUNT, _CONTENT, _COMES = (f"__acid_{n}" for n in ("count", "content", "comes"))
 _T, _S, _OLD, _EVERY = (f"__acid_{n}" for n in ("t", "s", "before", "every"))
 """Names that no column of a table has."""
-_EXACTLY = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-    "ignoreNullFields": "false",
-}
+_EXACTLY = {"ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True)
@@ -388,9 +394,16 @@ class ChangeApplier:
 
 
 def _comparable(value: Column, type: DataType) -> Column:
-    """A value as JSON tells it apart from every other: texts, at any depth, by their bytes."""
+    """A value as JSON tells it apart from every other: texts, days and times, at any depth, in a form of one's own,
+    which no setting of the session changes."""
     if isinstance(type, StringType):
         return F.hex(value)
+    if isinstance(type, DateType):
+        return F.unix_date(value)
+    if isinstance(type, TimestampType):
+        return F.unix_micros(value)
+    if isinstance(type, TimestampNTZType):
+        return value.cast("string")
     if isinstance(type, ArrayType):
         return F.transform(value, lambda element: _comparable(element, type.elementType))
     if isinstance(type, MapType):

@@ -429,6 +429,22 @@ def test_changes_that_differ_a_little_are_refused(acid: AcidSession, type: str, 
         acid.apply_changes("t", changes, keys=["id"], sequence_by="at", except_columns=["at"])
 
 
+@pytest.mark.parametrize("type", ["date", "timestamp", "struct<a:array<date>>"])
+def test_no_setting_makes_changes_alike(acid: AcidSession, type: str) -> None:
+    """The old formatter writes no era."""
+    acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v {type})")
+    one, other = f"{type} '-0001-01-01'", f"{type} '0002-01-01'"
+    if type.startswith("struct"):
+        one, other = (f"named_struct('a', array(DATE'{day}'))" for day in ("-0001-01-01", "0002-01-01"))
+    changes = acid.spark.sql(f"SELECT 1 AS id, {one} AS v, 1 AS at UNION ALL SELECT 1, {other}, 1")
+    acid.spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    try:
+        with pytest.raises(InvalidValue, match="same sequence and differ"):
+            acid.apply_changes("t", changes, keys=["id"], sequence_by="at", except_columns=["at"])
+    finally:
+        acid.spark.conf.unset("spark.sql.legacy.timeParserPolicy")
+
+
 @pytest.mark.parametrize("first", [1, 2])
 def test_a_table_has_one_type_of_history(acid: AcidSession, first: int) -> None:
     """What is remembered of type 1 means something else for type 2."""
