@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from acidsql.errors import UnsupportedError
-from acidsql.format.directory import last_statement
 from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.schema import BUCKET, CURRENT_TRANSACTION, ORIGINAL_TRANSACTION, ROW_ID
 from acidsql.valid_ids import ValidWriteIdList
@@ -112,8 +111,8 @@ def reach(directory: BaseName | DeltaName | None, *, deletes: bool = False) -> i
     if not isinstance(directory, DeltaName):
         return 0
     if deletes:
-        return directory.max_write_id << _STATEMENT_BITS | last_statement(directory)
-    return directory.min_write_id << _STATEMENT_BITS | max(0, directory.statement_id)
+        return directory.max_write_id << _STATEMENT_BITS | directory.last_statement
+    return directory.min_write_id << _STATEMENT_BITS | directory.first_statement
 
 
 class DeleteSet:

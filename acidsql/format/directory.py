@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from acidsql.errors import CorruptFile, SnapshotTooOld
 from acidsql.format import names
-from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.format.data_files import (
     AcidFile,
     DirectoryGone,
@@ -28,7 +27,7 @@ from acidsql.format.names import BaseName, DeltaName
 from acidsql.fs import FileStatus, FileSystem, join
 from acidsql.valid_ids import RangeResponse, ValidTxnList, ValidWriteIdList
 
-__all__ = ["AcidDirectory", "AcidFile", "AcidState", "acid_state", "last_statement", "parse_listed", "qualifies"]
+__all__ = ["AcidDirectory", "AcidFile", "AcidState", "acid_state", "parse_listed", "qualifies"]
 
 T = TypeVar("T")
 _ATTEMPTS = 5
@@ -166,14 +165,8 @@ def qualifies(delete_delta: DeltaName, data_dir: BaseName | DeltaName | None) ->
     is a compacted one, or of a writer that had one statement: it may hold the deletes of all of a transaction's
     statements. Hive takes it for the first one, and shows what later ones have deleted.
     """
-    first = data_dir.min_write_id if isinstance(data_dir, DeltaName) else 0
-    statement = max(0, data_dir.statement_id) if isinstance(data_dir, DeltaName) else 0
-    return (first, statement) < (delete_delta.max_write_id, last_statement(delete_delta))
-
-
-def last_statement(delete_delta: DeltaName) -> int:
-    """The number of the last statement whose deletes may be in a directory."""
-    return delete_delta.statement_id if delete_delta.statement_id >= 0 else MAX_STATEMENT_ID
+    began = (data_dir.min_write_id, data_dir.first_statement) if isinstance(data_dir, DeltaName) else (0, 0)
+    return began < (delete_delta.max_write_id, delete_delta.last_statement)
 
 
 @dataclass(frozen=True)

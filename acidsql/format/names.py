@@ -10,6 +10,8 @@ import uuid
 from dataclasses import dataclass
 from functools import lru_cache
 
+from acidsql.format.bucket import MAX_STATEMENT_ID
+
 BASE_PREFIX = "base_"
 DELTA_PREFIX = "delta_"
 DELETE_DELTA_PREFIX = "delete_delta_"
@@ -67,6 +69,16 @@ class DeltaName:
     statement_id: int = NO_STATEMENT
     visibility_txn: int = 0
     is_delete: bool = False
+
+    @property
+    def first_statement(self) -> int:
+        """The first statement that may have written it: of a directory without a number any of its transaction."""
+        return max(0, self.statement_id)
+
+    @property
+    def last_statement(self) -> int:
+        """The last one that may have."""
+        return self.statement_id if self.statement_id >= 0 else MAX_STATEMENT_ID
 
     def __str__(self) -> str:
         prefix = DELETE_DELTA_PREFIX if self.is_delete else DELTA_PREFIX

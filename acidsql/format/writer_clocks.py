@@ -201,13 +201,24 @@ def _offset(zone: Any, moment: int) -> int:
 def _changes(zone: Any) -> list[int]:
     """When a zone's offset changes by ``java.time``, to the end of 2037."""
     rules = zone.toZoneId().getRules()
-    made = [at for at, _ in transitions(str(rules.getTransitions().toString()))]
-    years = range(datetime.datetime.fromtimestamp(made[-1], _UTC_ZONE).year if made else 1900, 2038)
-    lasting = [str(rule.createTransition(year).toString()) for rule in rules.getTransitionRules() for year in years]
-    return sorted({*made, *(at for at, _ in transitions("".join(lasting)))})
+    listed, last = listed_changes(rules)
+    return sorted({*listed, *lasting_changes(rules, range(last, 2038))})
 
 
-def transitions(text: str) -> list[tuple[int, int]]:
+def listed_changes(rules: Any) -> tuple[dict[int, int], int]:
+    """The changes that ``java.time`` lists of a zone, and the offsets from then on; and the year of the last one."""
+    made = _transitions(str(rules.getTransitions().toString()))
+    last = datetime.datetime.fromtimestamp(made[-1][0], _UTC_ZONE).year if made else 1900
+    return dict(made), last
+
+
+def lasting_changes(rules: Any, years: range) -> dict[int, int]:
+    """The same of those that each year has by a rule, for some years."""
+    made = [str(rule.createTransition(year).toString()) for rule in rules.getTransitionRules() for year in years]
+    return dict(_transitions("".join(made)))
+
+
+def _transitions(text: str) -> list[tuple[int, int]]:
     """The moments of changes in Java's words, and the offsets from then on."""
     found = _TRANSITION.findall(text)
     return [

@@ -269,6 +269,6 @@ def _reaches_expression(snapshot: TableSnapshot) -> str:
             name = directory.name
             if isinstance(name, DeltaName) and name.min_write_id != name.max_write_id:
                 first = name.min_write_id
-                began = f"({first}L < {last} OR ({first}L = {last} AND {max(name.statement_id, 0)} < {statement}))"
+                began = f"({first}L < {last} OR ({first}L = {last} AND {name.first_statement} < {statement}))"
                 rules.append(f"({deleted} BETWEEN {first}L AND {name.max_write_id}L AND {began})")
     return " OR ".join(rules)

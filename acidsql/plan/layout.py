@@ -187,7 +187,7 @@ class _Layout:
         group.present = min(group.present, len(facts.columns), len(self._types))
         group.exact = group.exact and facts.acid is AcidSchema.EXACT
         name = directory.name
-        statement = max(0, name.statement_id) if isinstance(name, DeltaName) else 0
+        statement = name.first_statement if isinstance(name, DeltaName) else 0
         for file in files:
             readable = whole_file(self._spark, self._table, file)
             group.files.append(readable)

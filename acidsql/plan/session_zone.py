@@ -6,7 +6,6 @@ holds from 2037 on, and Python no year after 9999.
 
 from __future__ import annotations
 
-import datetime
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -17,7 +16,13 @@ from pyspark.sql import SparkSession
 
 from acidsql.catalyst import Java
 from acidsql.format.delete_set import Longs
-from acidsql.format.writer_clocks import in_a_year_alike, seconds_of_offset, start_of_year, transitions
+from acidsql.format.writer_clocks import (
+    in_a_year_alike,
+    lasting_changes,
+    listed_changes,
+    seconds_of_offset,
+    start_of_year,
+)
 
 _DATE_TIME_UTILS = "org.apache.spark.sql.catalyst.util.DateTimeUtils"
 
@@ -57,10 +62,18 @@ class SessionZone:
         """
         if self.alike is not None and seconds >= start_of_year(self.alike.stop):
             seconds = int(in_a_year_alike(np.array([seconds], np.int64), self.alike)[0])
-        before = (self.first, *self.after)
-        choose = min if later else max
-        shown = [m + choose(b, a) for m, b, a in zip(self.moments, before, self.after, strict=False)]
-        return before[bisect_right(shown, seconds)]
+        shown = self._shown_later if later else self._shown
+        return (self.first, *self.after)[bisect_right(shown, seconds)]
+
+    @cached_property
+    def _shown(self) -> list[int]:
+        """What a clock shows from when on the next offset counts."""
+        return [m + max(b, a) for m, b, a in zip(self.moments, (self.first, *self.after), self.after, strict=False)]
+
+    @cached_property
+    def _shown_later(self) -> list[int]:
+        """The same, where of a time that is shown twice the second one counts."""
+        return [m + min(b, a) for m, b, a in zip(self.moments, (self.first, *self.after), self.after, strict=False)]
 
     @cached_property
     def _arrays(self) -> tuple[Longs, Longs]:
@@ -70,12 +83,10 @@ class SessionZone:
 @lru_cache(maxsize=64)
 def _zone(java: Java, name: str) -> SessionZone:
     rules: Any = java.static(_DATE_TIME_UTILS, "getZoneId")(name).getRules()
-    made = transitions(str(rules.getTransitions().toString()))
-    lasting = list(rules.getTransitionRules())
-    last = datetime.datetime.fromtimestamp(made[-1][0], datetime.timezone.utc).year if made else 1900
+    listed, last = listed_changes(rules)
     years = range(last, last + 1 + _YEARS_ALIKE)  # some zones have changes of their own up to 2086
-    later = transitions(" ".join(str(rule.createTransition(year).toString()) for rule in lasting for year in years))
-    found = dict(sorted({**dict(later), **dict(made)}.items()))
+    lasting = lasting_changes(rules, years)
+    found = dict(sorted({**lasting, **listed}.items()))
     first = seconds_of_offset(
         str(rules.getOffset(java.static("java.time.Instant", "ofEpochSecond")(_LONG_AGO)).getId())
     )

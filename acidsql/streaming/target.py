@@ -19,13 +19,15 @@ from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, NUMBER, key_column, value_column
 from acidsql.plan.checks import of_row, violations
 from acidsql.plan.event_writer import EventWriter
+from acidsql.plan.session_zone import SessionZone
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Change, RowCounts, Target
 from acidsql.plan.values import bounded, default_value, from_orc_driver, has_wall_clock, key_text
 from acidsql.streaming.records import Field, RecordReader
 from acidsql.streaming.values import BadValue, column_of, of_arrow
-from acidsql.types import HiveType, parse_type
+from acidsql.types import LOCAL_TIMESTAMP, HiveType, contains, parse_type
 
+_NO_ZONE = SessionZone("UTC")
 _KEPT_KEYS = 10_000
 """Texts of so many values of partition keys are remembered."""
 
@@ -120,7 +122,7 @@ class StreamTarget:
 
     def _column(self, name: str, values: Sequence[Any]) -> pa.Array:
         try:
-            return column_of(values, self._types[name], self.env.session_zone)
+            return column_of(values, self._types[name], self._zone_of(self._types[name]))
         except BadValue as e:
             raise BadValue(f"Column {name}: {e.message}") from e
 
@@ -140,7 +142,7 @@ class StreamTarget:
             if own not in names or own in given:
                 raise BadValue(f"The table has no column {name}, or it is there twice")
             try:
-                given[own] = of_arrow(column.combine_chunks(), self._types[own], self.env.session_zone)
+                given[own] = of_arrow(column.combine_chunks(), self._types[own], self._zone_of(self._types[own]))
             except BadValue as e:
                 raise BadValue(f"Column {name}: {e.message}") from e
         stored = self._stored(given, table.num_rows)
@@ -187,6 +189,11 @@ class StreamTarget:
             bad = {n: BadValue(message) for n, message in found.items()} | bad
         return bad
 
+    def _zone_of(self, type: HiveType) -> SessionZone:
+        """The session's zone; for values without times, which need none, nothing is asked of the JVM."""
+        has_times = contains(type, "timestamp") or contains(type, LOCAL_TIMESTAMP)
+        return self.env.session_zone if has_times else _NO_ZONE
+
     @property
     def _value_types(self) -> list[HiveType]:
         return [self._types[c.name] for c in self.table.columns]
@@ -205,7 +212,7 @@ class StreamTarget:
             return pa.nulls(count, arrow_type(type))
         rows = self._frame(pa.table({NUMBER: pa.array(range(count), pa.int32())}))
         found = fetched(rows.selectExpr(f"{default_value(column)} AS v"))["v"]
-        return of_arrow(found.combine_chunks(), type, self.env.session_zone)
+        return of_arrow(found.combine_chunks(), type, self._zone_of(type))
 
     def key_text(self, key: Column, value: Any) -> str | None:
         """What stands in paths for a value of a key that is given. Raises: BadValue."""

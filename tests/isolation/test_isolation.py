@@ -19,7 +19,6 @@ from acidsql.session import AcidSession
 from tests.isolation.checker import anomalies
 from tests.isolation.run import SETTINGS, Faults, Report, Run, make_tables
 from tests.metastore import postgres_store
-from tests.services.relay import Relay
 
 pytestmark = pytest.mark.spark
 
@@ -79,9 +78,7 @@ def test_sessions_that_are_away_for_too_long(spark: SparkSession, tmp_path: Path
 @pytest.mark.skipif(postgres_store.missing() is not None, reason=str(postgres_store.missing()))
 def test_a_store_that_is_away_for_a_while(spark: SparkSession, tmp_path: Path) -> None:
     url = postgres_store.new_database()
-    host, _, port = url.split("@")[1].partition("/")[0].partition(":")
-    with Relay(host, int(port)) as relay:
-        through = url.replace(f":{port}/", f":{relay.port}/")
+    with postgres_store.relayed(url) as (relay, through):
         chance = random.Random(SEED)
         faults = Faults(sleeps=0.01, cuts=0.05, cut=lambda: relay.cut_after(chance.randrange(12), 0.5))
         judged(

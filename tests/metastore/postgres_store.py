@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from tests.services.java import NoJavaError
 from tests.services.maven import DownloadError, default_cache
 from tests.services.postgres import PostgresServer, install, postgres_is_possible
+from tests.services.relay import Relay
 from tests.services.runs import ServiceError
 
 _numbers = itertools.count()
@@ -45,3 +48,11 @@ def new_database() -> str:
     if isinstance(server, str):
         pytest.skip(f"NO POSTGRESQL, nothing of it was tested: {server}")
     return server.create_database(f"store_{os.getpid()}_{next(_numbers)}")
+
+
+@contextmanager
+def relayed(url: str) -> Iterator[tuple[Relay, str]]:
+    """A network to the server that can be cut, and the URL of a database through it."""
+    host, _, port = url.split("@")[1].partition("/")[0].partition(":")
+    with Relay(host, int(port)) as relay:
+        yield relay, url.replace(f":{port}/", f":{relay.port}/")

@@ -27,7 +27,6 @@ from acidsql.settings import Settings
 from tests.metastore import postgres_store
 from tests.metastore.situations import EXCLUSIVE, begin, partition, read_write_ids, seen, table, take, write
 from tests.services.postgres import PostgresServer
-from tests.services.relay import Relay
 
 pytestmark = pytest.mark.skipif(postgres_store.missing() is not None, reason=str(postgres_store.missing()))
 
@@ -331,10 +330,9 @@ def test_a_network_that_is_cut_anywhere(url: str, step: int) -> None:
     """Each call is done once, and returns, or is not done, and fails: also where its commit was on the way."""
     with closing_at_the_end(opened(url)) as direct:
         direct.create_table(table())
-        server = url.split("@")[1].partition("/")[0].partition(":")
         cuts, failed, done = 0, 0, 0
-        with Relay(server[0], int(server[2])) as relay:
-            through = opened(url.replace(f":{server[2]}/", f":{relay.port}/"))
+        with postgres_store.relayed(url) as (relay, by_relay):
+            through = opened(by_relay)
             for pieces in range(0, 60, step):
                 store_state = state_of(direct)
                 relay.cut_after(pieces, 0.2)
@@ -366,9 +364,8 @@ def state_of(store: Metastore) -> tuple[object, ...]:
 
 
 def test_a_server_that_is_gone_for_longer_than_one_waits(url: str) -> None:
-    server = url.split("@")[1].partition("/")[0].partition(":")
-    with Relay(server[0], int(server[2])) as relay:
-        store = opened(url.replace(f":{server[2]}/", f":{relay.port}/"), "500ms")
+    with postgres_store.relayed(url) as (relay, through):
+        store = opened(through, "500ms")
         relay.cut_after(0, 60)
         with pytest.raises(MetastoreError):
             begin(store)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from enum import Enum
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from acidsql.errors import AcidError, MetastoreError
 
@@ -30,6 +30,9 @@ class Kind(Enum):
 
 class Database(ABC):
     """A database and how it is spoken to. It holds no connections: an engine does, and each process has its own."""
+
+    driver_error: type[Exception]
+    """What its driver raises."""
 
     def __init__(self, name: str, busy_timeout: float) -> None:
         self.name = name
@@ -53,9 +56,21 @@ class Database(ABC):
             MetastoreError: When it cannot be used.
         """
 
-    @abstractmethod
-    def explained(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def explained(self) -> Iterator[None]:
         """A block whose errors of the database are raised as MetastoreError, with its name and the cause."""
+        try:
+            yield
+        except DBAPIError as e:
+            raise self._meaning(e.orig) from e
+        except (SQLAlchemyError, UnicodeEncodeError) as e:
+            raise MetastoreError(f"Metastore {self.name}: {e}") from e
+        except self.driver_error as e:
+            raise self._meaning(e) from e
+
+    @abstractmethod
+    def _meaning(self, error: BaseException | None) -> MetastoreError:
+        """What an error of the driver's means."""
 
     @abstractmethod
     def now_ms(self, connection: Connection) -> int:

@@ -84,6 +84,8 @@ class PostgreSQL(Database):
         MetastoreError: When it is not a URL, or names no database.
     """
 
+    driver_error = psycopg.Error
+
     def __init__(self, text: str, busy_timeout: float) -> None:
         self._url = _parse(text)
         place = f"{self._url.host or ''}{'' if self._url.port is None else f':{self._url.port}'}"
@@ -209,17 +211,6 @@ class PostgreSQL(Database):
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        try:
-            yield
-        except psycopg.Error as e:
-            raise self._meaning(e) from e
-        except DBAPIError as e:
-            raise self._meaning(e.orig) from e
-        except (SQLAlchemyError, UnicodeEncodeError) as e:
-            raise MetastoreError(f"Metastore {self.name}: {e}") from e
-
     def now_ms(self, connection: Connection) -> int:
         return int(connection.info[_STARTED])
 
@@ -249,10 +240,6 @@ def _begun(engine: Engine, kind: Kind) -> tuple[Connection, int]:
             while cursor.nextset():
                 pass
             number, connection.info[_STARTED] = cursor.fetchone() or (0, 0)
-    except psycopg.errors.LockNotAvailable:
-        _roll_back(connection)
-        connection.close()
-        raise
     except BaseException:
         connection.invalidate()
         connection.close()

@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from acidsql.errors import MetastoreError, UnsupportedError
@@ -43,6 +42,8 @@ class SQLite(Database):
         UnsupportedError: When it is a database in memory: no other process or thread could see it.
         MetastoreError: When it is not a URL.
     """
+
+    driver_error = sqlite3.Error
 
     def __init__(self, text: str, busy_timeout: float) -> None:
         self._url = parse_url(text)
@@ -76,17 +77,6 @@ class SQLite(Database):
                         f"Metastore {self.name}: its file system does not support write-ahead logging",
                         hint="Put the metastore on a local disk: its URL is a setting apart from the warehouse.",
                     )
-
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as e:
-            raise self._meaning(e) from e
-        except DBAPIError as e:
-            raise self._meaning(e.orig) from e
-        except (SQLAlchemyError, UnicodeEncodeError) as e:
-            raise MetastoreError(f"Metastore {self.name}: {e}") from e
 
     def now_ms(self, connection: Connection) -> int:
         return system_ms()

@@ -79,8 +79,7 @@ class Store:
 
     def now(self, connection: Connection) -> int:
         """Milliseconds since 1970, by the clock of all who use the store."""
-        with self._database.explained():
-            return self._database.now_ms(connection)
+        return self._database.now_ms(connection)
 
     def check(self, connection: Connection) -> list[str]:
         """What the database itself finds damaged, in a sentence each."""
