@@ -30,7 +30,7 @@ from acidsql.plan.local import DriverLimit
 from acidsql.plan.session_zone import SessionZone, session_zone
 from acidsql.plan.target import compression_of
 from acidsql.plan.values import Zones, zones_of
-from acidsql.settings import DRIVER_WRITE_BYTES, DRIVER_WRITE_ROWS, ORC_COMPRESS, Settings
+from acidsql.settings import DRIVER_WRITE_BYTES, DRIVER_WRITE_ROWS, ORC_COMPRESS, WRITE_CONFLICTS, Settings
 from acidsql.sql.statements import TableName
 
 if TYPE_CHECKING:
@@ -96,6 +96,11 @@ class Environment:
         """What the driver writes without a job."""
         settings = self.settings
         return DriverLimit(settings.value(DRIVER_WRITE_ROWS), settings.value(DRIVER_WRITE_BYTES))
+
+    @property
+    def compares_rows(self) -> bool:
+        """Whether those who change different rows of a table do so side by side."""
+        return self.settings.value(WRITE_CONFLICTS) == "row" and self.metastore.capabilities.compares_rows
 
     def compression_of(self, table: Table) -> str:
         """How files of a table are compressed. Errors as of :func:`acidsql.plan.target.compression_of`."""

@@ -7,7 +7,7 @@ databases, tables and columns are lower case here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -31,6 +31,7 @@ from acidsql.metastore.model import (
     TxnInfo,
     TxnType,
 )
+from acidsql.row_set import RowSet
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
@@ -391,7 +392,9 @@ class Transactions(Protocol):
         """Name the partitions that a dynamic-partition write really wrote to (Hive's call of that name)."""
         ...
 
-    def get_latest_txn_in_conflict(self, txn_id: int, seen: ValidTxnList | None = None) -> int | None:
+    def get_latest_txn_in_conflict(
+        self, txn_id: int, seen: ValidTxnList | None = None, *, by_rows: Collection[str] = ()
+    ) -> int | None:
         """The latest transaction that committed a conflicting UPDATE/DELETE on what ``txn_id`` has locked for writing,
         at or after the start of ``txn_id`` (Hive's ``getLatestTxnIdInConflict``); None where there is none.
 
@@ -399,11 +402,19 @@ class Transactions(Protocol):
             txn_id: The transaction.
             seen: What its snapshot sees: only transactions that it does not see are asked for. A Hive Metastore knows
                 the latest one alone, whether it is seen or not: None may be the answer although there are others.
+            by_rows: Tables (``database.table``) of which ``txn_id`` will tell at its commit which rows it deletes:
+                others that have told theirs do not count there (:attr:`Capabilities.compares_rows`).
         """
         ...
 
-    def commit_txn(self, txn_id: int) -> None:
+    def commit_txn(self, txn_id: int, deleted: Mapping[str, RowSet] | None = None) -> None:
         """Commit: the one moment at which the transaction's writes become visible. Committing twice is no error.
+
+        Args:
+            txn_id: The transaction.
+            deleted: The rows that it has deleted, by table (``database.table``), of tables in which it has replaced
+                none otherwise (:attr:`Capabilities.compares_rows`). Two transactions that tell their rows of a table
+                are in conflict there only where one row is in both sets.
 
         Raises:
             WriteConflict: When another transaction committed a change of the same table or partition first; the

@@ -25,8 +25,10 @@ from acidsql import fs
 from acidsql.errors import AcidError, StorageError, UnsupportedError
 from acidsql.format.data_files import require_there
 from acidsql.format.names import BaseName, DeltaName, bucket_file, is_hidden, original_file, staging_name
-from acidsql.format.schema import VERSION_FILE, VERSION_FILE_CONTENT
+from acidsql.format.orc import read_keys
+from acidsql.format.schema import KEY_COLUMNS, VERSION_FILE, VERSION_FILE_CONTENT
 from acidsql.metastore.model import RowChange
+from acidsql.row_set import RowSet
 
 _SEEN_SECONDS = 1.0
 """How often a transaction looks whether its table's directory is still there."""
@@ -122,6 +124,17 @@ class Staging:
     def partitions(self) -> list[str]:
         """Names of the partitions written to, sorted."""
         return sorted({d.partition for d in self._directories.values()})
+
+    def deleted_rows(self) -> RowSet:
+        """The rows that the staged events delete. To be asked before it is published."""
+        made = RowSet()
+        for place in self._directories.values():
+            if isinstance(place.name, DeltaName) and place.name.is_delete:
+                for file in self.fs.list(place.path):
+                    if not is_hidden(file.name):
+                        keys = read_keys(self.fs, file.path)
+                        made |= RowSet.of(place.partition, *(keys[name].to_numpy() for name in KEY_COLUMNS))
+        return made
 
     def directory(self, partition: str, name: BaseName | DeltaName) -> StagedDirectory:
         """The staged directory of that name, made with its version file at the first call."""

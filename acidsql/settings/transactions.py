@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acidsql.settings.setting import above_zero, define, parse_bool, parse_seconds, txn_manager, whole_number
+from acidsql.settings.setting import above_zero, choice, define, parse_bool, parse_seconds, txn_manager, whole_number
 
 define(
     "hive.txn.manager",
@@ -57,6 +57,25 @@ XLOCK_WRITE = define(
     parse_bool,
     "true",
     "UPDATE and DELETE take EXCL_WRITE locks; false: they and INSERT take SHARED_WRITE, and the first to commit wins.",
+)
+WRITE_CONFLICTS = define(
+    "acidsql.write.conflicts",
+    choice("partition", "row"),
+    "partition",
+    (
+        "row: UPDATE, DELETE and MERGE without INSERT take SHARED_WRITE locks, and only those that change the same rows"
+        " are in conflict: the later one runs again, then with EXCL_WRITE. partition, and always on a Hive Metastore:"
+        " hive.txn.xlock.write decides."
+    ),
+)
+WRITE_CONFLICT_ROWS = define(
+    "acidsql.write.conflicts.rows.max",
+    whole_number,
+    "1000000",
+    (
+        "With acidsql.write.conflicts=row: a transaction that deletes more rows of a table than this is in conflict"
+        " with all that change the same partitions."
+    ),
 )
 XLOCK_IOW = define(
     "hive.txn.xlock.iow",

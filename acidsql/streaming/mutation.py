@@ -324,7 +324,7 @@ class Mutation:
             _refuse_times(table)
             context = StatementContext(env)
             context.add(table)
-            locks = change_locks(env, table, Operation.UPDATE, None)
+            locks = change_locks(env, table, Operation.UPDATE, None, by_rows=False)
             txn.lock([*locks, upsert_lock(env, table)] if table.partition_keys else locks)
             context.revalidate(txn.snapshot)
             return _Open(txn, context.table_snapshot(table, context.partitions(table)))

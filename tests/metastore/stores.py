@@ -22,6 +22,7 @@ CAPABILITIES = {
     "commits of readers twice": "to commit a transaction twice is no error, although it wrote nothing",
     "cleans compactions": "what the initiator and the cleaner of compactions need is offered to clients",
     "compaction queue": "requests for compactions are taken, and wait for a worker",
+    "compares rows": "transactions that delete different rows of a table are not in conflict",
     "counts on": "a table made anew under a name, or at a place, has write ids above those that were there before",
     "counts from one": "a new store's transaction ids count from one",
     "database file": "the store is a SQLite file of ours",

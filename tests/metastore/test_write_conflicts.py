@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
 
 from acidsql.errors import TransactionAborted, WriteConflict
 from acidsql.metastore.model import LockState, Operation, TxnState
 from acidsql.metastore.protocol import Metastore
+from acidsql.row_set import RowSet
 from tests.metastore.conftest import CountRows, OpenStore
 from tests.metastore.situations import (
     EXCL_WRITE,
@@ -369,3 +373,134 @@ class TestDynamicPartitions:
             both.add_dynamic_partitions(txn_id, 1, "default", "t", ["p=1"], UPDATE)
         both.commit_txn(txn_id)
         assert seen(read_write_ids(both)) == [1]
+
+
+class TestRowsThatAreTold:
+    """``acidsql.write.conflicts=row``: who tells which rows it deletes is in conflict with who deletes one of them."""
+
+    pytestmark = pytest.mark.needs("compares rows")
+
+    @pytest.fixture
+    def t(self, store: Metastore) -> Metastore:
+        store.create_table(table("t", partitioned=True))
+        store.create_table(table("other"))
+        return store
+
+    @staticmethod
+    def rows(*ids: int, partition: str = "", name: str = T) -> dict[str, RowSet]:
+        numbers = np.array(ids, np.int64)
+        return {name: RowSet.of(partition, np.ones_like(numbers), np.full_like(numbers, 536870912), numbers)}
+
+    def both_at_work(self, t: Metastore, first: str = T, second: str = T) -> tuple[int, int]:
+        one, two = begin(t), begin(t)
+        write(t, first, UPDATE, txn_id=one)
+        write(t, second, DELETE, txn_id=two)
+        return one, two
+
+    def test_both_commit_where_they_differ(self, t: Metastore) -> None:
+        one, two = self.both_at_work(t)
+        t.commit_txn(one, self.rows(1, 3))
+        t.commit_txn(two, self.rows(0, 2, 4))
+        assert seen(read_write_ids(t)) == [1, 2]
+
+    def test_the_second_one_loses_where_a_row_is_in_both(self, t: Metastore) -> None:
+        one, two = self.both_at_work(t)
+        t.commit_txn(one, self.rows(1, 3))
+        with pytest.raises(WriteConflict, match="default/t"):
+            t.commit_txn(two, self.rows(0, 3))
+        assert seen(read_write_ids(t)) == [1]
+        assert lock_states(t) == []
+
+    def test_it_loses_to_any_of_several(self, t: Metastore) -> None:
+        mine = begin(t)
+        for ids in ((1,), (2,), (3,)):
+            t.commit_txn(write(t, T, UPDATE), self.rows(*ids))
+        write(t, T, UPDATE, txn_id=mine)
+        with pytest.raises(WriteConflict):
+            t.commit_txn(mine, self.rows(2))
+
+    @pytest.mark.parametrize("tells", ["the first", "the second", "none"])
+    def test_one_that_does_not_tell_is_in_conflict_with_all(self, t: Metastore, tells: str) -> None:
+        one, two = self.both_at_work(t)
+        t.commit_txn(one, self.rows(1) if tells == "the first" else None)
+        with pytest.raises(WriteConflict):
+            t.commit_txn(two, self.rows(2) if tells == "the second" else {})
+
+    def test_what_is_told_of_one_table_says_nothing_of_another(self, t: Metastore) -> None:
+        one, two = self.both_at_work(t)
+        for txn_id in (one, two):
+            write(t, OTHER, UPDATE, txn_id=txn_id)
+        t.commit_txn(one, self.rows(1) | self.rows(1, name=OTHER))
+        with pytest.raises(WriteConflict, match="default/other"):
+            t.commit_txn(two, self.rows(2))
+
+    def test_who_has_deleted_no_row_is_in_conflict_with_none(self, t: Metastore) -> None:
+        one, two = self.both_at_work(t)
+        t.commit_txn(one, self.rows())
+        t.commit_txn(two, self.rows(1))
+        three, four = self.both_at_work(t)
+        t.commit_txn(three, self.rows(1))
+        t.commit_txn(four, self.rows())
+
+    @pytest.mark.parametrize(("first", "second"), [(P1, P1), (T, P1), (P1, T), (T, T)])
+    def test_rows_are_told_by_partition(self, t: Metastore, first: str, second: str) -> None:
+        one, two = self.both_at_work(t, first, second)
+        t.commit_txn(one, self.rows(7, partition="p=1"))
+        if (first, second) == (T, T):
+            t.commit_txn(two, self.rows(7, partition="p=2"))
+        else:
+            with pytest.raises(WriteConflict, match="p=1"):
+                t.commit_txn(two, self.rows(7, 8, partition="p=1"))
+
+    def test_a_partition_that_was_locked_by_another_name_is_compared(self, t: Metastore) -> None:
+        """Whatever the locks say, what counts is what was deleted."""
+        one, two = self.both_at_work(t, P2, T)
+        t.commit_txn(one, self.rows(7, partition="p=1"))
+        with pytest.raises(WriteConflict):
+            t.commit_txn(two, self.rows(7, partition="p=1"))
+
+    def test_one_that_excluded_others_tells_its_rows_as_well(self, t: Metastore) -> None:
+        early = begin(t)
+        t.commit_txn(write(t, T, UPDATE, type=EXCL_WRITE), self.rows(1))
+        write(t, T, UPDATE, txn_id=early)
+        t.commit_txn(early, self.rows(2))
+
+    def test_the_latest_in_conflict_is_one_that_tells_nothing(self, t: Metastore) -> None:
+        mine = begin(t)
+        untold = write(t, T, UPDATE)
+        t.commit_txn(untold)
+        told = write(t, T, UPDATE)
+        t.commit_txn(told, self.rows(1))
+        write(t, T, UPDATE, txn_id=mine)
+        assert t.get_latest_txn_in_conflict(mine) == told
+        assert t.get_latest_txn_in_conflict(mine, by_rows=[OTHER]) == told
+        assert t.get_latest_txn_in_conflict(mine, by_rows=[T]) == untold
+        assert t.get_latest_txn_in_conflict(mine, t.get_valid_txns(), by_rows=[T]) is None
+
+    @pytest.mark.needs("embedded")
+    def test_rows_are_forgotten_with_the_last_that_could_be_in_conflict(
+        self, t: Metastore, count_rows: CountRows
+    ) -> None:
+        one, two = self.both_at_work(t)
+        t.commit_txn(one, self.rows(1))
+        assert count_rows("WRITE_SET") == 1
+        t.commit_txn(two, self.rows(2))
+        assert count_rows("WRITE_SET") == 0
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_of_overlapping_ones_none_commits_that_deletes_a_row_of_another(self, t: Metastore, seed: int) -> None:
+        chance = random.Random(seed)
+        at_work = dict[int, dict[str, RowSet]]()
+        committed = list[tuple[set[int], RowSet]]()  # those that were at work then, and the rows
+        for _ in range(60):
+            if not at_work or (len(at_work) < 4 and chance.random() < 0.5):
+                at_work[write(t, T, UPDATE)] = self.rows(*chance.sample(range(30), chance.randint(0, 4)))
+                continue
+            txn_id = chance.choice(list(at_work))
+            told = at_work.pop(txn_id)
+            if any(txn_id in others and told[T].meets(rows) for others, rows in committed):
+                with pytest.raises(WriteConflict):
+                    t.commit_txn(txn_id, told)
+            else:
+                t.commit_txn(txn_id, told)
+                committed.append((set(at_work), told[T]))

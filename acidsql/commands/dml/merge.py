@@ -39,8 +39,9 @@ class MergeCommand:
 
     1. Open a transaction. Resolve the target, the source, the columns in SET and INSERT, and let Spark resolve the
        user's expressions over both; prune the partitions by the conditions pushed down to the target.
-    2. Lock these partitions (or the table) EXCL_WRITE (SHARED_READ if rows are only inserted) and the tables read
-       SHARED_READ, all at once; look everything up again, and restart if something has changed.
+    2. Lock these partitions (or the table) EXCL_WRITE (SHARED_READ if rows are only inserted; SHARED_WRITE if none are
+       inserted and rows are compared) and the tables read SHARED_READ, all at once; look everything up again, and
+       restart if something has changed.
     3. Take one snapshot for the target, the source and every table in a subquery.
     4. Fetch a small source, once: its keys prune partitions and stripes of the target.
     5. One join determines for each pair of rows the first matching clause and its values. A fetched source is
@@ -62,6 +63,11 @@ class MergeCommand:
     def changes_rows(self) -> bool:
         """Whether rows of the target may be updated or deleted."""
         return self.matches != {Match.NOT_MATCHED}
+
+    @property
+    def _is_by_rows(self) -> bool:
+        """Whether it is in conflict only with those who change the same rows. What it inserts, others might, too."""
+        return Match.NOT_MATCHED not in self.matches
 
     # --- resolve -----------------------------------------------------------------------------------------------------
 
@@ -198,7 +204,8 @@ class MergeCommand:
         made = []
         if self.changes_rows:
             updates = any(c.match is not Match.NOT_MATCHED and not is_delete(c) for c in self.statement.clauses)
-            made += change_locks(env, table, Operation.UPDATE if updates else Operation.DELETE, partitions)
+            operation = Operation.UPDATE if updates else Operation.DELETE
+            made += change_locks(env, table, operation, partitions, by_rows=self._is_by_rows)
         if Match.NOT_MATCHED in self.matches and (table.partition_keys or not made):
             made.append(upsert_lock(env, table))
         if evolves:
@@ -217,7 +224,7 @@ class MergeCommand:
             name = draft.new_columns[0].name
             problem = f"MERGE cannot add the column {name} in a transaction: it would stay after a ROLLBACK"
             raise with_location(self.statement.table.span, TransactionError(problem, hint="Add it before."))
-        txn.lock(draft.locks)
+        txn.lock(draft.locks, by_rows=self._is_by_rows)
         binding = draft.binding
         binding.context.revalidate(txn.snapshot)
         now = binding.remaining(draft.analysed, draft.plan.relation)

@@ -98,7 +98,7 @@ class RowChange(ABC):
             if txn.has_several_statements:  # the table may be another one than that of the snapshot
                 plan.binding.context.revalidate(txn.snapshot)
             return RowCounts()
-        txn.lock(plan.locks)
+        txn.lock(plan.locks, by_rows=True)
         context = plan.binding.context
         context.revalidate(txn.snapshot)
         now = plan.binding.remaining(plan.analysed, plan.target)
@@ -127,7 +127,7 @@ class RowChange(ABC):
         self._refuse_generator(analysed)
         partitions = binding.remaining(analysed, target)
         locks = [
-            *change_locks(self.env, self.table, self.operation, partitions),
+            *change_locks(self.env, self.table, self.operation, partitions, by_rows=True),
             *read_locks(binding.tables),
         ]
         return RowChangePlan(binding, target, analysed, partitions, tuple(locks))

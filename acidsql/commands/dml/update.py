@@ -28,8 +28,8 @@ class UpdateCommand(RowChange):
 
     1. Open a transaction. Resolve the table and the SET columns, and let Spark resolve the user's expressions over the
        table's columns; prune the partitions by the conditions pushed down to the table.
-    2. Lock these partitions (or the table) EXCL_WRITE and the tables read SHARED_READ, all at once; look everything up
-       again, and restart if something has changed.
+    2. Lock these partitions (or the table) EXCL_WRITE (SHARED_WRITE where rows are compared) and the tables read
+       SHARED_READ, all at once; look everything up again, and restart if something has changed.
     3. Take one snapshot for the table and every table in a subquery.
     4. Scan the identity and all new values, as stored, of each matching row.
     5. Allocate the write id; write ``delete_delta`` and ``delta`` of the same statement id into a staging directory: by

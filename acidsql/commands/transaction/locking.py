@@ -26,13 +26,21 @@ def change_lock_type(env: Environment) -> LockType:
 
 
 def change_locks(
-    env: Environment, table: Table, operation: Operation, partitions: Sequence[Partition] | None
+    env: Environment, table: Table, operation: Operation, partitions: Sequence[Partition] | None, *, by_rows: bool
 ) -> list[LockComponent]:
-    """The locks of a statement that changes rows: on its partitions, or on the table if they are many or None."""
+    """The locks of a statement that changes rows: on its partitions, or on the table if they are many or None.
+
+    Args:
+        env: The session.
+        table: The table.
+        operation: What is done.
+        partitions: The partitions.
+        by_rows: Whether others may change other rows meanwhile, where the session compares rows.
+    """
     names: Sequence[str | None] = [None]
     if partitions is not None and len(partitions) <= env.settings.value(LOCK_PARTITIONS):
         names = [partition_names(table, p) for p in partitions]
-    kind = change_lock_type(env)
+    kind = LockType.SHARED_WRITE if by_rows and env.compares_rows else change_lock_type(env)
     return [LockComponent(kind, table.database, table.name, name, operation) for name in names]
 
 

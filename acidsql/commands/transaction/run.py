@@ -11,7 +11,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import DefinitionChanged, StartOver, pause_before
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
 from acidsql.commands.transaction.write_transaction import WriteTransaction
-from acidsql.errors import AcidError, Deadlock, NoSuchTransaction, TransactionAborted, TransactionError
+from acidsql.errors import AcidError, Deadlock, NoSuchTransaction, TransactionAborted, TransactionError, WriteConflict
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import LockComponent
 from acidsql.plan.failures import own_failures
@@ -86,7 +86,9 @@ def roll_back(txn: WriteTransaction, error: BaseException) -> TransactionError |
 def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     """Run a statement inside its own transaction, and in a new one if it has to restart.
 
-    Hive also restarts with a new transaction if the snapshot was outdated when the locks were granted.
+    Hive also restarts with a new transaction if the snapshot was outdated when the locks were granted. Where rows are
+    compared (``acidsql.write.conflicts``), whoever has lost a conflict runs again, and then excludes others: it cannot
+    lose twice.
 
     Args:
         env: The session.
@@ -99,16 +101,25 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     if within is not None:
         return within.write(run)
     reason: TransactionError | None = None
+    has_lost = False
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
         if isinstance(reason, DefinitionChanged | Deadlock):
             pause_before(attempt)
+        txn: WriteTransaction | None = None
         try:
             with open_transaction(env) as txn:
+                txn.has_lost = has_lost
                 return run(txn)
-        except (StartOver, Deadlock) as e:
+        except (StartOver, Deadlock, WriteConflict) as e:
+            if isinstance(e, WriteConflict):
+                if txn is None or not txn.is_by_rows:
+                    raise
+                has_lost = True
             logger.info("transaction restarts: %s", e.message)
             reason = e
     assert reason is not None
+    if isinstance(reason, WriteConflict):
+        raise reason
     raise TransactionError(
         f"The statement's snapshot was outdated at every attempt when its locks were granted: {reason.message}",
         hint=f"Increase {SNAPSHOT_RETRIES.name}, or reduce the number of concurrent writers.",

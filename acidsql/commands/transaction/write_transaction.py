@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
@@ -13,12 +13,13 @@ from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.metastore.lock_rules import STRENGTH
-from acidsql.metastore.model import LockComponent, LockRequest, Operation, Partition, Table
+from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Partition, Table
 from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target
-from acidsql.settings import SYNC
+from acidsql.row_set import RowSet
+from acidsql.settings import SYNC, WRITE_CONFLICT_ROWS
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
@@ -29,6 +30,7 @@ class Savepoint:
     stagings: int
     written: int
     overwritten: frozenset[tuple[str, str]]
+    deleted: Mapping[str, RowSet | None]
 
 
 @dataclass
@@ -56,9 +58,19 @@ class WriteTransaction:
     _next_statement: int = 0
     _overwritten: frozenset[tuple[str, str]] = frozenset()
     """Tables and partitions in which a base hides all that it has written, and will write."""
+    has_lost: bool = False
+    """Whether it is run again after a conflict about rows: then it excludes others."""
+    is_by_rows: bool = False
+    """Whether a conflict may have been about rows."""
+    _deleted: dict[str, RowSet | None] = field(default_factory=dict)
+    """The rows that it has deleted, by table; None where they do not tell all that it has replaced."""
 
-    def lock(self, components: Sequence[LockComponent]) -> None:
+    def lock(self, components: Sequence[LockComponent], *, by_rows: bool = False) -> None:
         """Wait for locks. The snapshot is taken afterwards.
+
+        Args:
+            components: What is locked.
+            by_rows: Whether what is changed is told by the rows that are deleted, where the session compares rows.
 
         Raises:
             LockTimeout: When they are not granted in time.
@@ -68,6 +80,12 @@ class WriteTransaction:
         if not components:
             return
         env = self.env
+        by_rows = by_rows and env.compares_rows
+        self.is_by_rows |= by_rows
+        if by_rows and self.has_lost:
+            components = [replace(c, type=LockType.EXCL_WRITE) if _is_shared_change(c) else c for c in components]
+        for table in {f"{c.database}.{c.table}" for c in components if c.operation in _CHANGES}:
+            self._deleted[table] = self._deleted.get(table, RowSet()) if by_rows else None
         # what it holds it does not ask for again: the request would wait behind others that wait for this transaction
         wanted = tuple(c for c in components if not any(_covers(held, c) for held in self._locked))
         if wanted:
@@ -75,7 +93,8 @@ class WriteTransaction:
             self._locked += wanted
         if not self.has_several_statements:
             self._txns = None  # an earlier statement's
-        conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns)
+        told = () if self.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
+        conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
         if conflict is not None and (conflict > self.id or self._txns is not None):
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
         if self._txns is not None and env.metastore.capabilities.is_shared_with_hive:
@@ -254,6 +273,7 @@ class WriteTransaction:
         if dynamic and table.partition_keys:
             self.name_partitions(table, staging, as_changes=as_changes)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
+        self._tell_rows(table, staging)
         try:
             staging.publish(locations)
         except (StorageError, FileNotFoundError):
@@ -269,6 +289,15 @@ class WriteTransaction:
             metastore.add_partitions(added)
             self._require_places(table, added)
         metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
+
+    def _tell_rows(self, table: Table, staging: Staging) -> None:
+        """Keep which rows are deleted by what is staged, for the commit."""
+        known = self._deleted.get(table.full_name)
+        if known is None:
+            return
+        count = len(known) + sum(change.deleted for change in staging.changes.values())
+        is_told = count <= self.env.settings.value(WRITE_CONFLICT_ROWS)
+        self._deleted[table.full_name] = known | staging.deleted_rows() if is_told else None
 
     def _refuse_hidden(self, table: Table, staging: Staging) -> None:
         """Raises: UnsupportedError when a base of the same transaction would hide what is to be published."""
@@ -301,7 +330,7 @@ class WriteTransaction:
 
     def savepoint(self) -> Savepoint:
         """Where :meth:`undo` goes back to."""
-        return Savepoint(len(self.stagings), len(self._written), self._overwritten)
+        return Savepoint(len(self.stagings), len(self._written), self._overwritten, dict(self._deleted))
 
     def undo(self, point: Savepoint) -> bool:
         """Remove what was staged and published since a savepoint; locks stay.
@@ -310,7 +339,7 @@ class WriteTransaction:
             Whether all of it is gone: else the transaction must not be committed.
         """
         gone = [staging.discard() for staging in self.stagings[point.stagings :]]
-        self._overwritten = point.overwritten
+        self._overwritten, self._deleted = point.overwritten, dict(point.deleted)
         del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
         return all(gone)
 
@@ -342,7 +371,8 @@ class WriteTransaction:
     def commit(self) -> None:
         """Commit it in the metastore. Raises: WriteConflict when another transaction changed the same rows first."""
         self.may_be_committed = True
-        self.env.metastore.commit_txn(self.id)
+        deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
+        self.env.metastore.commit_txn(self.id, deleted)
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""
@@ -351,6 +381,10 @@ class WriteTransaction:
 
 
 _CHANGES = (Operation.UPDATE, Operation.DELETE)
+
+
+def _is_shared_change(component: LockComponent) -> bool:
+    return component.type is LockType.SHARED_WRITE and component.operation in _CHANGES
 
 
 def _covers(held: LockComponent, wanted: LockComponent) -> bool:

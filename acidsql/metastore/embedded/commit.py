@@ -1,13 +1,16 @@
 """Commit, and the rule that of two transactions that changed the same rows only the first commits.
 
-WRITE_SET keeps what committed transactions changed, for as long as an open one may be in conflict with it. A
-transaction lasts from its id to its commit id, the newest transaction id at that time. Two overlap where the later one
-to commit has an id not above the commit id of the other. Hive's words for all this are in ``CommitTxnFunction``.
+WRITE_SET keeps what committed transactions changed, for as long as an open one may be in conflict with it: tables or
+partitions, and the rows that were deleted there where they were told (a Hive store knows no rows). A transaction lasts
+from its id to its commit id, the newest transaction id at that time. Two overlap where the later one to commit has an
+id not above the commit id of the other. Hive's words for all this are in ``CommitTxnFunction``.
 """
 
 # ruff: noqa: SIM300 (the upper-case names are columns, not constants)
 
 from __future__ import annotations
+
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import (
     CHAR,
@@ -29,6 +32,7 @@ from acidsql.metastore.embedded import aborts, catalog, cleaning, components, lo
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
 from acidsql.metastore.model import LockType, TxnType
+from acidsql.row_set import RowSet
 from acidsql.settings import XLOCK_WRITE
 from acidsql.valid_ids import ValidTxnList
 
@@ -51,7 +55,7 @@ _SAME = and_(
     or_(_S.WS_PARTITION == _C.TC_PARTITION, _S.WS_PARTITION.is_(None), _C.TC_PARTITION.is_(None)),
 )
 _OVERLAPPING = and_(_MINE, _S.WS_COMMIT_ID >= bindparam("txn"), _S.WS_TXNID != bindparam("txn"))
-_FIRST_CONFLICT = (
+_CONFLICTS = (
     select(
         _S.WS_TXNID,
         _S.WS_COMMIT_ID,
@@ -60,13 +64,18 @@ _FIRST_CONFLICT = (
         func.coalesce(_S.WS_PARTITION, _C.TC_PARTITION),
         _C.TC_OPERATION_TYPE,
         _S.WS_OPERATION_TYPE,
+        _S.WS_ROWS,
     )
     .select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME))
     .where(_OVERLAPPING)
     .order_by(_S.WS_COMMIT_ID, _S.WS_TXNID, _S.WS_PARTITION, _C.TC_OPERATION_TYPE, _S.WS_OPERATION_TYPE)
-    .limit(1)
 )
-_CONFLICTS = select(_S.WS_TXNID).distinct().select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME)).where(_OVERLAPPING)
+_TXNS_IN_CONFLICT = (
+    select(_S.WS_TXNID, _S.WS_DATABASE, _S.WS_TABLE, _S.WS_ROWS.is_not(None))
+    .distinct()
+    .select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME))
+    .where(_OVERLAPPING)
+)
 _HOLDS_SHARED_WRITE = (
     select(1)
     .where(HIVE_LOCKS.c.HL_TXNID == bindparam("txn"), HIVE_LOCKS.c.HL_LOCK_TYPE == locks.LETTERS[LockType.SHARED_WRITE])
@@ -85,6 +94,15 @@ _WRITE_SET = insert(WRITE_SET).from_select(
     .where(_MINE)
     .distinct(),
 )
+_OF_TABLE = and_(
+    _S.WS_TXNID == bindparam("txn"), _S.WS_DATABASE == bindparam("database"), _S.WS_TABLE == bindparam("table")
+)
+_PARTITIONS = select(_S.WS_PARTITION).where(_OF_TABLE).distinct()
+_TELL = (
+    update(WRITE_SET)
+    .where(_OF_TABLE, _S.WS_PARTITION.is_not_distinct_from(bindparam("place")))
+    .values(WS_ROWS=bindparam("rows"))
+)
 _COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
     ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE", "CTC_TIMESTAMP"],
     select(
@@ -101,10 +119,15 @@ _COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
 )
 
 
-def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) -> WriteConflict | None:
+def _commit(
+    db: Connection, txn_id: int, deleted: Mapping[str, RowSet], *, exclusive_writes: bool, now: int
+) -> WriteConflict | None:
     """Commit a transaction, or abort it for a conflict and answer that. One that is committed already stays so.
 
     Args:
+        db: The store.
+        txn_id: The transaction.
+        deleted: The rows that it has deleted, by table (``database.table``), of those of which it tells them.
         exclusive_writes: ``hive.txn.xlock.write``: those who change rows lock each other out. Their conflicts were
             found when the locks were granted (``get_latest_txn_in_conflict``), and are not looked for here, except
             where the transaction has changed rows under a shared lock all the same.
@@ -120,13 +143,13 @@ def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) ->
     changed = type not in NO_WRITE_SET and not operations.isdisjoint(_CHANGES)
     commit_id = txns.newest_txn(db) if changed else 0
     if changed and (not exclusive_writes or db.execute(_HOLDS_SHARED_WRITE, {"txn": txn_id}).first() is not None):
-        conflict = _conflict(db, txn_id, commit_id)
+        conflict = _conflict(db, txn_id, commit_id, deleted)
         if conflict is not None:
             aborts.abort(db, [txn_id], reason=conflict.message)
             return conflict
     txns.set_committed(db, txn_id)
     if changed:
-        _keep_write_set(db, txn_id, commit_id)
+        _keep_write_set(db, txn_id, commit_id, deleted)
     if operations:
         if type not in NOT_COMPLETED:
             stamp = {"changed": "Y" if changed else "N", "at": cleaning.utc(now)}
@@ -141,26 +164,43 @@ def _commit(db: Connection, txn_id: int, *, exclusive_writes: bool, now: int) ->
     return None
 
 
-def _conflict(db: Connection, txn_id: int, commit_id: int) -> WriteConflict | None:
-    found = db.execute(_FIRST_CONFLICT, {"txn": txn_id}).first()
-    if found is None:
-        return None
-    other, other_commit, database, table, partition, mine, theirs = found
-    place = "/".join(p for p in (database, table, partition) if p)
-    return WriteConflict(
-        f"Aborting [{txns.txn_name(txn_id)},{commit_id}] due to a write conflict on {place}"
-        f" committed by [{txns.txn_name(other)},{other_commit}] {mine}/{theirs}",
-        code=txns.TRANSACTION_ABORTED,
-        hint="The statement can be run again: it will then see the other's changes.",
-    )
+def _conflict(db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str, RowSet]) -> WriteConflict | None:
+    """The first transaction that has changed the same, as far as both tell."""
+    for found in db.execute(_CONFLICTS, {"txn": txn_id}):
+        other, other_commit, database, table, partition, mine, theirs, rows = found
+        own = deleted.get(f"{database}.{table}")
+        if own is not None and rows is not None and not own.meets(RowSet.unpacked(rows)):
+            continue
+        place = "/".join(p for p in (database, table, partition) if p)
+        return WriteConflict(
+            f"Aborting [{txns.txn_name(txn_id)},{commit_id}] due to a write conflict on {place}"
+            f" committed by [{txns.txn_name(other)},{other_commit}] {mine}/{theirs}",
+            code=txns.TRANSACTION_ABORTED,
+            hint="The statement can be run again: it will then see the other's changes.",
+        )
+    return None
 
 
-def _keep_write_set(db: Connection, txn_id: int, commit_id: int) -> None:
+def _keep_write_set(db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str, RowSet]) -> None:
     """Record what a transaction changed, if an open one may be in conflict with it, and drop what none can."""
     oldest = txns.oldest_open_writer(db)
     if oldest is not None and oldest <= commit_id:
         db.execute(_WRITE_SET, {"txn": txn_id, "commit": commit_id})
+        for name, rows in deleted.items():
+            _tell(db, txn_id, name, rows)
     _prune_write_set(db)
+
+
+def _tell(db: Connection, txn_id: int, name: str, rows: RowSet) -> None:
+    """Record the rows that a transaction has deleted from a table, with each entry those of its partition."""
+    database, _, table = name.partition(".")
+    of_table = {"txn": txn_id, "database": database, "table": table}
+    places = db.execute(_PARTITIONS, of_table).scalars().all()
+    parts = {place: rows if place is None else rows.of_partition(place) for place in places}
+    if sum(map(len, parts.values())) < len(rows):  # rows in partitions that were not named
+        parts = dict.fromkeys(places, rows)
+    for place, part in parts.items():
+        db.execute(_TELL, {**of_table, "place": place, "rows": part.packed()})
 
 
 def _prune_write_set(db: Connection) -> None:
@@ -177,16 +217,24 @@ _SHOW = update(TBLS).where(TBLS.c.TBL_ID == bindparam("id")).values(CREATING_TXN
 class EmbeddedCommits(EmbeddedClient):
     """:class:`~acidsql.metastore.protocol.Transactions`: commit, conflicts, and clean-up after the end."""
 
-    def commit_txn(self, txn_id: int) -> None:
+    def commit_txn(self, txn_id: int, deleted: Mapping[str, RowSet] | None = None) -> None:
+        exclusive = self._settings.value(XLOCK_WRITE)
         with self._store.write() as db:
-            conflict = _commit(db, txn_id, exclusive_writes=self._settings.value(XLOCK_WRITE), now=self._now(db))
+            conflict = _commit(db, txn_id, deleted or {}, exclusive_writes=exclusive, now=self._now(db))
         if conflict is not None:  # raised only here: the abort has to stay
             raise conflict
 
-    def get_latest_txn_in_conflict(self, txn_id: int, seen: ValidTxnList | None = None) -> int | None:
+    def get_latest_txn_in_conflict(
+        self, txn_id: int, seen: ValidTxnList | None = None, *, by_rows: Collection[str] = ()
+    ) -> int | None:
         with self._store.read() as db:
-            found = db.execute(_CONFLICTS, {"txn": txn_id}).scalars()
-            return max((one for one in found if seen is None or not seen.is_valid(one)), default=None)
+            found = db.execute(_TXNS_IN_CONFLICT, {"txn": txn_id}).all()
+        unseen = [
+            other
+            for other, database, table, tells_rows in found
+            if not (tells_rows and f"{database}.{table}" in by_rows) and (seen is None or not seen.is_valid(other))
+        ]
+        return max(unseen, default=None)
 
     def clean_empty_aborted_txns(self) -> None:
         with self._store.write() as db:

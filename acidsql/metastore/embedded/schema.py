@@ -1,9 +1,9 @@
 """The tables. Those of transactions and locks are Hive's own, column by column, so that who knows Hive can read them.
 
 What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
-TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES, CREATING_TXN, MAKES_DIRECTORY and TBL_VERSION are columns of ours; RENAME_JOURNAL,
-DROPPED_DIRECTORIES, PLACE_WRITE_IDS and NEXT_TBL_VERSION are tables of ours. The catalog is as wide as this project
-needs: a table's storage stands in its row, a partition's values in its name.
+TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES, CREATING_TXN, MAKES_DIRECTORY, TBL_VERSION and WS_ROWS are columns of ours;
+RENAME_JOURNAL, DROPPED_DIRECTORIES, PLACE_WRITE_IDS and NEXT_TBL_VERSION are tables of ours. The catalog is as wide as
+this project needs: a table's storage stands in its row, a partition's values in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
@@ -39,6 +39,7 @@ SCHEMA_VERSION = 8
 6: tables that are their transaction's alone until it is committed (CREATING_TXN, MAKES_DIRECTORY of TBLS).
 7: files of such a table in a directory that was there before it (DD_MADE_BY, DD_WRITE_ID of DROPPED_DIRECTORIES).
 8: TBL_VERSION of TBLS, NEXT_TBL_VERSION.
+9: WS_ROWS of WRITE_SET.
 """
 
 metadata = MetaData()
@@ -288,6 +289,7 @@ WRITE_SET = Table(
     Column("WS_TXNID", BigInteger, nullable=False),
     Column("WS_COMMIT_ID", BigInteger, nullable=False),
     Column("WS_OPERATION_TYPE", CHAR(1), nullable=False),
+    Column("WS_ROWS", LargeBinary),  # those that were deleted, a packed RowSet; NULL: any
     Index("WS_TABLE_INDEX", "WS_DATABASE", "WS_TABLE", "WS_COMMIT_ID"),
     Index("WS_COMMIT_ID_INDEX", "WS_COMMIT_ID"),
 )

@@ -53,6 +53,7 @@ def capabilities_of_hive(is_hive4: bool) -> Capabilities:
         has_open_queue=is_hive4,
         hides_new_tables=False,
         versions_places=False,
+        compares_rows=False,
         reads_zstd=is_hive4,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import methodcaller
 
 from hive_metastore import ttypes
@@ -27,6 +27,7 @@ from acidsql.metastore.model import (
     TxnState,
     TxnType,
 )
+from acidsql.row_set import RowSet
 from acidsql.settings import XLOCK_WRITE
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -48,7 +49,8 @@ class HiveTransactions(HiveLocks):
         )
         return list(self._call(lambda c: c.open_txns(request)).txn_ids)
 
-    def commit_txn(self, txn_id: int) -> None:
+    def commit_txn(self, txn_id: int, deleted: Mapping[str, RowSet] | None = None) -> None:
+        assert not deleted  # Capabilities.compares_rows
         request = ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=self._settings.value(XLOCK_WRITE))
         # a metastore 3 forgets at once that a transaction has ended which wrote nothing
         self._gone_once(lambda c: c.commit_txn(request), NoSuchTransaction)
@@ -195,7 +197,9 @@ class HiveTransactions(HiveLocks):
         )
         self._call(lambda c: c.add_dynamic_partitions(request))
 
-    def get_latest_txn_in_conflict(self, txn_id: int, seen: ValidTxnList | None = None) -> int | None:
+    def get_latest_txn_in_conflict(
+        self, txn_id: int, seen: ValidTxnList | None = None, *, by_rows: Collection[str] = ()
+    ) -> int | None:
         """As the protocol says; a metastore 3 has no such call: it finds the conflict at the commit, always."""
         if not self._is_hive4:
             return None

@@ -18,6 +18,7 @@ class Capabilities:
         hides_new_tables: A table can be registered so that others see it from the commit on; with Hive they find it,
             empty, just before.
         versions_places: The versions of tables count up their changes, and those of the places of partitions.
+        compares_rows: A commit that tells which rows it deletes is in conflict only with those that delete one of them.
         reads_zstd: Whoever reads its tables knows ORC files compressed with ZSTD: Hive does since version 4.
     """
 
@@ -27,4 +28,5 @@ class Capabilities:
     has_open_queue: bool = True
     hides_new_tables: bool = True
     versions_places: bool = True
+    compares_rows: bool = True
     reads_zstd: bool = True

@@ -144,7 +144,14 @@ def test_a_metastore_does_itself_what_it_does_for_hive(
 ) -> None:
     found = connect(serve(getVersion=version)).capabilities
     assert found == Capabilities(
-        True, True, True, has_open_queue=is_open, hides_new_tables=False, versions_places=False, reads_zstd=is_open
+        True,
+        True,
+        True,
+        has_open_queue=is_open,
+        hides_new_tables=False,
+        versions_places=False,
+        compares_rows=False,
+        reads_zstd=is_open,
     )
 
 
