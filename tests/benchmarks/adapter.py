@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,9 +16,6 @@ from engines import all_engines  # type: ignore[import-not-found]
 from engines.base import COLS, Engine, ddl  # type: ignore[import-not-found]
 
 import acidsql
-
-SETTINGS: dict[str, str] = {}
-"""Settings of the session under test. None: what is measured is what a user gets who sets nothing."""
 
 
 class Acidsql(Engine):  # type: ignore[misc]
@@ -30,6 +27,8 @@ class Acidsql(Engine):  # type: ignore[misc]
 
     name = "acidsql"
     caps = frozenset({"insert", "update", "delete", "merge", "compact", "concurrent"})
+    settings: Mapping[str, str] = {}
+    """Settings of the session under test. None: what is measured is what a user gets who sets nothing."""
 
     def __init__(self, work: str) -> None:
         super().__init__(os.path.abspath(work))
@@ -38,7 +37,7 @@ class Acidsql(Engine):  # type: ignore[misc]
     def start(self, spark: Any) -> None:
         """Open the acidsql session on the harness's Spark session, whose temporary views the statements read."""
         super().start(spark)
-        self.acid = acidsql.connect(spark, warehouse=self.warehouse, settings=SETTINGS)
+        self.acid = acidsql.connect(spark, warehouse=self.warehouse, settings=self.settings)
 
     def create(self, short: str, cols: Sequence[tuple[str, str]] = COLS) -> None:
         """An empty full-ACID table without partitions or declared buckets."""
@@ -70,6 +69,13 @@ class Acidsql(Engine):  # type: ignore[misc]
         return {"spark": self.spark.version, "acidsql": own}
 
 
+class AcidsqlByRow(Acidsql):
+    """The same where only those are in conflict who change the same rows."""
+
+    name = "acidsql-by-row"
+    settings: Mapping[str, str] = {"acidsql.write.conflicts": "row"}
+
+
 def _same_steps(name: str, make: Callable[[str], Any]) -> Callable[[str], Any]:
     """A peer cut down to what acidsql can, so that all tables are in the same state at every step."""
 
@@ -81,5 +87,5 @@ def _same_steps(name: str, make: Callable[[str], Any]) -> Callable[[str], Any]:
     return factory
 
 
-ENGINES: dict[str, Callable[[str], Any]] = {"acidsql": Acidsql}
+ENGINES: dict[str, Callable[[str], Any]] = {"acidsql": Acidsql, "acidsql-by-row": AcidsqlByRow}
 ENGINES |= {f"{name}-same": _same_steps(f"{name}-same", all_engines()[name]) for name in ("delta-dv", "iceberg-mor-v3")}

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import acidsql
 from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.row_set import RowSet
 from acidsql.session import AcidSession
 from tests.isolation.checker import anomalies
 from tests.isolation.run import SETTINGS, Faults, Report, Run, make_tables
@@ -50,8 +51,10 @@ def ran(connect: Callable[[], AcidSession], seconds: float, faults: Faults) -> R
     return report
 
 
-def test_sessions_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
-    judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=SETTINGS), 15, Faults()))
+@pytest.mark.parametrize("conflicts", ["partition", "row"])
+def test_sessions_side_by_side(spark: SparkSession, tmp_path: Path, conflicts: str) -> None:
+    settings = {**SETTINGS, "acidsql.write.conflicts": conflicts}
+    judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), 15, Faults()))
 
 
 @pytest.mark.long
@@ -59,16 +62,30 @@ def test_sessions_that_look_for_no_conflicts_are_found_out(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What these tests would say of a store that forgot whom a transaction is in conflict with."""
-    monkeypatch.setattr(EmbeddedMetastore, "get_latest_txn_in_conflict", lambda *args: None)
+    monkeypatch.setattr(EmbeddedMetastore, "get_latest_txn_in_conflict", lambda *args, **kwargs: None)
     report = ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=SETTINGS), 45, Faults())
     assert {"G-SI", "lost append"} & {one.kind for one in anomalies(report.history)} or report.problems
 
 
 @pytest.mark.long
+def test_sessions_that_do_not_compare_rows_are_found_out(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RowSet, "meets", lambda *args: False)
+    settings = {**SETTINGS, "acidsql.write.conflicts": "row"}
+    report = ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), 45, Faults())
+    assert {"G-SI", "lost append"} & {one.kind for one in anomalies(report.history)} or report.problems
+
+
+@pytest.mark.long
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("xlock", ["true", "false"])
-def test_sessions_that_are_away_for_too_long(spark: SparkSession, tmp_path: Path, xlock: str) -> None:
-    settings = {**SETTINGS, "hive.txn.xlock.write": xlock}
+@pytest.mark.parametrize(
+    "how",
+    [{"hive.txn.xlock.write": "true"}, {"hive.txn.xlock.write": "false"}, {"acidsql.write.conflicts": "row"}],
+    ids=["locks", "partitions", "rows"],
+)
+def test_sessions_that_are_away_for_too_long(spark: SparkSession, tmp_path: Path, how: dict[str, str]) -> None:
+    settings = {**SETTINGS, **how}
     faults = Faults(sleeps=0.02)
     judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), SECONDS, faults))
 
