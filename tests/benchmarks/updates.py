@@ -46,10 +46,9 @@ class Updates:
             self.engine.rows(f"UPDATE {self.table} SET qty = 1 WHERE id = {id}")
         made = []
         for count in writers:
-            made.append(
-                self.measured(f"{count} × {EACH}, different rows", count, lambda w, j: 1000 + 300 * (10 * w + j))
-            )
-            made.append(self.measured(f"{count} × {EACH}, the same row", count, lambda w, j: 500))
+            step = f"{count} x {EACH}"
+            made.append(self.measured(f"{step}, different rows", count, lambda w, j: 1000 + 300 * (EACH * w + j)))
+            made.append(self.measured(f"{step}, the same row", count, lambda w, j: 500))
         self.spark.stop()
         return made
 

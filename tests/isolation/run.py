@@ -12,16 +12,16 @@ import itertools
 import random
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from unittest.mock import patch
 
 from acidsql.errors import AcidError, Deadlock, LockTimeout, MetastoreError, WriteConflict
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.session import AcidSession
-from tests.isolation.history import Append, Operation, Outcome, Read, Txn
+from tests.isolation.history import Outcome
+from tests.isolation.journal import Entry, Journal, Report
 
 TABLES, PARTITIONS, ROWS = ("x", "y"), (0, 1), (0, 1)
 KEYS = [f"{table}{p}{k}" for table in TABLES for p in PARTITIONS for k in ROWS]
@@ -46,26 +46,13 @@ class Faults:
         sleeps: It is away in the middle of one, without a heartbeat, for longer than that lives.
         cuts: Its connections to the store are lost.
         cut: Loses all connections to the store, which is away for a moment then.
+        fails: Statements may fail with any error at all, of Spark's jobs too.
     """
 
     sleeps: float = 0.0
     cuts: float = 0.0
     cut: Callable[[], None] | None = None
-
-
-@dataclass
-class Report:
-    """What was done.
-
-    Attributes:
-        history: The transactions over lists.
-        counts: How many of what.
-        problems: What must not be, besides anomalies of the history.
-    """
-
-    history: list[Txn] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
+    fails: bool = False
 
 
 def make_tables(acid: AcidSession) -> None:
@@ -88,16 +75,19 @@ class Run:
         connect: Opens a session over the store.
         seed: Of all that is drawn by chance; the order of the threads is not.
         faults: What they suffer.
+        journal: Where they write down what they do.
+        number: Of the process, where there are several.
     """
 
-    def __init__(self, connect: Callable[[], AcidSession], seed: int, faults: Faults) -> None:
-        self._connect, self._seed, self._faults = connect, seed, faults
-        self._numbers, self._clock = itertools.count(1), itertools.count(1)
-        self._lock = threading.Lock()
-        self.report = Report()
+    def __init__(
+        self, connect: Callable[[], AcidSession], seed: int, faults: Faults, journal: Journal, number: int = 0
+    ) -> None:
+        self._connect, self._seed, self._faults = connect, f"{seed}/{number}", faults
+        self._numbers = itertools.count(number * 1_000_000 + 1)
+        self._journal = journal
 
-    def go(self, sessions: int, seconds: float) -> Report:
-        """Run for some seconds, and read all lists at the end."""
+    def go(self, sessions: int, seconds: float) -> None:
+        """Run for some seconds."""
         end = time.monotonic() + seconds
         threads = [threading.Thread(target=self._session, args=(n, end)) for n in range(sessions)]
         threads.append(threading.Thread(target=self._compactor, args=(end,)))
@@ -105,23 +95,28 @@ class Run:
             thread.start()
         for thread in threads:
             thread.join()
-        try:
-            with self._connect() as acid:
-                self._look_at_the_end(acid)
-        except AssertionError as e:
-            self.report.problems.append(str(e))
-        return self.report
 
-    def _look_at_the_end(self, acid: AcidSession) -> None:
-        began = next(self._clock)
-        with acid.transaction(read_only=True):
-            last = tuple(Read(key, _read(acid, key)) for key in KEYS)
-            self._check_money(acid)
-            counted = acid.sql("SELECT n FROM counter").collect()[0].n
-        self._record(last, Outcome.COMMITTED, began)
-        done = self.report.counts
-        if not done["counted"] <= counted <= done["counted"] + done["counts of unknown outcome"]:
-            self.report.problems.append(f"the counter is {counted}")
+    def look(self, acid: AcidSession, before: Report) -> None:
+        """Read all of it at the end.
+
+        Args:
+            acid: A session.
+            before: What was done.
+        """
+        entry = self._journal.begin()
+        try:
+            with acid.transaction(read_only=True):
+                for key in KEYS:
+                    entry.read(key, _read(acid, key))
+                self._check_money(acid)
+                counted = acid.sql("SELECT n FROM counter").collect()[0].n
+        except AssertionError as e:
+            self._journal.problem(str(e))
+            return
+        entry.end(Outcome.COMMITTED)
+        done = before.counts
+        if not done["counted"] <= counted <= done["counts begun"] - done["counts aborted"]:
+            self._journal.problem(f"the counter is {counted}: {dict(done)}")
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 
@@ -133,7 +128,7 @@ class Run:
                     kind = chance.choices((self._lists, self._money, self._count), (6, 2, 1))[0]
                     kind(acid, chance)
         except Exception as e:
-            self.report.problems.append(f"session {number}: {e!r}")
+            self._journal.problem(f"session {number}: {e!r}")
 
     def _compactor(self, end: float) -> None:
         chance = random.Random(f"{self._seed}/compactor")
@@ -144,35 +139,33 @@ class Run:
                 with suppress(AcidError):
                     acid.sql(f"ALTER TABLE {table}{partition} COMPACT '{chance.choice(('minor', 'major'))}'")
                     acid.compactor.run_once()
-                    self.report.counts["compactor's rounds"] += 1
+                    self._journal.count("compactor's rounds")
                 time.sleep(chance.random())
 
     def _lists(self, acid: AcidSession, chance: random.Random) -> None:
         """A transaction over lists, with autocommit or without."""
-        operations: list[Operation] = []
-        began = next(self._clock)
+        entry = self._journal.begin()
         alone = chance.random() < 0.25
         gives_up = not alone and chance.random() < 0.1
 
         def work() -> None:
             for _ in range(1 if alone else chance.randint(1, 4)):
-                self._operate(acid, chance, operations)
+                self._operate(acid, chance, entry)
                 if not alone and chance.random() < 0.05:
                     with suppress(Exception):  # undone alone
                         acid.sql("UPDATE x SET l = array(raise_error('on purpose')) WHERE p = 0 AND k = 0")
                 self._suffer(acid, chance)
 
-        outcome = self._outcome(acid, work, alone=alone, gives_up=gives_up)
-        self._record(tuple(operations), outcome, began)
+        entry.end(self._outcome(acid, work, alone=alone, gives_up=gives_up))
 
-    def _operate(self, acid: AcidSession, chance: random.Random, operations: list[Operation]) -> None:
+    def _operate(self, acid: AcidSession, chance: random.Random, entry: Entry) -> None:
         """Read or append; an append that fails may have been done, where it is a transaction of its own."""
         key = chance.choice(KEYS)
         if chance.random() < 0.5:
-            operations.append(Read(key, _read(acid, key)))
+            entry.read(key, _read(acid, key))
             return
         value = next(self._numbers)
-        operations.append(Append(key, value))
+        entry.append(key, value)
         done = acid.sql(f"UPDATE {key[0]} SET l = concat(l, array({value})) WHERE {_where(key)}").collect()[0]
         assert done.num_updated_rows == 1, (key, done)
 
@@ -189,20 +182,21 @@ class Run:
         look = chance.random() < 0.5
         work = (lambda: self._check_money(acid)) if look else move
         outcome = self._outcome(acid, work, alone=False, gives_up=not look and chance.random() < 0.1)
-        self.report.counts[f"{'looks at money' if look else 'transfers'} {outcome.value}"] += 1
+        self._journal.count(f"{'looks at money' if look else 'transfers'} {outcome.value}")
 
     def _check_money(self, acid: AcidSession) -> None:
         total = sum(acid.sql(f"SELECT sum(balance) AS s FROM {t}").collect()[0].s for t in ("checking", "saving"))
         if acid.in_transaction and total != 2 * ACCOUNTS * START:
-            self.report.problems.append(f"{total} of money, {2 * ACCOUNTS * START} is right")
+            self._journal.problem(f"{total} of money, {2 * ACCOUNTS * START} is right")
 
     def _count(self, acid: AcidSession, chance: random.Random) -> None:
         def work() -> None:
             acid.sql("UPDATE counter SET n = n + 1")
 
+        self._journal.count("counts begun")
         outcome = self._outcome(acid, work, alone=True, gives_up=False)
-        if outcome is not Outcome.ABORTED:
-            self.report.counts["counted" if outcome is Outcome.COMMITTED else "counts of unknown outcome"] += 1
+        if outcome is not Outcome.UNKNOWN:
+            self._journal.count("counted" if outcome is Outcome.COMMITTED else "counts aborted")
 
     def _outcome(self, acid: AcidSession, work: Callable[[], None], *, alone: bool, gives_up: bool) -> Outcome:
         """Run a transaction; what came of it."""
@@ -213,8 +207,12 @@ class Run:
             if gives_up:
                 acid.sql("ROLLBACK")
                 return Outcome.ABORTED
-        except (AcidError, OSError) as e:
-            self.report.counts[type(e).__name__] += 1
+        except AssertionError:
+            raise
+        except Exception as e:
+            if not (isinstance(e, AcidError | OSError) or self._faults.fails):
+                raise
+            self._journal.count(type(e).__name__)
             if not alone:
                 self._roll_back(acid)
             is_sure = not alone or isinstance(e, WriteConflict | Deadlock | LockTimeout)
@@ -224,11 +222,11 @@ class Run:
         try:
             acid.sql("COMMIT")
         except MetastoreError as e:
-            self.report.counts[f"{type(e).__name__} at a commit"] += 1
+            self._journal.count(f"{type(e).__name__} at a commit")
             self._roll_back(acid)
             return Outcome.UNKNOWN
         except AcidError as e:
-            self.report.counts[f"{type(e).__name__} at a commit"] += 1
+            self._journal.count(f"{type(e).__name__} at a commit")
             self._roll_back(acid)
             return Outcome.ABORTED
         return Outcome.COMMITTED
@@ -241,18 +239,12 @@ class Run:
 
     def _suffer(self, acid: AcidSession, chance: random.Random) -> None:
         if chance.random() < self._faults.sleeps:
-            self.report.counts["away for too long"] += 1
+            self._journal.count("away for too long")
             with _silent(acid._env.heartbeats):
                 time.sleep(DEAD_AFTER + 2)
         if self._faults.cut is not None and chance.random() < self._faults.cuts:
-            self.report.counts["cuts"] += 1
+            self._journal.count("cuts")
             self._faults.cut()
-
-    def _record(self, operations: tuple[Operation, ...], outcome: Outcome, began: int) -> None:
-        with self._lock:
-            history = self.report.history
-            history.append(Txn(len(history), operations, outcome, began, next(self._clock)))
-        self.report.counts[f"transactions {outcome.value}"] += 1
 
 
 def _where(key: str) -> str:

@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,8 +22,10 @@ from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.row_set import RowSet
 from acidsql.session import AcidSession
 from tests.isolation.checker import anomalies
-from tests.isolation.run import SETTINGS, Faults, Report, Run, make_tables
+from tests.isolation.journal import Journal, Report, events_of, report_of
+from tests.isolation.run import SETTINGS, Faults, Run, make_tables
 from tests.metastore import postgres_store
+from tests.spark.processes import ROOT, environment
 
 pytestmark = pytest.mark.spark
 
@@ -41,11 +47,16 @@ def judged(report: Report) -> None:
 def ran(connect: Callable[[], AcidSession], seconds: float, faults: Faults) -> Report:
     with connect() as acid:
         make_tables(acid)
-    report = Run(connect, SEED, faults).go(SESSIONS, seconds)
+    journal = Journal("threads")
+    run = Run(connect, SEED, faults, journal)
+    run.go(SESSIONS, seconds)
+    with connect() as acid:
+        run.look(acid, report_of(journal.events))
     with connect() as acid:
         acid._env.heartbeats.end_released(collect=True)
         left = [r.txnid for r in acid.sql("SHOW TRANSACTIONS").collect() if r.state == "OPEN"]
         locks = [r.lockid for r in acid.sql("SHOW LOCKS").collect() if r.lockid.isdigit()]
+    report = report_of(journal.events)
     if not faults.sleeps and not faults.cuts:
         report.problems += [f"transaction {one} is left" for one in left] + [f"lock {one} is left" for one in locks]
     return report
@@ -105,3 +116,38 @@ def test_a_store_that_is_away_for_a_while(spark: SparkSession, tmp_path: Path) -
                 faults,
             )
         )
+
+
+MOUNTED = 'mount -t tmpfs -o size=64m none "$1" && shift && exec "$@"'
+HERDS: dict[str, dict[str, Any]] = {
+    "SQLite": {},
+    "SQLite, by rows": {"settings": {"acidsql.write.conflicts": "row"}},
+    "a small disk": {"fates": ("fill", "fill", "kill")},
+    "PostgreSQL": {"fates": ("kill", "stop")},
+    "PostgreSQL, by rows": {"fates": ("kill", "stop"), "settings": {"acidsql.write.conflicts": "row"}},
+}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", HERDS)
+def test_processes_that_are_killed_and_stopped(tmp_path: Path, name: str) -> None:
+    """Of machines whose clock jumps, or whose disk is full, too (see :mod:`tests.isolation.herd`)."""
+    disk, journals, unshared = tmp_path / "disk", tmp_path / "journals", list[str]()
+    for folder in (disk, journals):
+        folder.mkdir()
+    if name == "a small disk":
+        unshared = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", str(disk)]
+        if subprocess.run([*unshared, "true"], check=False, capture_output=True).returncode:
+            pytest.skip("this system lets nobody mount a file system of his own")
+    if "PostgreSQL" in name and (reason := postgres_store.missing()):
+        pytest.skip(reason)
+    metastore = postgres_store.new_database() if "PostgreSQL" in name else ""
+    settings = {**SETTINGS, **HERDS[name].get("settings", {})}
+    places = {"journals": str(journals), "warehouse": str(disk / "w"), "metastore": metastore}
+    plan = {"fates": ("kill", "stop", "jump"), **HERDS[name], **places, "settings": settings}
+    program = [sys.executable, "-m", "tests.isolation.herd", json.dumps({**plan, "seed": SEED, "seconds": SECONDS})]
+    with (tmp_path / "herd.log").open("wb") as log:
+        done = subprocess.run([*unshared, *program], cwd=ROOT, env=environment(), stdout=log, stderr=log, check=False)
+    assert done.returncode == 0, (tmp_path / "herd.log").read_text()[-3000:]
+    judged(report_of(events_of(journals.glob("*.jsonl"))))

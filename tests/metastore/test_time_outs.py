@@ -54,6 +54,33 @@ class TestATransactionWithoutHeartbeats:
         assert shown.abort_reason
         assert read_write_ids(store).is_aborted(1)
 
+    def test_is_aborted_after_it_although_the_clock_was_set_back_meanwhile(
+        self, store: Metastore, clock: Clock
+    ) -> None:
+        txn_id = write(store)
+        clock.pass_seconds(-3600)
+        assert store.time_out_txns() == []
+        clock.pass_seconds(300)
+        assert store.time_out_txns() == []
+        clock.pass_seconds(0.001)
+        assert store.time_out_txns() == [txn_id]
+
+    @pytest.mark.parametrize("in_txn", [True, False])
+    def test_gives_way_to_one_that_waits_although_the_clock_was_set_back(
+        self, store: Metastore, clock: Clock, in_txn: bool
+    ) -> None:
+        take(store, begin(store) if in_txn else 0, EXCLUSIVE)
+        clock.pass_seconds(-3600)
+        mine = begin(store)
+        waiting = ask(store, mine, EXCLUSIVE)
+        assert waiting.state is LockState.WAITING
+        for _ in range(3):
+            assert store.check_lock(waiting.lock_id).state is LockState.WAITING
+            clock.pass_seconds(100)
+            store.heartbeat(txn_id=mine)
+        clock.pass_seconds(1)
+        assert store.check_lock(waiting.lock_id).state is LockState.ACQUIRED
+
     def test_is_timed_out_once(self, store: Metastore, clock: Clock) -> None:
         write(store)
         clock.pass_seconds(301)

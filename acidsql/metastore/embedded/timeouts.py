@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from sqlalchemy import BigInteger, Connection, and_, bindparam, delete, func, select
+from sqlalchemy import BigInteger, Connection, and_, bindparam, delete, func, or_, select, update
 
 from acidsql.metastore.embedded import aborts
 from acidsql.metastore.embedded.client import EmbeddedClient
@@ -33,35 +33,49 @@ _IS_SILENT_LOCK = and_(
     HIVE_LOCKS.c.HL_TXNID == 0,
     HIVE_LOCKS.c.HL_LAST_HEARTBEAT + func.coalesce(HIVE_LOCKS.c.HL_TIMEOUT, _DEFAULT) < _NOW,
 )
-_SILENT_LOCK = select(HIVE_LOCKS.c.HL_LOCK_EXT_ID).where(_IS_SILENT_LOCK).limit(1)
 _DROP_SILENT_LOCKS = delete(HIVE_LOCKS).where(_IS_SILENT_LOCK)
+_LATER = 1000
+"""Milliseconds after now from which on a heartbeat cannot be: the clock was set back since."""
+_IS_LATER_TXN = and_(TXNS.c.TXN_STATE == TxnState.OPEN.value, TXNS.c.TXN_LAST_HEARTBEAT > _NOW + _LATER)
+_IS_LATER_LOCK = and_(HIVE_LOCKS.c.HL_TXNID == 0, HIVE_LOCKS.c.HL_LAST_HEARTBEAT > _NOW + _LATER)
+_ARE_DUE = (
+    select(HIVE_LOCKS.c.HL_LOCK_EXT_ID).where(or_(_IS_SILENT_LOCK, _IS_LATER_LOCK)).limit(1),
+    _SILENT_TXNS.with_only_columns(TXNS.c.TXN_ID).limit(1),
+    select(TXNS.c.TXN_ID).where(_IS_LATER_TXN).limit(1),
+)
 
 
 def are_due(db: Connection, *, now: int, timeout: int) -> bool:
-    """Whether a lock or a transaction has been silent too long. Args as for :func:`release_silent_locks`."""
-    times = {"now": now, "default": timeout}
-    silent = db.execute(_SILENT_LOCK, times).first() or db.execute(_SILENT_TXNS, {**times, "spared": 0}).first()
-    return silent is not None
+    """Whether a lock or a transaction has been silent too long, or its heartbeat is not that of this clock. Args as for
+    :func:`release_silent_locks`."""
+    times = {"now": now, "default": timeout, "spared": 0}
+    return any(db.execute(query, times).first() is not None for query in _ARE_DUE)
 
 
 def release_silent_locks(db: Connection, *, now: int, timeout: int) -> int:
     """Release locks of no transaction that have been silent too long; how many parts of requests that were.
 
+    Where the clock was set back since a heartbeat, that counts from now on.
+
     Args:
         now: Milliseconds since 1970.
         timeout: Milliseconds for those of an older store, which did not note their own.
     """
+    db.execute(update(HIVE_LOCKS).where(_IS_LATER_LOCK).values(HL_LAST_HEARTBEAT=_NOW), {"now": now})
     return db.execute(_DROP_SILENT_LOCKS, {"now": now, "default": timeout}).rowcount
 
 
 def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0) -> list[int]:
     """Abort transactions that have been silent too long; their ids.
 
+    Where the clock was set back since a heartbeat, that counts from now on.
+
     Args:
         now: Milliseconds since 1970.
         timeout: Milliseconds for those of an older store, which did not note their own.
         spared: The caller's own transaction: it is alive, as the call shows.
     """
+    db.execute(update(TXNS).where(_IS_LATER_TXN).values(TXN_LAST_HEARTBEAT=_NOW), {"now": now})
     silent = db.execute(_SILENT_TXNS, {"now": now, "default": timeout, "spared": spared}).all()
     aborted: list[int] = []
     for own, rows in groupby(silent, key=lambda row: int(row[0])):
