@@ -11,6 +11,9 @@ from acidsql.errors import AnalysisError
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The value of a partition key that is NULL or the empty string."""
 
+LONGEST_NAME = 255
+"""Bytes of the name of a directory, on file systems in use."""
+
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _CHARACTER = re.compile("%[0-9A-Fa-f]{2}|.", re.DOTALL)

@@ -8,9 +8,8 @@ before is passed over, which makes a batch that comes twice, as after a crash, h
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,40 +25,32 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import run
 from acidsql.commands.transaction.run import together
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
     AcidError,
-    AlreadyExists,
     AnalysisError,
     ConstraintViolation,
     InvalidValue,
     UnsupportedError,
 )
 from acidsql.format.writer_clocks import is_utc
-from acidsql.metastore.model import APPLIED, LockComponent, LockType, Operation, Table
+from acidsql.metastore.model import LockComponent, LockType, Operation, Table
 from acidsql.plan.failures import failing_with, own_failures
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
 from acidsql.sql.parser import parse_table_name
+from acidsql.streaming.applied import DELETED, SEQUENCE, Applied
 from acidsql.streaming.keys import not_in_orc, with_keys_as_stored
 from acidsql.types import contains, parse_type, to_hive
 
 VALIDITY = ("valid_from", "valid_to")
 """The columns of a table of type 2, unless others are named: from which sequence on a row held, and until which; NULL:
 it still does."""
-SEQUENCE, DELETED = "applied_sequence", "applied_delete"
-"""The columns of a companion besides the keys. Of type 2 a row that is no delete is the end of a row that was in the
-table: a delete as long as nothing else has happened then."""
-
-_PREFIX = "acidsql_applied_"
-_SCD_TYPE = "acidsql.applied.type"
-"""A property of the companion: 1 or 2."""
 _SEQUENCE, _DELETED, _IS_OLD, _UNTIL, _NEXT = (f"__acid_{n}" for n in ("sequence", "deleted", "old", "until", "next"))
-_COUNT, _CONTENT, _COMES = (f"__acid_{n}" for n in ("count", "content", "comes"))
+_COUNT, _CONTENT, _COMES, _ANEW = (f"__acid_{n}" for n in ("count", "content", "comes", "anew"))
 _T, _S, _OLD, _EVERY = (f"__acid_{n}" for n in ("t", "s", "before", "every"))
 """Names that no column of a table has."""
 _EXACTLY = {"ignoreNullFields": "false"}
@@ -103,8 +94,9 @@ class ChangeApplier:
             self._check_validity()
         database = quote(self._table.database)
         self._target = f"{database}.{quote(self._table.name)}"
-        place, _, name = self._table.parameters.get(APPLIED, "").partition(".")
-        self._companion_at: tuple[str, str] | None = (place, name) if name else None
+        types = self._types
+        keys = [(key, types[key]) for key in options.keys]
+        self._applied = Applied(env, self._name, self._table, keys, self._sequence_type, options.scd_type)
 
     def apply(self) -> DataFrame:
         """Apply them.
@@ -123,11 +115,11 @@ class ChangeApplier:
         except ConstraintViolation as e:
             raise InvalidValue(e.message) from None
         self._check(events)
-        self._make_companion()
+        self._applied.make()
         write = self._type_1 if self._options.scd_type == 1 else self._type_2
 
         def apply(txn: WriteTransaction, env: Environment) -> DataFrame:
-            database, name = self._memory
+            database, name = self._applied.place
             txn.lock([LockComponent(LockType.EXCL_WRITE, database, name, operation=Operation.UPDATE)])
             with Views(env.spark) as views:
                 return write(env, views, views.add(events))
@@ -166,6 +158,8 @@ class ChangeApplier:
             type = parse_type(given)
         except AcidError as e:
             raise UnsupportedError(f"A sequence of the type {given} cannot be stored: {e.message}") from e
+        if contains(type, "map"):
+            raise UnsupportedError(f"A sequence of the type {given} has no order: maps are not compared")
         lost = not_in_orc(_SEQUENCE, type)
         if lost is not None:
             said = f"concat('A sequence cannot be stored as it is, ', CAST({_SEQUENCE} AS string))"
@@ -216,78 +210,10 @@ class ChangeApplier:
                 hint="A struct is ordered by its fields one by one: sequence_by='struct(at, number)'.",
             )
 
-    # --- the companion -----------------------------------------------------------------------------------------------
-
-    def _make_companion(self) -> None:
-        """Make it, or check that it is as it was.
-
-        The table has its full name in a property, which goes with it: RENAME keeps it, also into another database, and
-        a table that is made anew under the name of a dropped one has none.
-
-        Raises:
-            AnalysisError: When it is gone, or of other keys, of another type of the sequence, or of the other rules.
-        """
-        types = self._types
-        wanted = [*((k, types[k]) for k in self._options.keys), (SEQUENCE, self._sequence_type), (DELETED, "boolean")]
-        if self._companion_at is None and self._env.transaction is not None:
-            raise UnsupportedError(
-                f"What is applied to {self._table.full_name} is not remembered yet: a table for it cannot be made in a"
-                " transaction",
-                hint="Apply changes, maybe none, outside of a transaction first.",
-            )
-        if self._companion_at is None:
-            self._companion_at = self._new_companion(wanted)
-        found = self._env.metastore.find_table(*self._companion_at)
-        if found is None:
-            raise AnalysisError(
-                f"{'.'.join(self._companion_at)}, which remembers what was applied to {self._table.full_name}, is gone",
-                hint=f"To begin anew: ALTER TABLE … UNSET TBLPROPERTIES ('{APPLIED}').",
-            )
-        if [(c.name, c.type) for c in found.columns] != wanted:
-            raise AnalysisError(
-                f"{found.full_name}, which remembers what was applied, has other keys, or another type of the sequence",
-                hint=f"Apply changes as before; or begin anew: ALTER TABLE … UNSET TBLPROPERTIES ('{APPLIED}').",
-            )
-
-        type = str(self._options.scd_type)
-        if found.parameters.get(_SCD_TYPE, type) != type:
-            raise AnalysisError(
-                f"{found.full_name} remembers what was applied by the rules of type {found.parameters[_SCD_TYPE]}",
-                hint=f"Apply changes as before, scd_type={found.parameters[_SCD_TYPE]}.",
-            )
-
-    def _new_companion(self, wanted: Sequence[tuple[str, str]]) -> tuple[str, str]:
-        """Make one, unless somebody else has done so meanwhile; its database and name."""
-        columns = ", ".join(f"{quote(name)} {type}" for name, type in wanted)
-        first, database = f"{_PREFIX}{self._table.name}", quote(self._table.database)
-        for name in itertools.chain([first], (f"{first}_{number}" for number in itertools.count(2))):
-            created = f"CREATE TABLE {database}.{quote(name)} ({columns}) STORED AS ORC"
-            try:
-                of_type = f"'{_SCD_TYPE}'='{self._options.scd_type}'"
-                run(self._env, f"{created} TBLPROPERTIES ('transactional'='true', {of_type})")
-            except AlreadyExists:  # of a table that was dropped, or of this one by now
-                continue
-            break
-        alter_table(
-            self._env,
-            self._name,
-            LockType.EXCL_WRITE,
-            lambda t: replace(t, parameters={APPLIED: f"{t.database}.{name}", **t.parameters}),
-        )
-        known, _, its_name = self._env.get_table(self._name).parameters[APPLIED].partition(".")
-        if its_name != name:
-            run(self._env, f"DROP TABLE {database}.{quote(name)}")
-        return known, its_name
-
-    @property
-    def _memory(self) -> tuple[str, str]:
-        """Its database and name, once it is made."""
-        assert self._companion_at is not None
-        return self._companion_at
-
     @property
     def _companion(self) -> str:
-        return ".".join(map(quote, self._memory))
+        """The table of what was applied, once it is there."""
+        return self._applied.text
 
     def _on(self, one: str, other: str) -> str:
         return " AND ".join(f"{one}.{quote(k)} = {other}.{quote(k)}" for k in self._options.keys)
@@ -296,23 +222,24 @@ class ChangeApplier:
 
     def _type_1(self, env: Environment, views: Views, events: str) -> DataFrame:
         keys = ", ".join(map(quote, self._options.keys))
-        number = f"row_number() OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} DESC)"
-        newest = (
-            f"SELECT * EXCEPT ({_COUNT}) FROM (SELECT *, {number} AS {_COUNT} FROM {quote(events)}) WHERE {_COUNT} = 1"
+        later = (
+            f"SELECT {_S}.* FROM {quote(events)} {_S} LEFT JOIN {self._companion} {_T} ON {self._on(_S, _T)}"
+            f" WHERE {_T}.{SEQUENCE} IS NULL OR {_S}.{_SEQUENCE} > {_T}.{SEQUENCE}"
         )
-        later = run(
-            env,
-            f"SELECT {_S}.* FROM ({newest}) {_S} LEFT JOIN {self._companion} {_T} ON {self._on(_S, _T)}"
-            f" WHERE {_T}.{SEQUENCE} IS NULL OR {_S}.{_SEQUENCE} > {_T}.{SEQUENCE}",
-        )
-        source = quote(views.add(later.localCheckpoint()))
+        # the newest change of each key; where a delete comes before it, the row is another one than was there
+        number = f"row_number() OVER (PARTITION BY {keys} ORDER BY {_SEQUENCE} DESC) AS {_COUNT}"
+        is_anew = f"max({_DELETED}) OVER (PARTITION BY {keys}) AS {_ANEW}"
+        newest = run(env, f"SELECT * FROM (SELECT *, {number}, {is_anew} FROM ({later})) WHERE {_COUNT} = 1")
+        source = quote(views.add(newest.localCheckpoint()))
         names = [*self._options.keys, *self._values]
-        sets = ", ".join(f"{quote(n)} = {_S}.{quote(n)}" for n in self._values)
-        update = f" WHEN MATCHED THEN UPDATE SET {sets}" if sets else ""
+        sets = [f"{quote(n)} = {_S}.{quote(n)}" for n in self._values]
+        others = [f"{quote(c.name)} = DEFAULT" for c in self._table.columns if c.name not in names]
+        anew = f" WHEN MATCHED AND {_S}.{_ANEW} THEN UPDATE SET {', '.join([*sets, *others])}" if others else ""
+        update = f" WHEN MATCHED THEN UPDATE SET {', '.join(sets)}" if sets else ""
         counts = run(
             env,
             f"MERGE INTO {self._target} AS {_T} USING {source} AS {_S} ON {self._on(_T, _S)}"
-            f" WHEN MATCHED AND {_S}.{_DELETED} THEN DELETE{update} WHEN NOT MATCHED AND NOT {_S}.{_DELETED} THEN"
+            f" WHEN MATCHED AND {_S}.{_DELETED} THEN DELETE{anew}{update} WHEN NOT MATCHED AND NOT {_S}.{_DELETED} THEN"
             f" INSERT ({', '.join(map(quote, names))}) VALUES ({', '.join(f'{_S}.{quote(n)}' for n in names)})",
         )
         values = ", ".join([*(f"{_S}.{quote(k)}" for k in self._options.keys), f"{_S}.{_SEQUENCE}", f"{_S}.{_DELETED}"])

@@ -6,15 +6,37 @@ import base64
 import datetime
 import decimal
 import json
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from acidsql import fs
 from acidsql.errors import InvalidValue
 from acidsql.streaming.target import BadRecord
-from acidsql.streaming.values import BadValue
+from acidsql.streaming.values import BadValue, shown
 
 ERROR, SKIP = "error", "skip"
+_IN_MEMORY = 1 << 20
+"""Bytes of bad records that a transaction keeps in memory; what is more is in a temporary file."""
+
+
+class KeptRecords:
+    """The bad records of a transaction, as the lines of their file."""
+
+    def __init__(self) -> None:
+        self._lines: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed with the object)
+        self.count = 0
+
+    def add(self, bad: Sequence[BadRecord]) -> None:
+        for one in bad:
+            line = json.dumps({"record": _as_json(one.record), "error": one.error.message})
+            self._lines.write(f"{line}\n".encode())
+        self.count += len(bad)
+
+    def copy_to(self, file: IO[bytes]) -> None:
+        self._lines.seek(0)
+        shutil.copyfileobj(self._lines, file)
 
 
 class BadRecords:
@@ -40,19 +62,19 @@ class BadRecords:
         """Raises: BadValue for the first one where the policy is ``error``."""
         if bad and self._fails:
             first = bad[0]
-            raise BadValue(f"{first.error.message} (in the record {first.record!r:.80})") from first.error
+            raise BadValue(f"{first.error.message} (in the record {shown(first.record)})") from first.error
 
     @property
     def are_kept(self) -> bool:
         return self._directory is not None
 
-    def write(self, bad: Sequence[BadRecord], txn_id: int) -> None:
+    def write(self, bad: KeptRecords, txn_id: int) -> None:
         """Keep the bad records of a transaction, if there are some and they are to be kept."""
-        if self._directory is None or not bad:
+        if self._directory is None or not bad.count:
             return
         filesystem, path = self._file(self._directory, txn_id)
-        lines = [json.dumps({"record": _as_json(one.record), "error": one.error.message}) for one in bad]
-        filesystem.write_bytes(path, "".join(f"{line}\n" for line in lines).encode())
+        with filesystem.open_write(path) as file:
+            bad.copy_to(file)
         filesystem.sync(directories=[path, path.rpartition("/")[0]])
 
     def discard(self, txn_id: int) -> None:
@@ -77,4 +99,10 @@ def _as_json(value: Any) -> Any:
         return base64.b64encode(bytes(value)).decode()
     if isinstance(value, datetime.date | decimal.Decimal):
         return str(value)
-    return value if value is None or isinstance(value, str | bool | int | float) else repr(value)
+    if value is None or isinstance(value, str | bool | float) or (isinstance(value, int) and abs(value) < _WRITTEN):
+        return value
+    return shown(value)
+
+
+_WRITTEN = 10**1000
+"""Python writes no numbers of many more digits."""

@@ -39,7 +39,7 @@ from acidsql.plan.failures import own_failures
 from acidsql.plan.staging import Staging
 from acidsql.settings import SNAPSHOT_RETRIES
 from acidsql.sql.statements import TableName
-from acidsql.streaming.bad_records import ERROR, BadRecords
+from acidsql.streaming.bad_records import ERROR, BadRecords, KeptRecords
 from acidsql.streaming.records import RecordReader, Rows
 from acidsql.streaming.target import BadRecord, StreamTarget
 from acidsql.streaming.values import BadValue
@@ -112,7 +112,7 @@ class _Open:
     """Rows that are in no file yet."""
     held_bytes: int = 0
     held_rows: int = 0
-    bad: list[BadRecord] = field(default_factory=list)
+    bad: KeptRecords = field(default_factory=KeptRecords)
     """Bad records, where they are kept."""
     done: Statistics = field(default_factory=Statistics)
     """What it adds to the connection's statistics."""
@@ -231,7 +231,7 @@ class StreamingConnection:
             policy.check(bad)
             now.done += Statistics(bad=len(bad))
             if policy.are_kept:
-                now.bad += bad
+                now.bad.add(bad)
             now.hold(made)
             if now.is_full(self._options):
                 with self._step(now.txn):

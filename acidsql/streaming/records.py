@@ -6,6 +6,7 @@ import base64
 import datetime
 import decimal
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from acidsql.errors import InvalidValue
-from acidsql.streaming.values import BadValue
+from acidsql.streaming.values import BadValue, shown
 from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, to_hive
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -154,7 +155,7 @@ class Json:
         text = _line(record)
         try:
             found = json.loads(text, parse_float=decimal.Decimal, parse_constant=float, object_pairs_hook=_members)
-        except (ValueError, RecursionError) as e:
+        except (ValueError, ArithmeticError, RecursionError) as e:
             raise BadValue(f"Not JSON: {text!r:.60}: {e}") from e
         if not isinstance(found, dict):
             raise BadValue(f"Not a JSON object: {text!r:.60}")
@@ -255,7 +256,7 @@ def from_text(text: str, type: HiveType) -> Any:
         if type.name in _INTEGERS:
             return _whole(text)
         if type.name in ("float", "double"):
-            return float(text) if _NUMBER.fullmatch(text) or _NO_NUMBER.fullmatch(text) else _fail()
+            return float(text) if _NO_NUMBER.fullmatch(text) else _finite(text) if _NUMBER.fullmatch(text) else _fail()
         if type.name == "boolean":
             return {"true": True, "false": False}[text.lower()]
         if type.name == "date":
@@ -269,6 +270,11 @@ def from_text(text: str, type: HiveType) -> Any:
 
 def _fail() -> Any:
     raise ValueError
+
+
+def _finite(number: str | decimal.Decimal) -> float:
+    made = float(number)
+    return made if math.isfinite(made) else _fail()
 
 
 def _whole(text: str) -> int:
@@ -315,10 +321,15 @@ def _of_json(value: Any, type: HiveType) -> Any:
             return value
         made = {from_text(k, type.key): _of_json(v, type.value) for k, v in value.items()}
         if len(made) < len(value):
-            raise BadValue(f"{str(value)!r:.60} is no {to_hive(type)}: two keys are equal as they are stored")
+            raise BadValue(f"{shown(value)} is no {to_hive(type)}: two keys are equal as they are stored")
         return made
     if isinstance(value, decimal.Decimal):
-        return float(value) if type in (Primitive("double"), Primitive("float")) else value
+        if type not in (Primitive("double"), Primitive("float")):
+            return value
+        try:
+            return _finite(value)
+        except ValueError:
+            raise BadValue(f"{shown(value)} is no {to_hive(type)}: out of range") from None
     if isinstance(value, str) and type == Primitive("binary"):
         try:
             return base64.b64decode(value, validate=True)

@@ -26,7 +26,7 @@ from acidsql.commands.transaction.run import together
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.metastore.model import LockComponent, LockType, Operation
-from acidsql.partition_names import DEFAULT_PARTITION, partition_name
+from acidsql.partition_names import DEFAULT_PARTITION, LONGEST_NAME, partition_name
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.text import quote
 from acidsql.plan.views import Views
@@ -43,9 +43,6 @@ counts; older ones are removed when a sink begins."""
 
 SINK = "sink"
 """Its partition key: the names of the sinks."""
-
-_LONGEST = 255
-"""Bytes of a directory's name on most file systems."""
 
 APPEND, MERGE, OVERWRITE = "append", "merge", "overwrite"
 
@@ -117,7 +114,11 @@ class Sink:
         self._name = f"{self._database}.{parsed.table.lower()}" if name is None else name
         if not isinstance(self._name, str) or not self._name.strip() or self._name == DEFAULT_PARTITION:
             raise InvalidValue(f"{name!r} is no name of a sink")
-        if len(partition_name([SINK], [self._name]).encode()) > _LONGEST:
+        try:
+            length = len(partition_name([SINK], [self._name]).encode())
+        except UnicodeEncodeError:
+            raise InvalidValue(f"{name!r} is no name of a sink: not valid Unicode") from None
+        if length > LONGEST_NAME:
             raise InvalidValue(f"The name of a sink is part of a directory's name: {name!r} is too long")
         self._batches = f"{quote(self._database)}.{BATCHES}"
         self._is_ready = False
@@ -188,8 +189,14 @@ class Sink:
         partition = partition_name([SINK], [self._name])
         kind = LockType.EXCL_WRITE
         txn.lock([LockComponent(kind, table.database, table.name, partition, Operation.UPDATE)])
-        [place] = self._env.metastore.list_partitions(table.database, table.name, [partition])
-        filesystem, path = fs.resolve(place.location)
+        places = self._env.metastore.list_partitions(table.database, table.name, [partition])
+        if not places:
+            self._is_ready = False
+            raise TransactionError(
+                f"What the sink {self._name} has written is not known any more: its partition is gone",
+                hint="The next call begins anew.",
+            )
+        filesystem, path = fs.resolve(places[0].location)
         found = frozenset(entry.name for entry in filesystem.list(path))
         if self._is_written(env, batch, found):
             logger.info("batch %s of %s was written before", batch.number, self._name)

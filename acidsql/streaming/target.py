@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from acidsql.catalyst import rows_in_memory
 from acidsql.commands.environment import Environment
 from acidsql.metastore.model import Column, Table
+from acidsql.partition_names import LONGEST_NAME, partition_name
 from acidsql.plan.arrow import arrow_type, fetched, is_utf8
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, NUMBER, key_column, value_column
@@ -82,9 +83,11 @@ class StreamTarget:
         groups: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
         bad: dict[int, BadValue] = {}
         listed = list(records)
+        needed = [k.name for k in self.table.partition_keys if k.name not in self.static]
         for number, record in enumerate(listed):
             try:
                 values = reader.read(record, self.fields)
+                _require(needed, values)
             except BadValue as e:
                 bad[number] = e
                 continue
@@ -101,7 +104,8 @@ class StreamTarget:
             bad |= {numbers[i]: error for i, error in failed.items()}
             if len(failed) < len(numbers):
                 made.append(_without(stored, failed))
-        return made, [BadRecord(listed[number], bad[number]) for number in sorted(bad)]
+        # without the traceback, which would keep all records alive
+        return made, [BadRecord(listed[number], BadValue(bad[number].message)) for number in sorted(bad)]
 
     def _columns(
         self, names: Sequence[str], rows: Mapping[int, Mapping[str, Any]]
@@ -137,6 +141,10 @@ class StreamTarget:
         if not is_utf8(table):
             raise BadValue("A text is not valid UTF-8")
         given: dict[str, pa.Array] = {}
+        _require(
+            [k.name for k in self.table.partition_keys if k.name not in self.static],
+            {*map(str.lower, table.schema.names)},
+        )
         for name, column in zip(table.schema.names, table.columns, strict=True):
             own = name.lower()
             if own not in names or own in given:
@@ -153,11 +161,7 @@ class StreamTarget:
     # --- what is stored ----------------------------------------------------------------------------------------------
 
     def _stored(self, given: Mapping[str, pa.Array], count: int) -> pa.Table:
-        """Columns as :meth:`acidsql.plan.event_writer.EventWriter.write` takes them; those not given get their DEFAULT.
-
-        Raises:
-            BadValue: When a partition key is not given.
-        """
+        """Columns as :meth:`acidsql.plan.event_writer.EventWriter.write` takes them; of those not given the DEFAULT."""
         made = {}
         for i, column in enumerate(self.table.columns):
             values = given.get(column.name)
@@ -166,15 +170,17 @@ class StreamTarget:
             if key.name in self.static:
                 made[key_column(i)] = pa.array([self.static[key.name]] * count, type=pa.string())
                 continue
-            keys = given.get(key.name)
-            if keys is None:
-                raise BadValue(f"Partition key {key.name} has no value")
-            made[key_column(i)] = pa.array(self._key_texts(key, keys), type=pa.string())
+            made[key_column(i)] = pa.array(self._key_texts(key, given[key.name]), type=pa.string())
         return pa.table(made)
 
     def _refused(self, stored: pa.Table) -> dict[int, BadValue]:
-        """The rows that the table's constraints refuse, by position."""
+        """The rows that constraints refuse, or after whose partition no directory can be named, by position."""
         bad: dict[int, BadValue] = {}
+        for i, key in enumerate(self.table.partition_keys):
+            texts = stored[key_column(i)]
+            for text in pc.unique(texts).to_pylist():
+                if (problem := _unfit(key, text)) is not None:
+                    bad |= dict.fromkeys(pc.indices_nonzero(pc.equal(texts, text)).to_pylist(), problem)
         places = [value_column(i) for i in range(len(self.table.columns))]
         places += [key_column(i) for i in range(len(self.table.partition_keys))]
         for column, place in zip(self.table.all_columns, places, strict=True):
@@ -216,7 +222,10 @@ class StreamTarget:
 
     def key_text(self, key: Column, value: Any) -> str | None:
         """What stands in paths for a value of a key that is given. Raises: BadValue."""
-        return self._key_texts(key, self._column(key.name, [value]))[0]
+        text = self._key_texts(key, self._column(key.name, [value]))[0]
+        if (problem := _unfit(key, text)) is not None:
+            raise problem
+        return text
 
     def _key_texts(self, key: Column, values: pa.Array) -> list[str | None]:
         """What stands in paths for values of a key, by the rules of INSERT."""
@@ -252,6 +261,24 @@ class StreamTarget:
         frame = self._frame_of_clocks(rows.select(names)).selectExpr(*values)
         number = bucket_number(frame.sparkSession, self.table, frame)
         return fetched(frame.select(number.alias(BUCKET)))[BUCKET]
+
+
+def _require(keys: Collection[str], names: Collection[str]) -> None:
+    """Raises: BadValue when a partition key has no value."""
+    for key in keys:
+        if key not in names:
+            raise BadValue(f"Partition key {key} has no value")
+
+
+def _unfit(key: Column, text: str | None) -> BadValue | None:
+    """Why no directory can be named after a value of a key."""
+    if text is None:
+        return None
+    if "\0" in text:
+        return BadValue(f"Partition key {key.name} has a NUL character, which no name of a file can have")
+    if len(partition_name([key.name], [text]).encode()) > LONGEST_NAME:
+        return BadValue(f"Partition key {key.name} has a value that is too long for the name of a directory")
+    return None
 
 
 def _plain(values: pa.Array) -> pa.Array:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import numbers
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -148,8 +149,16 @@ def converter(type: HiveType, zone: SessionZone) -> Converter:
 
 def _refused(value: Any, type: HiveType | str, why: str = "") -> BadValue:
     name = type if isinstance(type, str) else to_hive(type)
-    shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}…"
-    return BadValue(f"{shown} of type {value.__class__.__name__} is no {name}{why}")
+    return BadValue(f"{shown(value)} of type {value.__class__.__name__} is no {name}{why}")
+
+
+def shown(value: Any) -> str:
+    """A value in an error's message."""
+    try:
+        text = repr(value)
+    except Exception:  # Python writes no numbers of thousands of digits, and a class may have any error in it
+        return "A value"
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _integer(value: Any, type: HiveType, limit: int) -> int:
@@ -170,7 +179,10 @@ def _boolean(value: Any) -> bool:
 def _double(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise _refused(value, "double")
-    made = float(value)
+    try:
+        made = float(value)
+    except OverflowError:
+        raise _refused(value, "double", ": out of range") from None
     if isinstance(value, numbers.Integral) and int(made) != value:
         raise _refused(value, "double", ": it would be rounded")
     return made
@@ -288,11 +300,21 @@ def _maps(key: Converter, item: Converter, type: Map) -> Converter:
         if None in value:
             raise _refused(value, type, ": a key is None")
         made = [(key(k), _some(item, v)) for k, v in value.items()]
-        if len({k for k, _ in made}) < len(made):
+        if len({_identity(k, type.key) for k, _ in made}) < len(made):
             raise _refused(value, type, ": two keys are equal as they are stored")
         return made
 
     return convert
+
+
+def _identity(value: Any, type: HiveType) -> Hashable:
+    """Equal for converted keys of a map that are the same one in a file, as Spark compares them."""
+    if isinstance(type, Char):
+        return str(value).rstrip(" ")
+    if type in (Primitive("float"), Primitive("double")):
+        stored = struct.unpack("<f", struct.pack("<f", value))[0] if type == Primitive("float") else value
+        return "NaN" if math.isnan(stored) else stored
+    return value  # type: ignore[no-any-return]
 
 
 def _structs(fields: Mapping[str, Converter], type: Struct) -> Converter:

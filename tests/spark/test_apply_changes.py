@@ -677,3 +677,42 @@ def test_two_that_begin_at_once_remember_in_one_place(acid: AcidSession) -> None
             done.result()
     assert found(acid) == [(1, "v9"), (7, "own"), (8, "own"), (9, "own")]
     assert len([n for n in acid.metastore.list_tables("default") if n.startswith("acidsql_applied")]) == 1
+
+
+@pytest.mark.parametrize("cut", [[2, 1], [3], [1, 1, 1]])
+def test_a_row_that_comes_after_a_delete_is_another_one_however_the_feed_is_cut(
+    acid: AcidSession, cut: list[int]
+) -> None:
+    """Of columns that the changes lack it has the DEFAULT, and not what the deleted row had."""
+    acid.sql(
+        "CREATE TABLE t (id int, v string, z string DEFAULT 'new', n int) STORED AS ORC"
+        " TBLPROPERTIES ('transactional'='true')"
+    )
+    acid.sql("INSERT INTO t VALUES (1, 'old', 'secret', 7), (2, 'old', 'kept', 8)")
+    events: list[Event] = [(1, 1, None, "D"), (1, 2, "a", "I"), (2, 2, "b", "U")]
+    while events:
+        size = cut.pop(0)
+        apply(acid, events[:size], 1)
+        del events[:size]
+    assert rows(acid, "SELECT * FROM t ORDER BY id") == [(1, "a", "new", None), (2, "b", "kept", 8)]
+
+
+def test_after_a_first_call_that_failed_another_one_may_be_different(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TABLE t (id int, v string NOT NULL) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    changes = spark.sql("SELECT 1 AS id, CAST(NULL AS string) AS v, '5' AS s")
+    with pytest.raises(AcidError):
+        acid.apply_changes("t", changes, keys=["id"], sequence_by="s", except_columns=["s"])
+    good = spark.sql("SELECT 1 AS id, 'x' AS v, '5' AS s")
+    acid.apply_changes("t", good, keys=["id"], sequence_by="int(s)", except_columns=["s"])
+    assert rows(acid, "SELECT * FROM t") == [(1, "x")]
+    assert rows(acid, "SELECT * FROM acidsql_applied_t") == [(1, 5, False)]
+    with pytest.raises(AnalysisError, match="another type of the sequence"):
+        acid.apply_changes("t", good, keys=["id"], sequence_by="s", except_columns=["s"])
+    nothing_is_open(acid)
+
+
+def test_a_sequence_of_maps_is_refused(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    with pytest.raises(UnsupportedError, match="no order"):
+        acid.apply_changes("t", spark.sql("SELECT 1 AS id"), keys=["id"], sequence_by="map(1, 2)")
+    assert rows(acid, "SHOW TABLES IN default LIKE 'acidsql*'") == []

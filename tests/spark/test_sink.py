@@ -316,3 +316,20 @@ def test_a_batch_that_cannot_be_stored(acid: AcidSession, spark: SparkSession, w
 def test_arguments_that_are_none(acid: AcidSession, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):
         acid.sink("t", **arguments)
+
+
+def test_a_sink_whose_partition_was_dropped_says_so(acid: AcidSession, spark: SparkSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    sink = acid.sink("t", name="x")
+    sink(spark.sql("SELECT 1 AS id"), 1)
+    acid.sql("ALTER TABLE acidsql_batches DROP PARTITION (sink = 'x')")
+    with pytest.raises(TransactionError, match="its partition is gone"):
+        sink(spark.sql("SELECT 2 AS id"), 2)
+    sink(spark.sql("SELECT 2 AS id"), 2)
+    assert rows(acid, "SELECT id FROM t") == [(1,), (2,)]
+
+
+def test_a_name_that_is_no_unicode_is_none(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    with pytest.raises(InvalidValue, match="Unicode"):
+        acid.sink("t", name="\ud800")

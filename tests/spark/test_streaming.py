@@ -6,6 +6,7 @@ import datetime as dt
 import gc
 import json
 import threading
+import weakref
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -219,6 +220,46 @@ def test_bad_records_are_skipped(acid: AcidSession) -> None:
         stream.commit()
         assert (stream.statistics.rows, stream.statistics.bad) == (2, 9)
     assert rows(acid, "SELECT * FROM t") == [(1, "a", None, 1), (5, "f", None, 2)]
+
+
+@pytest.mark.parametrize("policy", ["error", "skip"])
+@pytest.mark.parametrize("bad", ["a\0b", "x" * 300, None])
+def test_keys_that_no_directory_can_be_named_after_are_bad(acid: AcidSession, policy: str, bad: str | None) -> None:
+    acid.sql("CREATE TABLE t (id int) PARTITIONED BY (p string) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    record = {"id": 2, "p": bad} if bad is not None else {"id": 2}
+    with acid.streaming("t", bad_records=policy) as stream:
+        stream.begin()
+        stream.write([{"id": 1, "p": "ok"}])
+        if policy == "error":
+            with pytest.raises(BadValue, match="Partition key p"):
+                stream.write([{"id": 3, "p": "ok"}, record])
+        else:
+            assert stream.write([{"id": 3, "p": "ok"}, record]) == 1
+        stream.commit()
+    assert rows(acid, "SELECT id FROM t") == ([(1,), (3,)] if policy == "skip" else [(1,)])
+    if bad is not None:
+        with acid.streaming("t", partition={"p": bad}) as stream, pytest.raises(BadValue, match="Partition key p"):
+            stream.begin()
+
+
+def test_bad_records_do_not_keep_others_in_memory(acid: AcidSession, tmp_path: Path) -> None:
+    class Record(dict[str, Any]):
+        """What a weak reference can be made to."""
+
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    kept = list[weakref.ref[Record]]()
+    with acid.streaming("t", bad_records=str(tmp_path / "bad"), buffer_rows=10) as stream:
+        stream.begin()
+        for _ in range(3):
+            records = [Record(id=i) for i in range(20)] + [Record(id="x")]
+            kept += map(weakref.ref, records)
+            assert stream.write(records) == 20
+        del records
+        gc.collect()
+        assert not [one for one in kept if one() is not None]
+        stream.commit()
+    [found] = (tmp_path / "bad").glob("*.json")
+    assert [json.loads(line)["record"] for line in found.read_text().splitlines()] == [{"id": "x"}] * 3
 
 
 def test_bad_records_are_kept(acid: AcidSession, tmp_path: Path) -> None:

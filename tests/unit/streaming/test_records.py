@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from acidsql.errors import InvalidValue
+from acidsql.plan.session_zone import SessionZone
 from acidsql.streaming.records import Delimited, Field, Json, RecordReader, Regex, Rows
 from acidsql.streaming.values import BadValue, column_of
 from acidsql.types import parse_type
@@ -178,3 +179,27 @@ def test_members_of_json_that_are_something_else(type: str, text: str) -> None:
 def test_texts_of_numbers(text: str, value: float) -> None:
     found = Delimited().read(text, [Field("c", parse_type("double"))])["c"]
     assert found == value or (found != found and value != value)
+
+
+HUGE = "1" + "0" * 400
+
+
+@pytest.mark.parametrize(
+    ("reader", "record", "type"),
+    [
+        (Json(), f'{{"v": {HUGE}}}', "double"),
+        (Json(), '{"v": 1e99999999999999999999}', "double"),
+        (Json(), '{"v": 1e400}', "double"),
+        (Json(ignore_unknown=True), '{"v": 1, "w": 1e99999999999999999999}', "double"),
+        (Json(), f'{{"v": {"1" * 5000}}}', "bigint"),
+        (Json(), '{"v": {"nan": 1, "NaN": 2}}', "map<double,int>"),
+        (Delimited(";"), f"[{HUGE}]", "array<double>"),
+        (Delimited(), "1e400", "double"),
+        (Delimited(), "1e400", "float"),
+        (Delimited(";"), "[1e99999999999999999999]", "array<double>"),
+    ],
+)
+def test_numbers_that_nothing_can_hold_are_bad_records(reader: RecordReader, record: str, type: str) -> None:
+    fields = [Field("v", parse_type(type))]
+    with pytest.raises(BadValue):
+        column_of([reader.read(record, fields)["v"]], fields[0].type, SessionZone("UTC"))

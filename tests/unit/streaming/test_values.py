@@ -46,12 +46,19 @@ STORED: list[tuple[str, Any, Any]] = [
     ("array<int>", [1, None], [1, None]),
     ("array<int>", (), []),
     ("map<string,int>", {"a": 1, "b": None}, [("a", 1), ("b", None)]),
+    ("map<varchar(3),int>", {"a": 1, "a ": 2}, [("a", 1), ("a ", 2)]),
     ("struct<a:int,B:string>", {"A": 1, "b": "x"}, {"a": 1, "B": "x"}),
     ("struct<a:int,b:string>", {"b": "x"}, {"a": None, "b": "x"}),
     ("struct<a:int,b:string>", (1, "x"), {"a": 1, "b": "x"}),
     ("array<struct<a:array<date>>>", [{"a": [dt.date(2024, 1, 1)]}, None], [{"a": [dt.date(2024, 1, 1)]}, None]),
 ]
 REFUSED: list[tuple[str, Any]] = [
+    ("double", 10**400),
+    ("float", 10**400),
+    ("array<double>", [10**400]),
+    ("map<char(3),int>", {"a": 1, "a ": 2}),
+    ("map<double,int>", {float("nan"): 1, float("nan"): 2}),
+    ("map<float,int>", {0.1: 1, 0.100000000001: 2}),
     ("int", 1.0),
     ("int", 1.5),
     ("int", True),
@@ -117,3 +124,12 @@ def test_a_moment_whose_clock_would_be_beyond_all_that_can_be_stored(moment: int
     column = pa.array([0, moment], pa.int64()).cast(pa.timestamp("us", "UTC"))
     with pytest.raises(BadValue):
         of_arrow(column, parse_type("timestamp"), SessionZone("somewhere", offset))
+
+
+@pytest.mark.parametrize(
+    "type", ["int", "bigint", "double", "float", "decimal(38,0)", "string", "date", "map<int,int>"]
+)
+def test_a_number_that_python_does_not_write_is_refused(type: str) -> None:
+    for value in (10**5000, [10**5000], {10**5000: 1}):
+        with pytest.raises(BadValue):
+            column_of([value], parse_type(type), SessionZone("UTC"))
