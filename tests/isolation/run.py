@@ -20,9 +20,11 @@ from unittest.mock import patch
 from acidsql.errors import AcidError, Deadlock, LockTimeout, MetastoreError, WriteConflict
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.session import AcidSession
+from tests.isolation.checker import anomalies
 from tests.isolation.history import Outcome
-from tests.isolation.journal import Entry, Journal, Report
+from tests.isolation.journal import Entry, Journal, Report, report_of
 
+SESSIONS = 5
 TABLES, PARTITIONS, ROWS = ("x", "y"), (0, 1), (0, 1)
 KEYS = [f"{table}{p}{k}" for table in TABLES for p in PARTITIONS for k in ROWS]
 ACCOUNTS, START = 4, 100
@@ -263,3 +265,32 @@ def _silent(heartbeats: Heartbeats) -> Iterator[None]:
     """A block in which a session sends no heartbeats, as a process that is stopped."""
     with patch.object(heartbeats, "_beat", lambda: None):
         yield
+
+
+def ran(connect: Callable[[], AcidSession], seed: int, seconds: float, faults: Faults) -> Report:
+    """Make the tables, run sessions for some seconds, look at the end."""
+    with connect() as acid:
+        make_tables(acid)
+    journal = Journal("threads")
+    run = Run(connect, seed, faults, journal)
+    run.go(SESSIONS, seconds)
+    with connect() as acid:
+        run.look(acid, report_of(journal.events))
+    with connect() as acid:
+        acid._env.heartbeats.end_released(collect=True)
+        left = [r.txnid for r in acid.sql("SHOW TRANSACTIONS").collect() if r.state == "OPEN"]
+        locks = [r.lockid for r in acid.sql("SHOW LOCKS").collect() if r.lockid.isdigit()]
+    report = report_of(journal.events)
+    if not faults.sleeps and not faults.cuts:
+        report.problems += [f"transaction {one} is left" for one in left] + [f"lock {one} is left" for one in locks]
+    return report
+
+
+def judged(report: Report, seed: int) -> None:
+    """Fail with all that was found, and with the seed."""
+    found = anomalies(report.history)
+    told = "\n".join([f"seed {seed}", *report.problems, *map(str, found), str(dict(report.counts))])
+    assert not found, told
+    assert not report.problems, told
+    assert report.counts["transactions committed"] >= 5, told
+    print("isolation:", told)

@@ -10,7 +10,6 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ from pyspark.sql import SparkSession
 import acidsql
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.row_set import RowSet
-from acidsql.session import AcidSession
 from tests.isolation.checker import anomalies
-from tests.isolation.journal import Journal, Report, events_of, report_of
-from tests.isolation.run import SETTINGS, Faults, Run, make_tables
+from tests.isolation.journal import events_of, report_of
+from tests.isolation.run import SETTINGS, Faults, judged, ran
 from tests.metastore import postgres_store
 from tests.spark.processes import ROOT, environment
 
@@ -31,41 +29,12 @@ pytestmark = pytest.mark.spark
 
 SEED = int(os.environ.get("ACIDSQL_TEST_SEED") or random.SystemRandom().randrange(10**6))
 SECONDS = float(os.environ.get("ACIDSQL_TEST_SECONDS") or 300)
-SESSIONS = 5
-
-
-def judged(report: Report) -> None:
-    """Fail with all that was found, and with the seed."""
-    found = anomalies(report.history)
-    told = "\n".join([f"seed {SEED}", *report.problems, *map(str, found), str(dict(report.counts))])
-    assert not found, told
-    assert not report.problems, told
-    assert report.counts["transactions committed"] >= 5, told
-    print("isolation:", told)
-
-
-def ran(connect: Callable[[], AcidSession], seconds: float, faults: Faults) -> Report:
-    with connect() as acid:
-        make_tables(acid)
-    journal = Journal("threads")
-    run = Run(connect, SEED, faults, journal)
-    run.go(SESSIONS, seconds)
-    with connect() as acid:
-        run.look(acid, report_of(journal.events))
-    with connect() as acid:
-        acid._env.heartbeats.end_released(collect=True)
-        left = [r.txnid for r in acid.sql("SHOW TRANSACTIONS").collect() if r.state == "OPEN"]
-        locks = [r.lockid for r in acid.sql("SHOW LOCKS").collect() if r.lockid.isdigit()]
-    report = report_of(journal.events)
-    if not faults.sleeps and not faults.cuts:
-        report.problems += [f"transaction {one} is left" for one in left] + [f"lock {one} is left" for one in locks]
-    return report
 
 
 @pytest.mark.parametrize("conflicts", ["partition", "row"])
 def test_sessions_side_by_side(spark: SparkSession, tmp_path: Path, conflicts: str) -> None:
     settings = {**SETTINGS, "acidsql.write.conflicts": conflicts}
-    judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), 15, Faults()))
+    judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), SEED, 15, Faults()), SEED)
 
 
 @pytest.mark.long
@@ -74,7 +43,7 @@ def test_sessions_that_look_for_no_conflicts_are_found_out(
 ) -> None:
     """What these tests would say of a store that forgot whom a transaction is in conflict with."""
     monkeypatch.setattr(EmbeddedMetastore, "get_latest_txn_in_conflict", lambda *args, **kwargs: None)
-    report = ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=SETTINGS), 45, Faults())
+    report = ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=SETTINGS), SEED, 45, Faults())
     assert {"G-SI", "lost append"} & {one.kind for one in anomalies(report.history)} or report.problems
 
 
@@ -84,7 +53,7 @@ def test_sessions_that_do_not_compare_rows_are_found_out(
 ) -> None:
     monkeypatch.setattr(RowSet, "meets", lambda *args: False)
     settings = {**SETTINGS, "acidsql.write.conflicts": "row"}
-    report = ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), 45, Faults())
+    report = ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), SEED, 45, Faults())
     assert {"G-SI", "lost append"} & {one.kind for one in anomalies(report.history)} or report.problems
 
 
@@ -98,7 +67,9 @@ def test_sessions_that_do_not_compare_rows_are_found_out(
 def test_sessions_that_are_away_for_too_long(spark: SparkSession, tmp_path: Path, how: dict[str, str]) -> None:
     settings = {**SETTINGS, **how}
     faults = Faults(sleeps=0.02)
-    judged(ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), SECONDS, faults))
+    judged(
+        ran(lambda: acidsql.connect(spark, warehouse=tmp_path / "w", settings=settings), SEED, SECONDS, faults), SEED
+    )
 
 
 @pytest.mark.long
@@ -112,9 +83,11 @@ def test_a_store_that_is_away_for_a_while(spark: SparkSession, tmp_path: Path) -
         judged(
             ran(
                 lambda: acidsql.connect(spark, warehouse=tmp_path / "w", metastore=through, settings=SETTINGS),
+                SEED,
                 SECONDS,
                 faults,
-            )
+            ),
+            SEED,
         )
 
 
@@ -150,4 +123,4 @@ def test_processes_that_are_killed_and_stopped(tmp_path: Path, name: str) -> Non
     with (tmp_path / "herd.log").open("wb") as log:
         done = subprocess.run([*unshared, *program], cwd=ROOT, env=environment(), stdout=log, stderr=log, check=False)
     assert done.returncode == 0, (tmp_path / "herd.log").read_text()[-3000:]
-    judged(report_of(events_of(journals.glob("*.jsonl"))))
+    judged(report_of(events_of(journals.glob("*.jsonl"))), SEED)
