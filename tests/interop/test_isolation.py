@@ -26,6 +26,6 @@ def test_sessions_side_by_side(open_acid: OpenAcid, open_hive: OpenHive, databas
     report = ran(connect, SEED, SECONDS, Faults())
     judged(report, SEED)
     hive = open_hive()
-    money = [hive.query(f"SELECT sum(balance) FROM {database}.{name}")[0][0] for name in ("checking", "saving")]
+    money = [hive.run(f"SELECT sum(balance) FROM {database}.{name}")[0][0] for name in ("checking", "saving")]
     assert sum(money) == 2 * ACCOUNTS * START
-    assert hive.query(f"SELECT n FROM {database}.counter")[0][0] >= report.counts["counted"]
+    assert hive.run(f"SELECT n FROM {database}.counter")[0][0] >= report.counts["counted"]

@@ -49,6 +49,8 @@ VARIANTS = {
         Variant("jobs", PARTITIONED, {"acidsql.write.driver.rows": "1"}),
         Variant("first wins", PARTITIONED, {"hive.txn.xlock.write": "false"}),
         Variant("plain, first wins", PLAIN, {"hive.txn.xlock.write": "false"}),
+        Variant("by rows", PARTITIONED, {"acidsql.write.conflicts": "row"}),
+        Variant("plain, by rows", PLAIN, {"acidsql.write.conflicts": "row"}),
         Variant("merge inserts lock", PARTITIONED, {MERGE_LOCKS: "true"}),
         Variant("impatient", PARTITIONED, is_impatient=True),
     )

@@ -51,14 +51,14 @@ def locks_that_are_not_asked_for(acid: AcidSession) -> Iterator[None]:
     def lock(request: LockRequest) -> LockResponse:
         return LockResponse(1, LockState.ACQUIRED)
 
-    with patch.object(store, "lock", lock), patch.object(store, "get_latest_txn_in_conflict", lambda *_: None):
+    with patch.object(store, "lock", lock), patch.object(store, "get_latest_txn_in_conflict", lambda *_, **__: None):
         yield
 
 
 @contextmanager
 def commits_that_are_forgotten(acid: AcidSession) -> Iterator[None]:
     """A statement answers before its transaction is committed, and nobody commits it."""
-    with patch.object(acid.metastore, "commit_txn", lambda _: None):
+    with patch.object(acid.metastore, "commit_txn", lambda *_: None):
         yield
 
 

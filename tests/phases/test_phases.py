@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 
@@ -44,6 +45,10 @@ def pairs_of(variant: Variant) -> list[Pair]:
         chosen = ([s for s in known if s.name in MERGES],) * 2
     elif "first wins" in variant.name:
         chosen = [s for s in known if s.writes or s.name in READS], probes
+    elif "by rows" in variant.name:
+        compared = [s for s in known if s.name in ("update", "delete")]
+        others = [s for s in known if s not in compared]
+        return [Pair(variant, *two) for two in (*product(compared, known), *product(others, compared))]
     else:
         chosen = known, known
     return [Pair(variant, first, second) for first in chosen[0] for second in chosen[1]]

@@ -236,7 +236,7 @@ def test_a_failing_write_elsewhere_leaves_nothing_there(shop: AcidSession, tmp_p
     assert rows(shop, "SELECT v FROM part WHERE p = 5") == [("e",)]
 
 
-def _refuse(txn_id: int) -> None:
+def _refuse(*args: object) -> None:
     raise AcidError("no commit")
 
 

@@ -98,7 +98,7 @@ def test_a_failure_leaves_nothing(
 def test_a_failure_at_the_commit_leaves_nothing(
     shop: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(txn_id: int) -> None:
+    def refuse(*args: object) -> None:
         raise AcidError("no commit today")
 
     monkeypatch.setattr(shop.metastore, "commit_txn", refuse)

@@ -334,8 +334,8 @@ def test_files_keep_their_hidden_names_where_it_is_unclear_whether_they_were_loa
     file = make("a", TWO)
     commit = type(shop.metastore).commit_txn
 
-    def lost(self: Any, txn_id: int) -> None:
-        commit(self, txn_id)
+    def lost(self: Any, txn_id: int, *args: Any) -> None:
+        commit(self, txn_id, *args)
         raise MetastoreError("the answer is lost")
 
     with monkeypatch.context() as patched:
