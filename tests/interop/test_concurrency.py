@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -119,10 +120,10 @@ def test_the_first_to_commit_wins_where_neither_excludes_the_other(
     store = type(optimistic.metastore)
     commit = store.commit_txn
 
-    def second(self: object, txn_id: int) -> None:
+    def second(self: object, txn_id: int, *args: Any) -> None:
         if self is optimistic.metastore:
             both.run(HIVE, t.text("UPDATE {t} SET n = n + 100"))
-        commit(self, txn_id)  # type: ignore[arg-type]
+        commit(self, txn_id, *args)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "commit_txn", second)

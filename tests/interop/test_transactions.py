@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -33,10 +34,10 @@ def _before_commit(acid: AcidSession, act: Callable[[int], None], monkeypatch: p
     store = type(acid.metastore)
     commit = store.commit_txn
 
-    def stop(self: object, txn_id: int) -> None:
+    def stop(self: object, txn_id: int, *args: Any) -> None:
         if self is acid.metastore:
             act(txn_id)
-        commit(self, txn_id)  # type: ignore[arg-type]
+        commit(self, txn_id, *args)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "commit_txn", stop)
