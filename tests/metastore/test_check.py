@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from acidsql.cli.store import check
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import CompactionRequest, CompactionType
+from acidsql.metastore.model import CompactionRequest, CompactionType, Operation
 from acidsql.metastore.protocol import Metastore
+from acidsql.row_set import RowSet
 from tests.metastore.conftest import OpenStore, Outside
 from tests.metastore.situations import EXCLUSIVE, begin, partition, table, take, write
 from tests.metastore.stores import Opening
@@ -31,6 +33,8 @@ def used(store: Metastore) -> EmbeddedMetastore:
     take(store, begin(store), EXCLUSIVE)
     store.allocate_table_write_id(waiting, "default", "u")
     store.compact(CompactionRequest("default", "t", None, CompactionType.MAJOR, "ann", "desk"))
+    rows = RowSet.of("p=1", *[np.array([1, 2], np.int64)] * 3)
+    store.commit_txn(write(store, "default.u/p=1", Operation.UPDATE), {"default.u": rows})
     return store
 
 
@@ -46,6 +50,8 @@ BROKEN = {
     "NEXT_LOCK_ID": "UPDATE NEXT_LOCK_ID SET NL_NEXT = 1",
     "NEXT_COMPACTION_QUEUE_ID": "DELETE FROM NEXT_COMPACTION_QUEUE_ID",
     "COMPLETED_TXN_COMPONENTS": "UPDATE COMPLETED_TXN_COMPONENTS SET CTC_TXNID = 4711",
+    "WRITE_SET": "UPDATE WRITE_SET SET WS_ROWS = NULL, WS_TXNID = 4711",
+    "the rows": "UPDATE WRITE_SET SET WS_ROWS = CAST('damaged' AS {binary})",
     "TXNS": "DELETE FROM TXNS",
 }
 
@@ -56,12 +62,12 @@ def test_a_store_that_was_used_is_right(used: EmbeddedMetastore) -> None:
     assert (found.counts["tables"], found.counts["partitions"], found.counts["open transactions"]) == (2, 1, 2)
 
 
-TOLD = {"DBS": "TBLS: 2 tables of no database", "TBLS": "rows of no table"}
+TOLD = {"DBS": "TBLS: 2 tables of no database", "TBLS": "rows of no table", "the rows": "not a set of rows"}
 
 
 @pytest.mark.parametrize("place", BROKEN)
 def test_what_does_not_fit_is_told(used: EmbeddedMetastore, outside: Outside, place: str) -> None:
-    outside(BROKEN[place])
+    outside(BROKEN[place].format(binary="bytea" if used._store.name.startswith("postgresql") else "blob"))
     assert [problem for problem in used.check().problems if TOLD.get(place, place) in problem]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -227,12 +226,28 @@ class TestTransactions:
         acid.sql("START TRANSACTION")
         acid.sql("UPDATE t SET v = v + 1 WHERE id = 1")
         with monkeypatch.context() as patched:
-            patched.setattr(acid.metastore, "update_statistics", partial(_fail))
+            patched.setattr(acid.metastore, "update_statistics", _fail)
             with pytest.raises(ZeroDivisionError):
                 acid.sql("UPDATE t SET v = v + 1 WHERE id = 2")
         other.sql("UPDATE t SET v = 7 WHERE id = 2")
         acid.sql("COMMIT")
         assert ended(acid)[1:3] == [(1, 1, 1), (2, 7, 0)]
+
+    def test_a_statement_that_was_undone_is_in_conflict_with_nobody(
+        self, acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make(acid)
+        acid.sql("CREATE TRANSACTIONAL TABLE u AS SELECT 1 AS id")
+        acid.sql("START TRANSACTION")
+        acid.sql("UPDATE u SET id = 2")
+        with monkeypatch.context() as patched:
+            patched.setattr(acid.metastore, "update_statistics", _fail)
+            with pytest.raises(ZeroDivisionError):
+                acid.sql("UPDATE t SET v = v + 1 WHERE id = 2")
+        other.sql("UPDATE t SET v = 7 WHERE id = 2")
+        acid.sql("COMMIT")
+        assert rows(acid, "SELECT id FROM u") == [(2,)]
+        assert ended(acid)[2] == (2, 7, 0)
 
     @pytest.mark.parametrize(
         "after",

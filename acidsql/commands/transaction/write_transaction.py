@@ -339,7 +339,9 @@ class WriteTransaction:
             Whether all of it is gone: else the transaction must not be committed.
         """
         gone = [staging.discard() for staging in self.stagings[point.stagings :]]
-        self._overwritten, self._deleted = point.overwritten, dict(point.deleted)
+        self._overwritten = point.overwritten
+        nothing = RowSet() if self.env.metastore.capabilities.compares_rows else None
+        self._deleted = {table: point.deleted.get(table, nothing) for table in self._deleted}
         del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
         return all(gone)
 

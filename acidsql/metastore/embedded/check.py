@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, sel
 from acidsql.metastore.embedded import schema
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.model import TxnState
+from acidsql.row_set import RowSet
 
 _OPEN, _ABORTED = TxnState.OPEN.value, TxnState.ABORTED.value
 _PARTS_OF_TABLES = (
@@ -94,6 +95,12 @@ def _transactions(db: Connection) -> Iterator[str]:
         (schema.WRITE_SET, schema.WRITE_SET.c.WS_TXNID),
     ):
         yield from _orphans(db, table, column > newest, "transactions whose ids could be given again")
+    written = schema.WRITE_SET.c
+    for txn_id, rows in db.execute(select(written.WS_TXNID, written.WS_ROWS).where(written.WS_ROWS.is_not(None))):
+        try:
+            RowSet.unpacked(rows)
+        except ValueError as e:
+            yield f"WRITE_SET: what transaction {txn_id} has deleted is {e}"
 
 
 def _numbers(db: Connection) -> Iterator[str]:

@@ -27,7 +27,7 @@ from sqlalchemy import (
     update,
 )
 
-from acidsql.errors import WriteConflict
+from acidsql.errors import MetastoreError, WriteConflict
 from acidsql.metastore.embedded import aborts, catalog, cleaning, components, locks, queue, txns, versions
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
@@ -169,7 +169,7 @@ def _conflict(db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str,
     for found in db.execute(_CONFLICTS, {"txn": txn_id}):
         other, other_commit, database, table, partition, mine, theirs, rows = found
         own = deleted.get(f"{database}.{table}")
-        if own is not None and rows is not None and not own.meets(RowSet.unpacked(rows)):
+        if own is not None and rows is not None and not own.meets(_unpacked(rows, other)):
             continue
         place = "/".join(p for p in (database, table, partition) if p)
         return WriteConflict(
@@ -179,6 +179,14 @@ def _conflict(db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str,
             hint="The statement can be run again: it will then see the other's changes.",
         )
     return None
+
+
+def _unpacked(rows: bytes, txn_id: int) -> RowSet:
+    """Raises: MetastoreError when they are not readable."""
+    try:
+        return RowSet.unpacked(rows)
+    except ValueError as e:
+        raise MetastoreError(f"The store is damaged: what transaction {txn_id} has deleted is {e}") from e
 
 
 def _keep_write_set(db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str, RowSet]) -> None:
