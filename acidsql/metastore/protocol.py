@@ -407,7 +407,9 @@ class Transactions(Protocol):
         """
         ...
 
-    def commit_txn(self, txn_id: int, deleted: Mapping[str, RowSet] | None = None) -> None:
+    def commit_txn(
+        self, txn_id: int, deleted: Mapping[str, RowSet] | None = None, seen: ValidTxnList | None = None
+    ) -> None:
         """Commit: the one moment at which the transaction's writes become visible. Committing twice is no error.
 
         Args:
@@ -415,6 +417,7 @@ class Transactions(Protocol):
             deleted: The rows that it has deleted, by table (``database.table``), of tables in which it has replaced
                 none otherwise (:attr:`Capabilities.compares_rows`). Two transactions that tell their rows of a table
                 are in conflict there only where one row is in both sets.
+            seen: What all its snapshots saw: it is in conflict with none of them. A Hive Metastore goes by their ids.
 
         Raises:
             WriteConflict: When another transaction committed a change of the same table or partition first; the

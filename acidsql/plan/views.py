@@ -8,7 +8,8 @@ from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
-from acidsql.catalyst import Catalyst
+from acidsql.catalyst import ZONE, Catalyst, is_same_session
+from acidsql.errors import TransactionError
 
 
 class Views:
@@ -25,7 +26,19 @@ class Views:
         self._names: list[str] = []
 
     def add(self, frame: DataFrame) -> str:
-        """Make a frame known to Spark, also one of another session (Spark gives foreachBatch such ones); its name."""
+        """Make a frame known to Spark, also one of another session (Spark gives foreachBatch such ones); its name.
+
+        Raises:
+            TransactionError: When that one is in another time zone: a streaming query keeps the one that it was started
+                in.
+        """
+        if not is_same_session(frame.sparkSession, self._spark):
+            theirs, ours = (one.conf.get(ZONE) for one in (frame.sparkSession, self._spark))
+            if theirs != ours:
+                raise TransactionError(
+                    f"The rows are of a session in the time zone {theirs}, and that of acidsql is in {ours} now",
+                    hint="Start the streaming query again, or set the zone back.",
+                )
         name = f"{self._prefix}_{next(self._numbers)}"
         self._catalyst.own(frame).createTempView(name)
         self._names.append(name)

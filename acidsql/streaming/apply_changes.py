@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import run
+from acidsql.commands.transaction.locking import change_locks
 from acidsql.commands.transaction.run import together
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
@@ -120,7 +121,11 @@ class ChangeApplier:
 
         def apply(txn: WriteTransaction, env: Environment) -> DataFrame:
             database, name = self._applied.place
-            txn.lock([LockComponent(LockType.EXCL_WRITE, database, name, operation=Operation.UPDATE)])
+            locks = [LockComponent(LockType.EXCL_WRITE, database, name, operation=Operation.UPDATE)]
+            if self._options.scd_type == 2:  # what is read of the table stays until it is changed
+                table = env.get_table(self._name)
+                locks += change_locks(env, table, Operation.UPDATE, None, by_rows=False)
+            txn.lock(locks)
             with Views(env.spark) as views:
                 return write(env, views, views.add(events))
 

@@ -100,6 +100,8 @@ class Follower:
         """The last write id of queries that end with what was there when they began."""
         self._held: dict[str, DataFrame] = {}
         """The batch of each query: as long as it is here, nothing removes its files."""
+        self._zones: dict[str, str] = {}
+        """The time zone that each query was started in, which its session keeps."""
         self._running: set[str] = set()
         """Those that are past the batches of former runs."""
         table, newest = newest_version(env, self._name)
@@ -127,6 +129,7 @@ class Follower:
         table, version = newest_version(self._env, self._name)
         with self._lock:
             self._running.add(query)
+            self._zones.setdefault(query, self._env.zones.session)
             version = min(version, self._ends.get(query, version))
         if start is None and self._options.first is None:
             return str(_Offset(table.created_at, version, table_id=table.id))
@@ -157,9 +160,11 @@ class Follower:
 
         Raises:
             SnapshotTooOld: When files that it needs were removed (Hive 10327).
-            TransactionError: When the table has other columns than at the start of the query.
+            TransactionError: When the table has other columns than at the start of the query, or the session is in
+                another time zone.
         """
         try:
+            self._require_zone(query)
             made = self._batch(start, end)
         except AcidError as e:
             with self._lock:
@@ -169,6 +174,16 @@ class Follower:
         with self._lock:
             self._held[query] = made
         return made
+
+    def _require_zone(self, query: str) -> None:
+        now = self._env.zones.session
+        with self._lock:
+            begun = self._zones.setdefault(query, now)
+        if begun != now:
+            raise TransactionError(
+                f"The query was started in the time zone {begun}, and the session is in {now} now",
+                hint="Start it again, or set the zone back.",
+            )
 
     def _batch(self, start: str | None, end: str) -> DataFrame:
         last = _Offset.parse(end)
@@ -197,6 +212,7 @@ class Follower:
         with self._lock:
             self._held.pop(query, None)
             self._ends.pop(query, None)
+            self._zones.pop(query, None)
             self._running.discard(query)
 
     # --- inside ------------------------------------------------------------------------------------------------------

@@ -185,17 +185,15 @@ class Sink:
 
     def _write(self, txn: WriteTransaction, env: Environment, frame: DataFrame, batch: _Batch) -> frozenset[str]:
         """Write a batch; the names of the directories that the sink's partition has when it is committed."""
-        table = self._env.metastore.get_table(self._database, BATCHES)
+        table = self._env.metastore.find_table(self._database, BATCHES)
+        if table is None:
+            raise self._forgotten()
         partition = partition_name([SINK], [self._name])
         kind = LockType.EXCL_WRITE
         txn.lock([LockComponent(kind, table.database, table.name, partition, Operation.UPDATE)])
         places = self._env.metastore.list_partitions(table.database, table.name, [partition])
         if not places:
-            self._is_ready = False
-            raise TransactionError(
-                f"What the sink {self._name} has written is not known any more: its partition is gone",
-                hint="The next call begins anew.",
-            )
+            raise self._forgotten()
         filesystem, path = fs.resolve(places[0].location)
         found = frozenset(entry.name for entry in filesystem.list(path))
         if self._is_written(env, batch, found):
@@ -208,6 +206,13 @@ class Sink:
         txn.publish(table, staging)
         self._apply(txn, env, frame)
         return found | {str(to.inserts)}
+
+    def _forgotten(self) -> TransactionError:
+        self._is_ready = False
+        return TransactionError(
+            f"What the sink {self._name} has written is not known any more: its partition is gone",
+            hint="The next call begins anew.",
+        )
 
     def _is_written(self, env: Environment, batch: _Batch, found: frozenset[str]) -> bool:
         """Whether a batch was written; the partition is locked.

@@ -487,6 +487,39 @@ class TestRowsThatAreTold:
         t.commit_txn(two, self.rows(2))
         assert count_rows("WRITE_SET") == 0
 
+    def test_what_all_snapshots_saw_is_in_conflict_with_nothing(self, t: Metastore) -> None:
+        """A transaction that has waited for a lock sees what the one before it has done, though they overlap."""
+        earlier, mine = begin(t), begin(t)
+        t.commit_txn(write(t, T, UPDATE, txn_id=earlier, type=EXCL_WRITE))
+        write(t, T, UPDATE, txn_id=mine)
+        snapshot = t.get_valid_txns(mine)
+        assert snapshot.is_valid(earlier)
+        t.commit_txn(mine, self.rows(1), snapshot)
+        early, late = self.both_at_work(t)
+        snapshot = t.get_valid_txns(early)
+        t.commit_txn(late, self.rows(1))
+        with pytest.raises(WriteConflict):
+            t.commit_txn(early, self.rows(1), snapshot)
+
+    @pytest.mark.needs("embedded")
+    def test_rows_that_many_partitions_are_compared_with_are_read_once(
+        self, t: Metastore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, two = self.both_at_work(t)
+        for number in range(30):
+            take(t, two, SHARED_WRITE, f"default.t/p={number}", UPDATE)
+        read = list[bytes]()
+        unpacked = RowSet.unpacked
+
+        def count(packed: bytes) -> RowSet:
+            read.append(packed)
+            return unpacked(packed)
+
+        monkeypatch.setattr(RowSet, "unpacked", staticmethod(count))
+        t.commit_txn(one, self.rows(1, partition="p=3"))
+        t.commit_txn(two, self.rows(2, partition="p=3"))
+        assert len(read) == 1
+
     @pytest.mark.parametrize("seed", range(20))
     def test_of_overlapping_ones_none_commits_that_deletes_a_row_of_another(self, t: Metastore, seed: int) -> None:
         chance = random.Random(seed)

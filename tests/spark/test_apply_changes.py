@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +17,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import acidsql
 from acidsql.commands import registry
 from acidsql.commands.environment import Environment
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, NotTransactional, TableNotFound, UnsupportedError
+from acidsql.metastore.model import LockState
 from acidsql.session import AcidSession
 from acidsql.streaming import apply_changes
 from tests.spark.answers import nothing_is_open, rows
@@ -716,3 +720,18 @@ def test_a_sequence_of_maps_is_refused(acid: AcidSession, spark: SparkSession) -
     with pytest.raises(UnsupportedError, match="no order"):
         acid.apply_changes("t", spark.sql("SELECT 1 AS id"), keys=["id"], sequence_by="map(1, 2)")
     assert rows(acid, "SHOW TABLES IN default LIKE 'acidsql*'") == []
+
+
+def test_a_history_is_read_under_the_lock_of_its_table(acid: AcidSession, spark: SparkSession, warehouse: Path) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string, valid_from bigint, valid_to bigint)")
+    apply(acid, [(1, 1, "a", "I"), (2, 1, "b", "I")], 2)
+    with acidsql.connect(spark, warehouse=str(warehouse)) as other:
+        other.sql("START TRANSACTION")
+        other.sql("DELETE FROM t WHERE id = 1")
+        waits = threading.Thread(target=lambda: apply(acid, [(1, 7, "c", "I")], 2))
+        waits.start()
+        while not [k for k in other.metastore.show_locks() if k.state is LockState.WAITING]:
+            assert waits.is_alive()
+        other.sql("COMMIT")
+        waits.join()
+    assert rows(acid, "SELECT * FROM t ORDER BY id") == [(1, "c", 7, None), (2, "b", 1, None)]

@@ -343,3 +343,21 @@ def test_an_insert_only_table_is_refused(acid: AcidSession) -> None:
     )
     with pytest.raises(UnsupportedError):
         acid.read_stream("o")
+
+
+def test_a_query_in_another_zone_than_the_session_is_refused(emp: AcidSession, tmp_path: Path) -> None:
+    """Spark keeps the zone of a query's start; the times of a batch would be read in today's."""
+    seen: Batches = []
+    writer = emp.read_stream("emp").writeStream.foreachBatch(lambda batch, _: seen.append(batch.collect()))
+    always = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(processingTime="0 seconds")
+    query = always.start()
+    try:
+        query.processAllAvailable()
+        emp.sql("SET TIME ZONE 'America/New_York'")
+        emp.sql("INSERT INTO emp VALUES (3, 'Cyd')")
+        with pytest.raises(StreamingQueryException, match="time zone UTC"):
+            query.processAllAvailable()
+    finally:
+        query.stop()
+        emp.sql("SET TIME ZONE 'UTC'")
+    assert [len(batch) for batch in seen] == [2]

@@ -13,6 +13,7 @@ import pytest
 import acidsql
 from acidsql.errors import WriteConflict
 from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.model import LockState
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
 
@@ -267,6 +268,23 @@ class TestTransactions:
             acid.sql(after)
         acid.sql("ROLLBACK")
         assert ended(acid)[1:3] == [(1, 0, 1), (2, 7, 0)]
+
+    def test_who_has_waited_for_another_one_sees_it_and_is_in_no_conflict(
+        self, acid: AcidSession, warehouse: Path
+    ) -> None:
+        make(acid)
+        with acidsql.connect(acid.spark, warehouse=str(warehouse)) as default:
+            default.sql("START TRANSACTION")
+            default.sql("UPDATE t SET v = 1 WHERE id = 1")
+            acid.sql("START TRANSACTION")
+            waits = threading.Thread(target=lambda: acid.sql("UPDATE t SET v = 2 WHERE id = 2"))
+            waits.start()
+            while not [k for k in default.metastore.show_locks() if k.state is LockState.WAITING]:
+                assert waits.is_alive()
+            default.sql("COMMIT")
+            waits.join()
+        acid.sql("COMMIT")
+        assert [r[1] for r in ended(acid)] == [0, 1, 2, 0, 0, 0]
 
     def test_it_is_in_conflict_with_one_that_told_no_rows(self, acid: AcidSession, other: AcidSession) -> None:
         make(acid)

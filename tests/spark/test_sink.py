@@ -318,11 +318,14 @@ def test_arguments_that_are_none(acid: AcidSession, arguments: dict[str, Any]) -
         acid.sink("t", **arguments)
 
 
-def test_a_sink_whose_partition_was_dropped_says_so(acid: AcidSession, spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    "forget", ["ALTER TABLE acidsql_batches DROP PARTITION (sink = 'x')", "DROP TABLE acidsql_batches"]
+)
+def test_a_sink_whose_partition_was_dropped_says_so(acid: AcidSession, spark: SparkSession, forget: str) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
     sink = acid.sink("t", name="x")
     sink(spark.sql("SELECT 1 AS id"), 1)
-    acid.sql("ALTER TABLE acidsql_batches DROP PARTITION (sink = 'x')")
+    acid.sql(forget)
     with pytest.raises(TransactionError, match="its partition is gone"):
         sink(spark.sql("SELECT 2 AS id"), 2)
     sink(spark.sql("SELECT 2 AS id"), 2)
@@ -333,3 +336,21 @@ def test_a_name_that_is_no_unicode_is_none(acid: AcidSession) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int)")
     with pytest.raises(InvalidValue, match="Unicode"):
         acid.sink("t", name="\ud800")
+
+
+def test_a_query_in_another_zone_than_the_session_is_refused(acid: AcidSession, source: Source, tmp_path: Path) -> None:
+    """Spark keeps the zone of a query's start; the rows would be stored as the wall clocks of today's."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    source.add((1, "a"))
+    always = {"processingTime": "0 seconds"}
+    query = acid.write_stream(source.frame, "t", checkpoint=str(tmp_path / "c"), trigger=always)
+    try:
+        query.processAllAvailable()
+        acid.sql("SET TIME ZONE 'America/New_York'")
+        source.add((2, "b"))
+        with pytest.raises(StreamingQueryException, match="time zone UTC"):
+            query.processAllAvailable()
+    finally:
+        query.stop()
+        acid.sql("SET TIME ZONE 'UTC'")
+    assert rows(acid, "SELECT id FROM t") == [(1,)]

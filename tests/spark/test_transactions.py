@@ -58,6 +58,11 @@ def nothing_is_left(*sessions: AcidSession) -> None:
     nothing_is_open(sessions[0])
 
 
+def opened(acid: AcidSession) -> list[int]:
+    """The ids of all open transactions."""
+    return [int(r.txnid) for r in acid.sql("SHOW TRANSACTIONS").collect() if r.state == "OPEN"]
+
+
 def fail_after(acid: AcidSession, text: str) -> None:
     acid.sql(text)
     raise ZeroDivisionError
@@ -745,3 +750,62 @@ def test_a_session_that_is_closed_rolls_back(bank: AcidSession, warehouse: Path)
     session.close()
     assert len(values(bank, "a")) == 2
     nothing_is_open(bank)
+
+
+MASS = "UPDATE t SET v = v + 1"
+NEW = "INSERT INTO t VALUES (9, 9, 9)"
+ONE = "INSERT OVERWRITE TABLE t SELECT id, v, p FROM t WHERE p = 0"
+
+
+@pytest.fixture
+def many(acid: AcidSession) -> AcidSession:
+    """A table of more partitions than a statement locks one by one."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int) PARTITIONED BY (p int)")
+    acid.sql("INSERT INTO t VALUES (0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 0, 3)")
+    acid.sql("SET hive.locks.max.partitions=2")
+    return acid
+
+
+@pytest.mark.parametrize("texts", [(MASS, NEW), (NEW, MASS), (ONE, MASS), (MASS, ONE, MASS)])
+def test_what_was_locked_as_a_whole_is_in_conflict_though_partitions_were_named(
+    many: AcidSession, other: AcidSession, texts: tuple[str, ...]
+) -> None:
+    other.sql("START TRANSACTION")
+    assert len(values(other, "t")) == 4
+    many.sql("START TRANSACTION")
+    for text in texts:
+        many.sql(text)
+    many.sql("COMMIT")
+    with pytest.raises(WriteConflict):
+        other.sql("UPDATE t SET v = v + 10 WHERE p = 1")
+    other.sql("ROLLBACK")
+    assert dict(values(many, "t"))[1] == texts.count(MASS)
+
+
+@pytest.mark.parametrize("texts", [(MASS, NEW), (NEW, MASS), (ONE, MASS)])
+def test_all_partitions_of_such_a_transaction_are_cleaned_when_it_is_aborted(
+    many: AcidSession, texts: tuple[str, ...], warehouse: Path
+) -> None:
+    many.sql("START TRANSACTION")
+    for text in texts:
+        many.sql(text)
+    many.metastore.abort_txns(opened(many))  # as if it was killed: nobody removes its files
+    many._env.transaction = None
+    many.metastore.clean_empty_aborted_txns()
+    for p in range(4):
+        many.sql(f"ALTER TABLE t PARTITION (p = {p}) COMPACT 'major'")
+    while many.compactor.run_once().outcomes:
+        pass
+    assert values(many, "t") == [(0, 0), (1, 0), (2, 0), (3, 0)]
+
+
+def test_a_commit_of_what_is_over_does_not_ask_for_a_rollback(bank: AcidSession) -> None:
+    bank.sql("START TRANSACTION")
+    bank.sql("UPDATE a SET v = 1 WHERE id = 1")
+    bank.metastore.abort_txns(opened(bank))
+    with pytest.raises(TransactionError):
+        bank.sql("SELECT * FROM a").collect()
+    with pytest.raises(TransactionError, match="is over") as failed:
+        bank.sql("COMMIT")
+    assert "ROLLBACK" not in str(failed.value)
+    assert not bank.in_transaction

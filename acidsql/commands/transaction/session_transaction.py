@@ -185,7 +185,7 @@ class SessionTransaction(OpenTransaction):
             TransactionError: When the transaction is over: nothing of it is there.
         """
         with self._lock:
-            self._require_usable()
+            self._require_usable(is_end=True)
             self._is_finished = True
             txn = self._txn
             if txn is None:
@@ -211,14 +211,15 @@ class SessionTransaction(OpenTransaction):
                 self._give_up(AcidError("rolled back"))
             self._over = None
 
-    def _require_usable(self) -> None:
+    def _require_usable(self, *, is_end: bool = False) -> None:
         if self._is_finished:
             raise TransactionError(
                 "The transaction was ended by another thread before this statement of it began", hint="Run it again."
             )
         if self._over is not None:
+            hint = "Run it again." if is_end else "ROLLBACK ends it."
             problem = TransactionError(
-                f"The transaction is over, and nothing of it is kept: {self._over.message}", hint="ROLLBACK ends it."
+                f"The transaction is over, and nothing of it is kept: {self._over.message}", hint=hint
             )
             raise problem from self._over
 

@@ -43,13 +43,18 @@ class WriteTransaction:
     """The latest version of a table before it was opened."""
     stagings: list[Staging] = field(default_factory=list)
     _staged_for: list[Table] = field(default_factory=list)
-    _named: list[Staging] = field(default_factory=list)
+    _named: set[Staging] = field(default_factory=set)
+    """Those whose partitions the store was told."""
+    _named_in: set[str] = field(default_factory=set)
+    """The tables of which it was told some."""
     is_aborted: bool = False
     """Whether the metastore has confirmed the abort."""
     may_be_committed: bool = False
     """Whether its commit was asked for, whatever came of it: what it has published is not to be removed before the
     metastore says that it is aborted."""
     _txns: ValidTxnList | None = None
+    _first_txns: ValidTxnList | None = None
+    """The first snapshot, where there are several."""
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
     _locked: list[LockComponent] = field(default_factory=list)
@@ -142,6 +147,7 @@ class WriteTransaction:
         """The single snapshot of this statement."""
         if self._txns is None:
             self._txns = self.env.metastore.get_valid_txns(self.id)
+            self._first_txns = self._first_txns or self._txns
         return self._txns
 
     @property
@@ -236,17 +242,24 @@ class WriteTransaction:
 
         All of a statement are named before the first file is published. The store puts them in the place of the whole
         table: a partition that it is not told of is not cleaned when the transaction aborts, and what is published
-        there would be seen one day. A partition with deleted or replaced rows counts as changed, whatever else was
-        written; with ``as_changes`` each one does.
+        there would be seen one day. So those are named, too, that earlier statements have written to under a lock of
+        the whole table. A partition with deleted or replaced rows counts as changed, whatever else was written; with
+        ``as_changes`` each one does.
         """
-        if staging in self._named:
+        of_table = [s for t, s in zip(self._staged_for, self.stagings, strict=True) if t.full_name == table.full_name]
+        unnamed = [other for other in of_table if other not in self._named]
+        if staging not in unnamed:
             return
-        self._named.append(staging)
-        names, done = staging.partitions, staging.changes
-        changed = [n for n in names if as_changes or done[n].deleted or done[n].overwrites]
-        added = sorted(set(names).difference(changed))
-        for operation, some in ((Operation.UPDATE, changed), (Operation.INSERT, added)):
+        self._named.update(unnamed)
+        changed, names = set[str](), set[str]()
+        for other in unnamed:
+            names.update(other.partitions)
+            for name, done in other.changes.items():
+                if done.deleted or done.overwrites or (as_changes and other is staging):
+                    changed.add(name)
+        for operation, some in ((Operation.UPDATE, sorted(changed)), (Operation.INSERT, sorted(names - changed))):
             if some:
+                self._named_in.add(table.full_name)
                 write_id = self.allocate_write_id(table)
                 self.env.metastore.add_dynamic_partitions(
                     self.id, write_id, table.database, table.name, some, operation
@@ -270,7 +283,8 @@ class WriteTransaction:
         if table.partition_keys and len(locations) < len(names):
             # The remains of a killed DROP PARTITION must not reappear.
             free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
-        if dynamic and table.partition_keys:
+        # once partitions are named, no lock stands for the whole table any more
+        if table.partition_keys and (dynamic or table.full_name in self._named_in):
             self.name_partitions(table, staging, as_changes=as_changes)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
         self._tell_rows(table, staging)
@@ -374,7 +388,7 @@ class WriteTransaction:
         """Commit it in the metastore. Raises: WriteConflict when another transaction changed the same rows first."""
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
-        self.env.metastore.commit_txn(self.id, deleted)
+        self.env.metastore.commit_txn(self.id, deleted, self._first_txns)
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""

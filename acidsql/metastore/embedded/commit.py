@@ -64,7 +64,8 @@ _CONFLICTS = (
         func.coalesce(_S.WS_PARTITION, _C.TC_PARTITION),
         _C.TC_OPERATION_TYPE,
         _S.WS_OPERATION_TYPE,
-        _S.WS_ROWS,
+        _S.WS_PARTITION,
+        _S.WS_ROWS.is_not(None),
     )
     .select_from(WRITE_SET.join(TXN_COMPONENTS, _SAME))
     .where(_OVERLAPPING)
@@ -97,12 +98,10 @@ _WRITE_SET = insert(WRITE_SET).from_select(
 _OF_TABLE = and_(
     _S.WS_TXNID == bindparam("txn"), _S.WS_DATABASE == bindparam("database"), _S.WS_TABLE == bindparam("table")
 )
+_OF_PLACE = and_(_OF_TABLE, _S.WS_PARTITION.is_not_distinct_from(bindparam("place")))
+_ROWS = select(_S.WS_ROWS).where(_OF_PLACE).limit(1)
 _PARTITIONS = select(_S.WS_PARTITION).where(_OF_TABLE).distinct()
-_TELL = (
-    update(WRITE_SET)
-    .where(_OF_TABLE, _S.WS_PARTITION.is_not_distinct_from(bindparam("place")))
-    .values(WS_ROWS=bindparam("rows"))
-)
+_TELL = update(WRITE_SET).where(_OF_PLACE).values(WS_ROWS=bindparam("rows"))
 _COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
     ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE", "CTC_TIMESTAMP"],
     select(
@@ -120,7 +119,13 @@ _COMPLETE = insert(COMPLETED_TXN_COMPONENTS).from_select(
 
 
 def _commit(
-    db: Connection, txn_id: int, deleted: Mapping[str, RowSet], *, exclusive_writes: bool, now: int
+    db: Connection,
+    txn_id: int,
+    deleted: Mapping[str, RowSet],
+    seen: ValidTxnList | None,
+    *,
+    exclusive_writes: bool,
+    now: int,
 ) -> WriteConflict | None:
     """Commit a transaction, or abort it for a conflict and answer that. One that is committed already stays so.
 
@@ -128,6 +133,7 @@ def _commit(
         db: The store.
         txn_id: The transaction.
         deleted: The rows that it has deleted, by table (``database.table``), of those of which it tells them.
+        seen: What all its snapshots saw.
         exclusive_writes: ``hive.txn.xlock.write``: those who change rows lock each other out. Their conflicts were
             found when the locks were granted (``get_latest_txn_in_conflict``), and are not looked for here, except
             where the transaction has changed rows under a shared lock all the same.
@@ -143,7 +149,7 @@ def _commit(
     changed = type not in NO_WRITE_SET and not operations.isdisjoint(_CHANGES)
     commit_id = txns.newest_txn(db) if changed else 0
     if changed and (not exclusive_writes or db.execute(_HOLDS_SHARED_WRITE, {"txn": txn_id}).first() is not None):
-        conflict = _conflict(db, txn_id, commit_id, deleted)
+        conflict = _conflict(db, txn_id, commit_id, deleted, seen)
         if conflict is not None:
             aborts.abort(db, [txn_id], reason=conflict.message)
             return conflict
@@ -164,16 +170,24 @@ def _commit(
     return None
 
 
-def _conflict(db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str, RowSet]) -> WriteConflict | None:
-    """The first transaction that has changed the same, as far as both tell."""
-    for found in db.execute(_CONFLICTS, {"txn": txn_id}):
-        other, other_commit, database, table, partition, mine, theirs, rows = found
-        own = deleted.get(f"{database}.{table}")
-        if own is not None and rows is not None and not own.meets(_unpacked(rows, other)):
+def _conflict(
+    db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str, RowSet], seen: ValidTxnList | None
+) -> WriteConflict | None:
+    """The first transaction that has changed the same, unseen, as far as both tell."""
+    apart = set[tuple[int, str, str, str | None]]()
+    for found in db.execute(_CONFLICTS, {"txn": txn_id}).all():
+        other, other_commit, database, table, partition, mine, theirs, their_partition, tells_rows = found
+        if seen is not None and seen.is_valid(other):
             continue
-        place = "/".join(p for p in (database, table, partition) if p)
+        place = (other, database, table, their_partition)
+        own = deleted.get(f"{database}.{table}")
+        if place not in apart and own is not None and tells_rows and not own.meets(_rows_of(db, *place)):
+            apart.add(place)
+        if place in apart:
+            continue
+        name = "/".join(p for p in (database, table, partition) if p)
         return WriteConflict(
-            f"Aborting [{txns.txn_name(txn_id)},{commit_id}] due to a write conflict on {place}"
+            f"Aborting [{txns.txn_name(txn_id)},{commit_id}] due to a write conflict on {name}"
             f" committed by [{txns.txn_name(other)},{other_commit}] {mine}/{theirs}",
             code=txns.TRANSACTION_ABORTED,
             hint="The statement can be run again: it will then see the other's changes.",
@@ -181,10 +195,11 @@ def _conflict(db: Connection, txn_id: int, commit_id: int, deleted: Mapping[str,
     return None
 
 
-def _unpacked(rows: bytes, txn_id: int) -> RowSet:
-    """Raises: MetastoreError when they are not readable."""
+def _rows_of(db: Connection, txn_id: int, database: str, table: str, partition: str | None) -> RowSet:
+    """What a transaction has told that it has deleted. Raises: MetastoreError when that is not readable."""
+    place = {"txn": txn_id, "database": database, "table": table, "place": partition}
     try:
-        return RowSet.unpacked(rows)
+        return RowSet.unpacked(db.execute(_ROWS, place).scalar_one())
     except ValueError as e:
         raise MetastoreError(f"The store is damaged: what transaction {txn_id} has deleted is {e}") from e
 
@@ -225,10 +240,12 @@ _SHOW = update(TBLS).where(TBLS.c.TBL_ID == bindparam("id")).values(CREATING_TXN
 class EmbeddedCommits(EmbeddedClient):
     """:class:`~acidsql.metastore.protocol.Transactions`: commit, conflicts, and clean-up after the end."""
 
-    def commit_txn(self, txn_id: int, deleted: Mapping[str, RowSet] | None = None) -> None:
+    def commit_txn(
+        self, txn_id: int, deleted: Mapping[str, RowSet] | None = None, seen: ValidTxnList | None = None
+    ) -> None:
         exclusive = self._settings.value(XLOCK_WRITE)
         with self._store.write() as db:
-            conflict = _commit(db, txn_id, deleted or {}, exclusive_writes=exclusive, now=self._now(db))
+            conflict = _commit(db, txn_id, deleted or {}, seen, exclusive_writes=exclusive, now=self._now(db))
         if conflict is not None:  # raised only here: the abort has to stay
             raise conflict
 

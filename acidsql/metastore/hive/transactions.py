@@ -49,7 +49,9 @@ class HiveTransactions(HiveLocks):
         )
         return list(self._call(lambda c: c.open_txns(request)).txn_ids)
 
-    def commit_txn(self, txn_id: int, deleted: Mapping[str, RowSet] | None = None) -> None:
+    def commit_txn(
+        self, txn_id: int, deleted: Mapping[str, RowSet] | None = None, seen: ValidTxnList | None = None
+    ) -> None:
         assert not deleted  # Capabilities.compares_rows
         request = ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=self._settings.value(XLOCK_WRITE))
         # a metastore 3 forgets at once that a transaction has ended which wrote nothing
