@@ -14,6 +14,9 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 LONGEST_NAME = 255
 """Bytes of the name of a directory, on file systems in use."""
 
+NO_NUL = "a NUL character, which no name of a file can have"
+"""What is wrong with a value of a partition key that has one: none is escaped, by Hive neither."""
+
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _CHARACTER = re.compile("%[0-9A-Fa-f]{2}|.", re.DOTALL)

@@ -9,6 +9,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,9 @@ class RowSet:
     def of(partition: str, txns: NDArray[Any], buckets: NDArray[Any], row_ids: NDArray[Any]) -> RowSet:
         """Rows of one partition: their original transactions, buckets and row ids, best with equal ones together."""
         made: dict[Origin, NDArray[np.int64]] = {}
-        starts = np.flatnonzero((txns[1:] != txns[:-1]) | (buckets[1:] != buckets[:-1])) + 1
-        for at, ids in zip([0, *starts.tolist()], np.split(row_ids.astype(np.int64), starts), strict=True):
-            if len(ids):
-                origin = (partition, int(txns[at]), int(buckets[at]))
-                made[origin] = np.union1d(made[origin], ids) if origin in made else np.unique(ids)
+        for start, end in runs(txns, buckets):
+            origin, ids = (partition, int(txns[start]), int(buckets[start])), row_ids[start:end].astype(np.int64)
+            made[origin] = np.union1d(made[origin], ids) if origin in made else np.unique(ids)
         return RowSet(made)
 
     def __bool__(self) -> bool:
@@ -90,6 +89,14 @@ class RowSet:
         if at != len(data):
             raise ValueError("not a set of rows: of another length")
         return RowSet(made)
+
+
+def runs(one: NDArray[Any], other: NDArray[Any]) -> list[tuple[int, int]]:
+    """Where the neighbours begin and end that have the same numbers in two columns."""
+    if not len(one):
+        return []
+    starts = np.flatnonzero((one[1:] != one[:-1]) | (other[1:] != other[:-1])) + 1
+    return list(pairwise([0, *starts.tolist(), len(one)]))
 
 
 def _meet(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:

@@ -30,6 +30,7 @@ from acidsql.format.schema import (
 )
 from acidsql.format.stripes import StripeFile, StripeSource
 from acidsql.fs import FileSystem
+from acidsql.row_set import runs
 from acidsql.types import Struct
 
 _KEYS = [EVENT_COLUMNS.index(ORIGINAL_TRANSACTION), EVENT_COLUMNS.index(BUCKET)]
@@ -126,9 +127,7 @@ def _runs(source: StripeSource) -> Iterator[tuple[int, int, int, int]]:
     for number, stripe in enumerate(source.stripes):
         batch = source.batch(number, _KEYS)
         originals, buckets = (np.asarray(column.cast(pa.int64())) for column in batch.columns)
-        changes = np.flatnonzero((np.diff(originals) != 0) | (np.diff(buckets) != 0)) + 1
-        starts = [0, *changes.tolist()]
-        for start, end in zip(starts, [*starts[1:], stripe.rows], strict=True):
+        for start, end in runs(originals, buckets):
             yield int(originals[start]), int(buckets[start]), before + start, end - start
         before += stripe.rows
 

@@ -15,6 +15,7 @@ from acidsql.format.names import BaseName, DeltaName
 from acidsql.format.orc import read_keys
 from acidsql.plan.cache import FileCache
 from acidsql.plan.snapshot import TableSnapshot
+from acidsql.row_set import runs
 from acidsql.valid_ids import ValidWriteIdList
 
 Ids = npt.NDArray[np.int64]
@@ -90,11 +91,7 @@ def _runs_of(file: AcidFile) -> list[_Run]:
 def _split(filesystem: fs.FileSystem, path: str) -> Iterator[_Run]:
     keys = read_keys(filesystem, path)
     write_ids, buckets, row_ids, deleted_by = (keys.column(i).to_numpy().astype(np.int64) for i in range(4))
-    if not len(row_ids):
-        return
-    starts = np.flatnonzero((write_ids[1:] != write_ids[:-1]) | (buckets[1:] != buckets[:-1])) + 1
-    ends = [*starts.tolist(), len(row_ids)]
-    for start, end in zip([0, *starts.tolist()], ends, strict=True):
+    for start, end in runs(write_ids, buckets):
         by = deleted_by[start:end]
         if (by == by[0]).all():
             by = np.broadcast_to(by[0], len(by))

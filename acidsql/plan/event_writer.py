@@ -11,7 +11,7 @@ from acidsql.errors import InvalidValue
 from acidsql.format.bucket import VERSION_SHIFT, WRITER_MASK, WRITER_SHIFT, encode
 from acidsql.format.orc import write_deletes, write_inserts, write_rows
 from acidsql.format.schema import KEY_COLUMNS
-from acidsql.partition_names import partition_name
+from acidsql.partition_names import NO_NUL, partition_name
 from acidsql.plan.changes import BUCKET, KIND, key_column, value_column
 from acidsql.plan.job import matched_twice
 from acidsql.plan.snapshot import row_type_of
@@ -116,7 +116,7 @@ class EventWriter:
 
     def _partition_of(self, values: Sequence[str | None]) -> str:
         if any("\0" in value for value in values if value is not None):
-            raise InvalidValue("A partition key has a NUL character, which no name of a file can have")
+            raise InvalidValue(f"A partition key has {NO_NUL}")
         return partition_name([k.name for k in self._target.table.partition_keys], values)
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from acidsql.catalyst import rows_in_memory
 from acidsql.commands.environment import Environment
 from acidsql.metastore.model import Column, Table
-from acidsql.partition_names import LONGEST_NAME, partition_name
+from acidsql.partition_names import LONGEST_NAME, NO_NUL, partition_name
 from acidsql.plan.arrow import arrow_type, fetched, is_utf8
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.changes import BUCKET, NUMBER, key_column, value_column
@@ -59,7 +59,18 @@ class StreamTarget:
     @cached_property
     def columns(self) -> list[Column]:
         """The columns that records have values for: the data columns, and the keys that are not given."""
-        return [*self.table.columns, *(k for k in self.table.partition_keys if k.name not in self.static)]
+        return [*self.table.columns, *self._given_keys]
+
+    @cached_property
+    def _given_keys(self) -> list[Column]:
+        """The partition keys that each row has a value for."""
+        return [k for k in self.table.partition_keys if k.name not in self.static]
+
+    def _require_keys(self, names: Collection[str]) -> None:
+        """Raises: BadValue when one of them has no value."""
+        for key in self._given_keys:
+            if key.name not in names:
+                raise BadValue(f"Partition key {key.name} has no value")
 
     @cached_property
     def _types(self) -> dict[str, HiveType]:
@@ -83,11 +94,10 @@ class StreamTarget:
         groups: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
         bad: dict[int, BadValue] = {}
         listed = list(records)
-        needed = [k.name for k in self.table.partition_keys if k.name not in self.static]
         for number, record in enumerate(listed):
             try:
                 values = reader.read(record, self.fields)
-                _require(needed, values)
+                self._require_keys(values)
             except BadValue as e:
                 bad[number] = e
                 continue
@@ -141,10 +151,7 @@ class StreamTarget:
         if not is_utf8(table):
             raise BadValue("A text is not valid UTF-8")
         given: dict[str, pa.Array] = {}
-        _require(
-            [k.name for k in self.table.partition_keys if k.name not in self.static],
-            {*map(str.lower, table.schema.names)},
-        )
+        self._require_keys({*map(str.lower, table.schema.names)})
         for name, column in zip(table.schema.names, table.columns, strict=True):
             own = name.lower()
             if own not in names or own in given:
@@ -263,19 +270,12 @@ class StreamTarget:
         return fetched(frame.select(number.alias(BUCKET)))[BUCKET]
 
 
-def _require(keys: Collection[str], names: Collection[str]) -> None:
-    """Raises: BadValue when a partition key has no value."""
-    for key in keys:
-        if key not in names:
-            raise BadValue(f"Partition key {key} has no value")
-
-
 def _unfit(key: Column, text: str | None) -> BadValue | None:
     """Why no directory can be named after a value of a key."""
     if text is None:
         return None
     if "\0" in text:
-        return BadValue(f"Partition key {key.name} has a NUL character, which no name of a file can have")
+        return BadValue(f"Partition key {key.name} has {NO_NUL}")
     if len(partition_name([key.name], [text]).encode()) > LONGEST_NAME:
         return BadValue(f"Partition key {key.name} has a value that is too long for the name of a directory")
     return None

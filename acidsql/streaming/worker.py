@@ -18,7 +18,7 @@ import pyarrow as pa
 from acidsql.errors import InvalidValue, TransactionError
 from acidsql.format.bucket import MAX_STATEMENT_ID, decode
 from acidsql.metastore.model import Table
-from acidsql.partition_names import DEFAULT_PARTITION, key_texts, parse_partition_name, partition_name
+from acidsql.partition_names import DEFAULT_PARTITION, NO_NUL, key_texts, parse_partition_name, partition_name
 from acidsql.plan.arrow import arrow_type
 from acidsql.plan.changes import BUCKET, KIND, key_column, value_column
 from acidsql.plan.event_writer import EventWriter
@@ -381,7 +381,7 @@ def new_key_text(value: Any, type: HiveType) -> str | None:
     if value is None or value in ("", DEFAULT_PARTITION):
         return None
     if isinstance(value, str) and "\0" in value:
-        raise BadValue("A partition key has a NUL character, which no name of a file can have")
+        raise BadValue(f"A partition key has {NO_NUL}")
     if name in _INT_KEYS or name == "string" or isinstance(type, Varchar):
         return str(value)
     if name == "boolean":

@@ -10,8 +10,6 @@ import argparse
 import json
 import os
 import resource
-import runpy
-import shutil
 import subprocess
 import sys
 import time
@@ -20,7 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-HERE = Path(__file__).parent
+from peers import engine_at_work, generate  # beside this file
+
 UPDATES = 10
 STEPS = ("scan before", "compact", "scan after", "clean")
 
@@ -119,8 +118,7 @@ def main() -> None:
         return
     own = [sys.executable, __file__, "--one", "--peers", str(peers), "--reps", str(given.reps), "--out", str(out)]
     for rows in given.rows.split(","):
-        generate = [sys.executable, str(peers / "bench.py"), "--one", "--engines", "gen", "--scales", rows]
-        subprocess.run(generate, check=True)
+        generate(peers, rows)
         for _ in range(given.rounds):
             for engine in given.engines.split(","):
                 subprocess.run([*own, "--engines", engine, "--rows", rows], check=True)
@@ -128,18 +126,8 @@ def main() -> None:
 
 
 def _one(peers: Path, name: str, rows: int, reps: int, out: Path) -> None:
-    sys.path.insert(0, str(peers))
-    import bench as harness  # type: ignore[import-not-found]
-
-    engines = {**harness.all_engines(), **runpy.run_path(str(HERE / "adapter.py"))["ENGINES"]}
-    os.chdir(harness.HERE)
-    work = Path(harness.HERE, "tmp", f"compaction-{name}-{rows}")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
-        run_one(harness, engines[name](str(work)), rows, reps, out)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with engine_at_work(peers, name, f"compaction-{name}-{rows}") as (harness, engine, _):
+        run_one(harness, engine, rows, reps, out)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import runpy
-import shutil
 import subprocess
 import sys
 import threading
@@ -21,7 +19,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+from peers import engine_at_work  # beside this file
+
 SCHEMA = "id bigint, k int, name string, city string, salary double, qty int, d date, note string"
 WARM = 3
 """Batches before those that are measured."""
@@ -152,18 +151,8 @@ def main() -> None:
             subprocess.run([sys.executable, __file__, "--one", *options, "--engines", engine], check=True)
         print(report([json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]))
         return
-    sys.path.insert(0, str(peers))
-    import bench as harness  # type: ignore[import-not-found]
-
-    engines = {**harness.all_engines(), **runpy.run_path(str(HERE / "adapter.py"))["ENGINES"]}
-    os.chdir(harness.HERE)
-    work = Path(harness.HERE, "tmp", f"streaming-{given.engines}")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
-        lines = Streaming(harness, engines[given.engines](str(work)), work, given.batches, given.size).run()
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with engine_at_work(peers, given.engines, f"streaming-{given.engines}") as (harness, engine, work):
+        lines = Streaming(harness, engine, work, given.batches, given.size).run()
     with out.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import runpy
-import shutil
 import statistics
 import subprocess
 import sys
@@ -22,7 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+from peers import engine_at_work, generate  # beside this file
+
 EACH = 10
 """Updates of each writer."""
 
@@ -106,26 +105,13 @@ def main() -> None:
     out, peers = given.out.resolve(), given.peers.resolve()
     if not given.one:
         options = ["--peers", str(peers), "--rows", str(given.rows), "--writers", given.writers, "--out", str(out)]
-        source = [sys.executable, str(peers / "bench.py"), "--one", "--engines", "gen", "--scales", str(given.rows)]
-        subprocess.run(source, check=True)
+        generate(peers, given.rows)
         for engine in given.engines.split(","):
             subprocess.run([sys.executable, __file__, "--one", *options, "--engines", engine], check=True)
         print(report([json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]))
         return
-    sys.path.insert(0, str(peers))
-    import bench as harness  # type: ignore[import-not-found]
-
-    engines = {**harness.all_engines(), **runpy.run_path(str(HERE / "adapter.py"))["ENGINES"]}
-    os.chdir(harness.HERE)
-    work = Path(harness.HERE, "tmp", f"updates-{given.engines}")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
-        lines = Updates(harness, engines[given.engines](str(work)), given.rows).run(
-            [*map(int, given.writers.split(","))]
-        )
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with engine_at_work(peers, given.engines, f"updates-{given.engines}") as (harness, engine, _):
+        lines = Updates(harness, engine, given.rows).run([*map(int, given.writers.split(","))])
     with out.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
 

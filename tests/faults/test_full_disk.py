@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.processes import ROOT, environment
+from tests.spark.processes import ROOT, environment, on_small_disk
 
 pytestmark = pytest.mark.long
 
-MOUNTED = 'mount -t tmpfs -o size=16m none "$1" && shift && exec "$@"'
 PROGRAM = """
 import json, os, random, sys, time
 from pathlib import Path
@@ -123,9 +122,7 @@ acid.close()
 def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     place, report = tmp_path / "disk", tmp_path / "report.json"
     place.mkdir()
-    unshared = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", str(place)]
-    if subprocess.run([*unshared, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this system lets nobody mount a file system of his own")
+    unshared = on_small_disk(place, 16)
     program = [sys.executable, "-c", PROGRAM, str(place), str(report)]
     done = subprocess.run(
         [*unshared, *program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=500

@@ -17,6 +17,9 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 import acidsql
 from tests.isolation.journal import Journal, events_of, report_of
@@ -37,8 +40,7 @@ class Plan:
         warehouse: The tables.
         metastore: The store; empty: the embedded one in the warehouse.
         settings: Of the sessions.
-        fates: What is done to them: kinds of :class:`Herd`'s methods.
-        disk: Whether the warehouse is on a small disk, which may be filled.
+        fates: What is done to them: names of :class:`Herd`'s methods.
     """
 
     journals: str
@@ -50,6 +52,16 @@ class Plan:
     processes: int = 3
     sessions: int = 2
     fates: tuple[str, ...] = ("kill", "stop", "jump")
+
+    @staticmethod
+    def of(given: dict[str, Any]) -> Plan:
+        """One that was JSON."""
+        return Plan(**{**given, "fates": tuple(given["fates"])})
+
+    def connect(self, spark: SparkSession, **settings: str) -> acidsql.AcidSession:
+        """A session, with further settings."""
+        where = {"metastore": self.metastore} if self.metastore else {}
+        return acidsql.connect(spark, warehouse=self.warehouse, settings={**self.settings, **settings}, **where)
 
 
 @dataclass
@@ -71,8 +83,9 @@ class Herd:
 
     def start(self) -> None:
         self._number += 1
-        plan, number = self.plan, self._number
-        given = asdict(plan) | {
+        number = self._number
+        given = {
+            "plan": asdict(self.plan),
             "number": number,
             "seconds": max(1.0, self.end - time.monotonic()),
             "clock": str(self.clock),
@@ -142,18 +155,14 @@ class Herd:
 def main(plan: Plan) -> None:
     spark = small_spark(spark__local__dir=str(Path(plan.journals, "local")))
 
-    def connect(settings: dict[str, str]) -> acidsql.AcidSession:
-        where = {"metastore": plan.metastore} if plan.metastore else {}
-        return acidsql.connect(spark, warehouse=plan.warehouse, settings=settings, **where)
-
-    with connect(plan.settings) as acid:
+    with plan.connect(spark) as acid:
         make_tables(acid)
     herd = Herd(plan)
     try:
         herd.go()
     finally:
         herd.cleared()
-    with connect({**plan.settings, "hive.txn.timeout": "300s"}) as acid:
+    with plan.connect(spark, **{"hive.txn.timeout": "300s"}) as acid:
         before = report_of(events_of(herd.folder.glob("*.jsonl")))
         journal = Journal("end", herd.folder / "end.jsonl")
         Run(lambda: acid, plan.seed, Faults(), journal).look(acid, before)
@@ -181,5 +190,4 @@ def _settle(acid: acidsql.AcidSession, journal: Journal) -> None:
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.argv[1])
-    main(Plan(**{**given, "fates": tuple(given["fates"])}))
+    main(Plan.of(json.loads(sys.argv[1])))

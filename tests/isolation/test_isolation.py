@@ -23,7 +23,7 @@ from tests.isolation.checker import anomalies
 from tests.isolation.journal import events_of, report_of
 from tests.isolation.run import SETTINGS, Faults, judged, ran
 from tests.metastore import postgres_store
-from tests.spark.processes import ROOT, environment
+from tests.spark.processes import ROOT, environment, on_small_disk
 
 pytestmark = pytest.mark.spark
 
@@ -91,7 +91,6 @@ def test_a_store_that_is_away_for_a_while(spark: SparkSession, tmp_path: Path) -
         )
 
 
-MOUNTED = 'mount -t tmpfs -o size=64m none "$1" && shift && exec "$@"'
 HERDS: dict[str, dict[str, Any]] = {
     "SQLite": {},
     "SQLite, by rows": {"settings": {"acidsql.write.conflicts": "row"}},
@@ -106,13 +105,10 @@ HERDS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", HERDS)
 def test_processes_that_are_killed_and_stopped(tmp_path: Path, name: str) -> None:
     """Of machines whose clock jumps, or whose disk is full, too (see :mod:`tests.isolation.herd`)."""
-    disk, journals, unshared = tmp_path / "disk", tmp_path / "journals", list[str]()
+    disk, journals = tmp_path / "disk", tmp_path / "journals"
     for folder in (disk, journals):
         folder.mkdir()
-    if name == "a small disk":
-        unshared = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", str(disk)]
-        if subprocess.run([*unshared, "true"], check=False, capture_output=True).returncode:
-            pytest.skip("this system lets nobody mount a file system of his own")
+    unshared = on_small_disk(disk, 64) if name == "a small disk" else []
     if "PostgreSQL" in name and (reason := postgres_store.missing()):
         pytest.skip(reason)
     metastore = postgres_store.new_database() if "PostgreSQL" in name else ""

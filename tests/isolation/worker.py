@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import acidsql
 from acidsql.metastore.embedded import sqlite
+from tests.isolation.herd import Plan
 from tests.isolation.journal import Journal
 from tests.isolation.run import Faults, Run
 from tests.oracle.small_spark import small_spark
 
 
 def main(given: dict[str, Any]) -> None:
-    number, clock = given["number"], Path(given["clock"])
+    plan, number, clock = Plan.of(given["plan"]), given["number"], Path(given["clock"])
     real = sqlite.system_ms
 
     def now() -> int:
@@ -26,12 +26,8 @@ def main(given: dict[str, Any]) -> None:
     with patch.object(sqlite, "system_ms", now):
         spark = small_spark(spark__local__dir=given["local"])
         journal = Journal(str(number), Path(given["journal"]))
-
-        def connect() -> acidsql.AcidSession:
-            where = {"metastore": given["metastore"]} if given["metastore"] else {}
-            return acidsql.connect(spark, warehouse=given["warehouse"], settings=given["settings"], **where)
-
-        Run(connect, given["seed"], Faults(fails=True), journal, number).go(given["sessions"], given["seconds"])
+        run = Run(lambda: plan.connect(spark), plan.seed, Faults(fails=True), journal, number)
+        run.go(plan.sessions, given["seconds"])
         spark.stop()
 
 

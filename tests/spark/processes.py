@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
+import pytest
 
 ROOT = Path(__file__).parents[2]
 SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
@@ -38,3 +39,15 @@ def run(command: Sequence[str | os.PathLike[str]], cwd: Path, *, typed: str = ""
     return subprocess.run(
         command, cwd=cwd, env=environment(), input=typed, capture_output=True, text=True, check=False, timeout=300
     )
+
+
+def on_small_disk(place: Path, megabytes: int) -> list[str]:
+    """What a command begins with that finds a file system of so many megabytes at a place, which nobody else sees.
+
+    A mount namespace of its own has it; the test is skipped where the system has none.
+    """
+    mounted = f'mount -t tmpfs -o size={megabytes}m none "$1" && shift && exec "$@"'
+    unshared = ["unshare", "--map-root-user", "--mount", "sh", "-c", mounted, "sh", str(place)]
+    if subprocess.run([*unshared, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this system lets nobody mount a file system of his own")
+    return unshared

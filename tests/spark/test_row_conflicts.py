@@ -226,10 +226,7 @@ class TestTransactions:
         make(acid)
         acid.sql("START TRANSACTION")
         acid.sql("UPDATE t SET v = v + 1 WHERE id = 1")
-        with monkeypatch.context() as patched:
-            patched.setattr(acid.metastore, "update_statistics", _fail)
-            with pytest.raises(ZeroDivisionError):
-                acid.sql("UPDATE t SET v = v + 1 WHERE id = 2")
+        _undone(acid, monkeypatch, "UPDATE t SET v = v + 1 WHERE id = 2")
         other.sql("UPDATE t SET v = 7 WHERE id = 2")
         acid.sql("COMMIT")
         assert ended(acid)[1:3] == [(1, 1, 1), (2, 7, 0)]
@@ -241,10 +238,7 @@ class TestTransactions:
         acid.sql("CREATE TRANSACTIONAL TABLE u AS SELECT 1 AS id")
         acid.sql("START TRANSACTION")
         acid.sql("UPDATE u SET id = 2")
-        with monkeypatch.context() as patched:
-            patched.setattr(acid.metastore, "update_statistics", _fail)
-            with pytest.raises(ZeroDivisionError):
-                acid.sql("UPDATE t SET v = v + 1 WHERE id = 2")
+        _undone(acid, monkeypatch, "UPDATE t SET v = v + 1 WHERE id = 2")
         other.sql("UPDATE t SET v = 7 WHERE id = 2")
         acid.sql("COMMIT")
         assert rows(acid, "SELECT id FROM u") == [(2,)]
@@ -296,8 +290,16 @@ class TestTransactions:
         acid.sql("ROLLBACK")
 
 
-def _fail(*args: Any, **kwargs: Any) -> None:
-    raise ZeroDivisionError
+def _undone(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A statement that fails once it has published."""
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(acid.metastore, "update_statistics", fail)
+        with pytest.raises(ZeroDivisionError):
+            acid.sql(text)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

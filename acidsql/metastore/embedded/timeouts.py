@@ -20,13 +20,11 @@ from acidsql.metastore.model import TxnState
 
 _NOW, _DEFAULT = bindparam("now", type_=BigInteger()), bindparam("default", type_=BigInteger())
 _TXN_TIMEOUT = func.coalesce(TXNS.c.TXN_TIMEOUT, _DEFAULT)
+_IS_OPEN = TXNS.c.TXN_STATE == TxnState.OPEN.value
+_IS_SILENT = TXNS.c.TXN_LAST_HEARTBEAT + _TXN_TIMEOUT < _NOW
 _SILENT_TXNS = (
     select(_TXN_TIMEOUT, TXNS.c.TXN_ID)
-    .where(
-        TXNS.c.TXN_STATE == TxnState.OPEN.value,
-        TXNS.c.TXN_LAST_HEARTBEAT + _TXN_TIMEOUT < _NOW,
-        TXNS.c.TXN_ID != bindparam("spared"),
-    )
+    .where(_IS_OPEN, _IS_SILENT, TXNS.c.TXN_ID != bindparam("spared"))
     .order_by(_TXN_TIMEOUT, TXNS.c.TXN_ID)
 )
 _IS_SILENT_LOCK = and_(
@@ -36,19 +34,18 @@ _IS_SILENT_LOCK = and_(
 _DROP_SILENT_LOCKS = delete(HIVE_LOCKS).where(_IS_SILENT_LOCK)
 _LATER = 1000
 """Milliseconds after now from which on a heartbeat cannot be: the clock was set back since."""
-_IS_LATER_TXN = and_(TXNS.c.TXN_STATE == TxnState.OPEN.value, TXNS.c.TXN_LAST_HEARTBEAT > _NOW + _LATER)
+_IS_LATER_TXN = TXNS.c.TXN_LAST_HEARTBEAT > _NOW + _LATER
 _IS_LATER_LOCK = and_(HIVE_LOCKS.c.HL_TXNID == 0, HIVE_LOCKS.c.HL_LAST_HEARTBEAT > _NOW + _LATER)
 _ARE_DUE = (
     select(HIVE_LOCKS.c.HL_LOCK_EXT_ID).where(or_(_IS_SILENT_LOCK, _IS_LATER_LOCK)).limit(1),
-    _SILENT_TXNS.with_only_columns(TXNS.c.TXN_ID).limit(1),
-    select(TXNS.c.TXN_ID).where(_IS_LATER_TXN).limit(1),
+    select(TXNS.c.TXN_ID).where(_IS_OPEN, or_(_IS_SILENT, _IS_LATER_TXN)).limit(1),
 )
 
 
 def are_due(db: Connection, *, now: int, timeout: int) -> bool:
     """Whether a lock or a transaction has been silent too long, or its heartbeat is not that of this clock. Args as for
     :func:`release_silent_locks`."""
-    times = {"now": now, "default": timeout, "spared": 0}
+    times = {"now": now, "default": timeout}
     return any(db.execute(query, times).first() is not None for query in _ARE_DUE)
 
 
@@ -75,7 +72,7 @@ def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0
         timeout: Milliseconds for those of an older store, which did not note their own.
         spared: The caller's own transaction: it is alive, as the call shows.
     """
-    db.execute(update(TXNS).where(_IS_LATER_TXN).values(TXN_LAST_HEARTBEAT=_NOW), {"now": now})
+    db.execute(update(TXNS).where(_IS_OPEN, _IS_LATER_TXN).values(TXN_LAST_HEARTBEAT=_NOW), {"now": now})
     silent = db.execute(_SILENT_TXNS, {"now": now, "default": timeout, "spared": spared}).all()
     aborted: list[int] = []
     for own, rows in groupby(silent, key=lambda row: int(row[0])):
