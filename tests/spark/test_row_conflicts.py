@@ -120,6 +120,43 @@ def test_who_loses_a_row_runs_again_and_excludes_others(
     nothing_is_open(acid)
 
 
+@pytest.mark.parametrize("mode", ["row", "partition"])
+def test_who_runs_again_is_not_overtaken_while_it_plans(
+    acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """Others that change the table each time that it has begun and not yet locked."""
+    acid.sql(f"SET acidsql.write.conflicts={mode}")
+    make(acid)
+    real_open, real_find = EmbeddedMetastore.open_txns, EmbeddedMetastore.find_table
+    begun, waiting = list[int](), list[threading.Thread]()
+
+    def opened(*args: Any, **kwargs: Any) -> Any:
+        begun.append(1)
+        return real_open(acid.metastore, *args, **kwargs)
+
+    def found(*args: Any) -> Any:
+        if len(begun) > len(waiting):
+            thread = threading.Thread(target=lambda: other.sql("UPDATE t SET v = v + 1 WHERE id = 1"))
+            waiting.append(thread)
+            thread.start()
+            while thread.is_alive() and not [k for k in acid.metastore.show_locks() if k.state is LockState.WAITING]:
+                thread.join(0.01)
+        return real_find(acid.metastore, *args)
+
+    monkeypatch.setattr(acid.metastore, "open_txns", opened)
+    monkeypatch.setattr(acid.metastore, "find_table", found)
+    held = before_commit(acid, monkeypatch, lambda: None)
+    acid.sql("UPDATE t SET v = v + 10 WHERE id IN (1, 2)")
+    monkeypatch.undo()
+    for thread in waiting:
+        thread.join()
+    assert held[-1] == "EXCL_WRITE"
+    assert len(begun) == len(waiting)
+    assert len(waiting) > 1, "it has run again"
+    assert ended(acid)[1:3] == [(1, 10 + len(waiting), 1), (2, 10, 0)]
+    nothing_is_open(acid)
+
+
 def test_a_merge_that_inserts_excludes_others(
     acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

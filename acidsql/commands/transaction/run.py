@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import DefinitionChanged, StartOver, pause_before
+from acidsql.commands.resolve.context import DefinitionChanged, SnapshotOutdated, StartOver, pause_before
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, Deadlock, NoSuchTransaction, TransactionAborted, TransactionError, WriteConflict
@@ -87,8 +87,8 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     """Run a statement inside its own transaction, and in a new one if it has to restart.
 
     Hive also restarts with a new transaction if the snapshot was outdated when the locks were granted. Where rows are
-    compared (``acidsql.write.conflicts``), whoever has lost a conflict runs again, and then excludes others: it cannot
-    lose twice.
+    compared (``acidsql.write.conflicts``), whoever has lost a conflict runs again, and then excludes others. Either one
+    asks for its locks before it plans again: else others could change the table meanwhile, each time.
 
     Args:
         env: The session.
@@ -102,6 +102,7 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
         return within.write(run)
     reason: TransactionError | None = None
     has_lost = False
+    held: Sequence[LockComponent] = ()
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
         if isinstance(reason, DefinitionChanged | Deadlock):
             pause_before(attempt)
@@ -109,6 +110,7 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
         try:
             with open_transaction(env) as txn:
                 txn.has_lost = has_lost
+                txn.lock_again(held)
                 return run(txn)
         except (StartOver, Deadlock, WriteConflict) as e:
             if isinstance(e, WriteConflict):
@@ -116,6 +118,7 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
                     raise
                 has_lost = True
             logger.info("transaction restarts: %s", e.message)
+            held = txn.locked if txn and isinstance(e, SnapshotOutdated | WriteConflict) else ()
             reason = e
     assert reason is not None
     if isinstance(reason, WriteConflict):

@@ -57,7 +57,8 @@ class WriteTransaction:
     """The first snapshot, where there are several."""
     _write_ids: dict[str, int] = field(default_factory=dict)
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
-    _locked: list[LockComponent] = field(default_factory=list)
+    locked: list[LockComponent] = field(default_factory=list)
+    """The locks that it holds."""
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
@@ -88,14 +89,12 @@ class WriteTransaction:
         by_rows = by_rows and env.compares_rows
         self.is_by_rows |= by_rows
         if by_rows and self.has_lost:
-            components = [replace(c, type=LockType.EXCL_WRITE) if _is_shared_change(c) else c for c in components]
+            components = [_excluding(c) for c in components]
         for table in {f"{c.database}.{c.table}" for c in components if c.operation in _CHANGES}:
             self._deleted[table] = self._deleted.get(table, RowSet()) if by_rows else None
         # what it holds it does not ask for again: the request would wait behind others that wait for this transaction
-        wanted = tuple(c for c in components if not any(_covers(held, c) for held in self._locked))
-        if wanted:
-            wait_for_lock(env.metastore, env.settings, LockRequest(wanted, self.id, env.user, env.host, env.agent))
-            self._locked += wanted
+        wanted = tuple(c for c in components if not any(_covers(held, c) for held in self.locked))
+        self._wait_for(wanted)
         if not self.has_several_statements:
             self._txns = None  # an earlier statement's
         told = () if self.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
@@ -104,6 +103,22 @@ class WriteTransaction:
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
         if self._txns is not None and env.metastore.capabilities.is_shared_with_hive:
             self._require_settled(components)
+
+    def lock_again(self, components: Sequence[LockComponent]) -> None:
+        """Wait for what an earlier attempt of the same statement held; :meth:`lock` follows once it is planned.
+
+        Raises:
+            LockTimeout: When they are not granted in time.
+        """
+        named = [c for c in components if not c.is_dynamic_partition_write]
+        self._wait_for([_excluding(c) for c in named] if self.has_lost else named)
+
+    def _wait_for(self, components: Sequence[LockComponent]) -> None:
+        if components:
+            env = self.env
+            request = LockRequest(tuple(components), self.id, env.user, env.host, env.agent)
+            wait_for_lock(env.metastore, env.settings, request)
+            self.locked += components
 
     def _require_settled(self, components: Sequence[LockComponent]) -> None:
         """Check that nobody has committed to tables that are about to be changed who was open at the snapshot.
@@ -399,8 +414,10 @@ class WriteTransaction:
 _CHANGES = (Operation.UPDATE, Operation.DELETE)
 
 
-def _is_shared_change(component: LockComponent) -> bool:
-    return component.type is LockType.SHARED_WRITE and component.operation in _CHANGES
+def _excluding(component: LockComponent) -> LockComponent:
+    """The lock of a change that lets nobody else change anything there."""
+    is_shared = component.type is LockType.SHARED_WRITE and component.operation in _CHANGES
+    return replace(component, type=LockType.EXCL_WRITE) if is_shared else component
 
 
 def _covers(held: LockComponent, wanted: LockComponent) -> bool:
