@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(OneWay())
     # Spark's Python workers are those of PATH otherwise, which may be of another version than this environment's
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: tests interrupt themselves
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

@@ -334,6 +334,18 @@ class TestSeveralRequestsOfATransaction:
         assert ask(store, three, SHARED_WRITE, "default.a/p=2").state is LockState.ACQUIRED
         assert ask(store, three, SHARED_WRITE, "default.a").circle == (three, one, two)
 
+    @pytest.mark.parametrize("first", [EXCL_WRITE, READ])
+    def test_its_own_lock_hides_none_of_others(self, store: Metastore, first: LockType) -> None:
+        """Hive 3 grants at once what meets a lock of the same transaction."""
+        one, two = begin(store), begin(store)
+        take(store, one, first, "default.a/p=1")
+        take(store, two, first, "default.a/p=2")
+        waiting = ask(store, two, EXCLUSIVE, "default.a")
+        assert waiting.state is LockState.WAITING
+        assert store.check_lock(waiting.lock_id).state is LockState.WAITING
+        store.commit_txn(one)
+        assert store.check_lock(waiting.lock_id).state is LockState.ACQUIRED
+
     def test_who_holds_nothing_is_in_no_circle(self, store: Metastore) -> None:
         one, two, three = (begin(store) for _ in range(3))
         take(store, one, EXCL_WRITE, "default.a")

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hive_metastore import ttypes
 
-from acidsql.errors import (
-    TransactionAborted,
-)
+from acidsql.errors import TransactionAborted
 from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.client import PROCESSOR, HiveClient
 from acidsql.metastore.hive.errors import TRANSACTION_ABORTED
-from acidsql.metastore.lock_rules import circle_of
-from acidsql.metastore.model import (
-    LockInfo,
-    LockRequest,
-    LockResponse,
-    LockState,
-)
+from acidsql.metastore.lock_rules import circle_of, conflicts
+from acidsql.metastore.model import LockInfo, LockRequest, LockResponse, LockState, LockType
 
 _ABORT = ttypes.LockState.ABORT
 _BLOCKER = re.compile(r"lockid:(\d+) intLockId:(\d+)")
@@ -53,16 +47,19 @@ class HiveLocks(HiveClient):
                 f"The transaction of lock {found.lockid} is aborted: {found.errorMessage}", code=TRANSACTION_ABORTED
             )
         state = translate.lock_state_from_thrift(found.state)
-        if state is LockState.ACQUIRED:
+        if state is LockState.ACQUIRED and self._is_hive4:
             return LockResponse(found.lockid, state)
         locks = self.show_locks()
+        if state is LockState.ACQUIRED:
+            return _as_hive4_answers(locks, found.lockid)
         in_the_way = {
             (one.blocked_by_lock_id, one.blocked_by_internal_id) for one in locks if one.lock_id == found.lockid
         }
         if named := _BLOCKER.search(found.errorMessage or ""):  # a read that does not wait is not in the list
             in_the_way = {(int(named[1]), int(named[2]))}
         holder = next((one for one in locks if (one.lock_id, one.internal_id) in in_the_way), None)
-        return LockResponse(found.lockid, state, holder, _circle(locks, found.lockid))
+        judged = locks if self._is_hive4 else _by_rules_of_hive4(locks)
+        return LockResponse(found.lockid, state, holder, _circle(judged, found.lockid))
 
     def unlock(self, lock_id: int) -> None:
         self._call(lambda c: c.unlock(ttypes.UnlockRequest(lockid=lock_id)))
@@ -73,6 +70,28 @@ class HiveLocks(HiveClient):
         request = ttypes.ShowLocksRequest(dbname=database, tablename=table, partname=partition)
         found = self._call(lambda c: c.show_locks(request)).locks or ()
         return [translate.lock_from_thrift(one) for one in found]
+
+
+def _by_rules_of_hive4(locks: Sequence[LockInfo]) -> list[LockInfo]:
+    """The locks of a metastore 3 as those of Hive 4 that have the same effect: one SHARED_WRITE waits for another."""
+    return [replace(one, type=LockType.EXCL_WRITE) if one.type is LockType.SHARED_WRITE else one for one in locks]
+
+
+def _as_hive4_answers(locks: Sequence[LockInfo], lock_id: int) -> LockResponse:
+    """What becomes of a request that a metastore 3 has granted.
+
+    It grants a request at once that meets a lock of its own transaction, and looks at no earlier one of another
+    (``TxnHandler.checkLock``: what is no conflict falls through to ``ACQUIRE``). Such a request waits all the same.
+    """
+    judged = sorted(_by_rules_of_hive4(locks), key=lambda one: (one.lock_id, one.internal_id))
+    asked = [one for one in judged if one.lock_id == lock_id]
+    own = {one.txn_id for one in asked} - {0}
+    earlier = (one for one in judged if one.lock_id < lock_id and one.txn_id not in own)
+    holder, _ = next(conflicts(asked, earlier), (None, None))
+    if holder is None:
+        return LockResponse(lock_id, LockState.ACQUIRED)
+    as_waiting = [replace(one, state=LockState.WAITING) if one.lock_id == lock_id else one for one in judged]
+    return LockResponse(lock_id, LockState.WAITING, holder, _circle(as_waiting, lock_id))
 
 
 def _circle(locks: Sequence[LockInfo], lock_id: int) -> tuple[int, ...]:
