@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from acidsql.errors import AcidError, MetastoreError, UnsupportedError
@@ -157,22 +158,60 @@ def test_defaults_of_the_database_change_nothing(url: str) -> None:
             assert db.execute(text("SHOW transaction_isolation")).scalar() == "repeatable read"
 
 
+LAZY = {"fsync": "on", "synchronous_commit": "off", "wal_writer_delay": "10000"}
+"""Settings of a server that writes its log as late as it may."""
+
+
+def crash(url: str) -> None:
+    """The server ends all of its processes, and begins again with its log."""
+    [[pid]] = run_in(url, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+    os.kill(pid, signal.SIGKILL)
+
+
 def test_a_crash_of_the_server_takes_nothing_that_was_told(url: str) -> None:
     """Its clients live on: a transaction that one of them has begun must not be begun by another one again."""
-    others = {"fsync": "on", "synchronous_commit": "off", "wal_writer_delay": "10000"}
     with (
-        PostgresServer(others=others) as server,
+        PostgresServer(others=LAZY) as server,
         closing_at_the_end(opened(server.create_database("crashes"))) as store,
     ):
         store.create_table(table())
         txn_id = begin(store)
         take(store, txn_id, EXCLUSIVE)
-        found = run_in(server.url("crashes"), "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
-        os.kill(found[0][0], signal.SIGKILL)  # the server ends all of its processes, and begins again with its log
+        crash(server.url("crashes"))
         with suppress(MetastoreError):
             begin(store)  # it may be in the middle of this
         assert begin(store) > txn_id
         assert [one.txn_id for one in store.show_locks()] == [txn_id]
+
+
+def test_a_crash_at_a_commit_before_which_another_one_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server gives the number of the transaction that it has lost to the next one, which it commits."""
+    commit = Connection.commit
+
+    def lost(connection: Connection) -> None:
+        monkeypatch.setattr(Connection, "commit", commit)
+        number = connection.exec_driver_sql("SELECT txid_current()").scalar()
+        crash(url)
+        while True:
+            with suppress(OperationalError):
+                before = run_in(url, "SELECT txid_snapshot_xmax(txid_current_snapshot())")
+                break
+        numbers.append((number, before[0][0]))
+        begin(other)
+        connection.commit()
+
+    numbers = list[tuple[int, int]]()
+    with PostgresServer(others=LAZY) as server:
+        url = server.create_database("crashes")
+        with closing_at_the_end(opened(url)) as store, closing_at_the_end(opened(url)) as other:
+            txn_id = begin(store)
+            begin(other)
+            monkeypatch.setattr(Connection, "commit", lost)
+            with pytest.raises(MetastoreError, match="connection"):
+                store.commit_txn(txn_id)
+            assert [one.state for one in store.show_txns() if one.id == txn_id] == [TxnState.OPEN]
+    [(number, next_number)] = numbers
+    assert next_number <= number, "it was given again"
 
 
 def test_the_longest_times(url: str) -> None:

@@ -10,15 +10,18 @@ SQLite: there it ends all who use the store; here they live on when the server c
 The clock is the server's: machines need not agree on the time for locks and time-outs to be right.
 
 A connection that is lost before anything was done in a transaction is made anew. One that is lost at a commit leaves
-open what came of it: the server is asked by the number that it gave to the transaction.
+open what came of it. So each transaction that writes leaves a token in the row of its process in LAST_WRITES, and that
+is looked for. The server's own number of the transaction would not do: after a crash it may give it to another one.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -54,9 +57,15 @@ _PLACE = f"""SELECT current_setting('server_version_num')::int, current_setting(
     coalesce((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
               WHERE c.relname = '{TXNS.name}' AND c.relkind = 'r' AND pg_table_is_visible(c.oid)), current_schema())"""
 """Of which version the server is, its encoding, and where the store is."""
-_BEGIN_READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 0, {_NOW}"
-_BEGIN_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_ALONE}; SELECT txid_current(), {_NOW}"
-"""How a transaction begins, in one message to the server: its number there, and the time."""
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_ALONE}"
+_LEAVE = f"""INSERT INTO "LAST_WRITES" VALUES ('{{writer}}', '{{token}}', {_NOW})
+    ON CONFLICT ("LW_WRITER") DO UPDATE SET "LW_TOKEN" = excluded."LW_TOKEN", "LW_AT" = excluded."LW_AT\""""
+"""How a transaction leaves its token; both values are made here."""
+_HAS_LAST_WRITES = """SELECT to_regclass('"LAST_WRITES"') IS NOT NULL"""
+_FORGET = f"""DELETE FROM "LAST_WRITES" WHERE "LW_AT" < {_NOW} - 24 * 60 * 60 * 1000"""
+"""Of processes that have written nothing for a day: none of them still asks what came of a commit."""
+_LAST_TOKEN = """SELECT "LW_TOKEN" FROM "LAST_WRITES" WHERE "LW_WRITER" = %s"""
 
 _TIMEOUTS = "'statement_timeout', 'transaction_timeout', 'idle_session_timeout'"
 """Those of the server, of the versions that have them."""
@@ -92,6 +101,9 @@ class PostgreSQL(Database):
         super().__init__(f"postgresql://{place}/{self._url.database}", busy_timeout)
         self._schema: str | None = None
         """Where the store is; None: not known yet, since nobody was there who could be asked."""
+        self._name = uuid4().hex
+        self._leaves_tokens = False
+        """Whether the store is known to have LAST_WRITES: there is none while it is made, or brought up to date."""
 
     def open_engine(self) -> Engine:
         return self._engine(pool_size=_IDLE_CONNECTIONS, max_overflow=-1, pool_use_lifo=True)
@@ -153,7 +165,8 @@ class PostgreSQL(Database):
 
     @contextmanager
     def transaction(self, engine: Engine, answer_signals: Callable[[], None]) -> Iterator[Connection]:
-        connection, number = self._begin(engine, answer_signals)
+        token = "" if engine.get_execution_options()[KIND] is Kind.READ else uuid4().hex
+        connection = self._begin(engine, token, answer_signals)
         try:
             try:
                 yield connection
@@ -163,7 +176,7 @@ class PostgreSQL(Database):
             except BaseException:
                 connection.invalidate()
                 raise
-            if not number:
+            if not token:
                 _roll_back(connection)  # it has read, whatever becomes of the connection now
                 return
             try:
@@ -171,45 +184,79 @@ class PostgreSQL(Database):
             except DBAPIError as e:
                 if not e.connection_invalidated:
                     raise
-                self._require_committed(engine, number, e)
+                self._require_committed(engine, token, e)
         finally:
             connection.close()
 
-    def _begin(self, engine: Engine, answer_signals: Callable[[], None]) -> tuple[Connection, int]:
-        """A connection in a new transaction, and the server's number of that: 0 of one that reads."""
-        kind = engine.get_execution_options()[KIND]
-        end, pause = time.monotonic() + self.busy_timeout, _MOMENT
-        while True:
+    def _begin(self, engine: Engine, token: str, answer_signals: Callable[[], None]) -> Connection:
+        """A connection in a new transaction, which leaves a token; one that reads has none."""
+        for pause in self._pauses():
             try:
-                return _begun(engine, kind)
+                return self._begun(engine, token)
             except (psycopg.OperationalError, DBAPIError) as e:
-                if self._schema is None or not _is_away(e) or time.monotonic() >= end:
+                if self._schema is None or not _is_away(e) or not pause:
                     raise
             answer_signals()
             time.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+        raise AssertionError("the last pause is 0")
 
-    def _require_committed(self, engine: Engine, number: int, lost: DBAPIError) -> None:
-        """Ask what came of a transaction whose connection was lost at its commit.
+    def _begun(self, engine: Engine, token: str) -> Connection:
+        connection = engine.connect()
+        try:
+            connection.begin()
+            raw: psycopg.Connection[Any] = connection.connection.driver_connection  # type: ignore[assignment]
+            leave = _LEAVE.format(writer=self._writer, token=token)
+            with raw.cursor() as cursor:
+                first = [_BEGIN_WRITE if token else _BEGIN_READ]
+                if token and self._leaves_tokens:
+                    first.append(leave)
+                cursor.execute("; ".join([*first, f"SELECT {_NOW}"]))
+                while cursor.nextset():
+                    pass
+                [connection.info[_STARTED]] = cursor.fetchone() or (0,)
+                if token and not self._leaves_tokens and cursor.execute(_HAS_LAST_WRITES).fetchone() == (True,):
+                    cursor.execute(f"{_FORGET}; {leave}")
+                    self._leaves_tokens = True
+        except BaseException:
+            connection.invalidate()
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def _writer(self) -> str:
+        """This process: one that was forked is another."""
+        return f"{self._name}-{os.getpid()}"
+
+    def _require_committed(self, engine: Engine, token: str, lost: DBAPIError) -> None:
+        """Find out what came of a transaction whose connection was lost at its commit.
 
         Raises:
-            MetastoreError: When it was not committed, or nobody can tell in time.
+            DBAPIError: When it was not committed.
+            MetastoreError: When nobody can tell in time.
         """
-        end, pause, state = time.monotonic() + self.busy_timeout, _MOMENT, None
-        while True:
-            with suppress(psycopg.OperationalError, DBAPIError), engine.connect() as connection:
-                state = connection.exec_driver_sql("SELECT txid_status(%s::bigint)", (number,)).scalar()
-            if state == "committed":
+        for pause in self._pauses() if self._leaves_tokens else ():
+            is_committed = None
+            with suppress(psycopg.OperationalError, DBAPIError), engine.connect() as connection, connection.begin():
+                connection.exec_driver_sql(_BEGIN_WRITE)  # whoever is alone in writing knows that the other one is over
+                is_committed = connection.exec_driver_sql(_LAST_TOKEN, (self._writer,)).scalar() == token
+            if is_committed:
                 return
-            if state == "aborted":
+            if is_committed is False:
                 raise lost
-            if time.monotonic() >= end:
-                raise MetastoreError(
-                    f"Metastore {self.name}: the connection was lost at a commit, and it is not known what came of it:"
-                    f" {_text(lost.orig)}"
-                )
             time.sleep(pause)
+        raise MetastoreError(
+            f"Metastore {self.name}: the connection was lost at a commit, and it is not known what came of it:"
+            f" {_text(lost.orig)}"
+        )
+
+    def _pauses(self) -> Iterator[float]:
+        """Seconds to wait after each attempt to reach a server that is away; 0 after the last one."""
+        end, pause = time.monotonic() + self.busy_timeout, _MOMENT
+        while time.monotonic() < end:
+            yield pause
             pause = min(pause * 2, _LONGEST_PAUSE)
+        yield 0
 
     def now_ms(self, connection: Connection) -> int:
         return int(connection.info[_STARTED])
@@ -228,23 +275,6 @@ def _parse(text: str) -> URL:
     if not url.database:
         raise MetastoreError(f"The URL {url.drivername}://… names no database", hint=f"{DRIVER}://host:5432/database")
     return url.set(drivername=DRIVER)
-
-
-def _begun(engine: Engine, kind: Kind) -> tuple[Connection, int]:
-    connection = engine.connect()
-    try:
-        connection.begin()
-        raw: psycopg.Connection[Any] = connection.connection.driver_connection  # type: ignore[assignment]
-        with raw.cursor() as cursor:
-            cursor.execute(_BEGIN_READ if kind is Kind.READ else _BEGIN_WRITE)
-            while cursor.nextset():
-                pass
-            number, connection.info[_STARTED] = cursor.fetchone() or (0, 0)
-    except BaseException:
-        connection.invalidate()
-        connection.close()
-        raise
-    return connection, int(number)
 
 
 def _roll_back(connection: Connection) -> None:

@@ -2,8 +2,8 @@
 
 What differs from Hive's schema: there are no tables of replication, materialized views and metrics. TXN_MIN_OPEN,
 TXN_TIMEOUT, HL_TIMEOUT, CQ_RETRIES, CREATING_TXN, MAKES_DIRECTORY, TBL_VERSION and WS_ROWS are columns of ours;
-RENAME_JOURNAL, DROPPED_DIRECTORIES, PLACE_WRITE_IDS and NEXT_TBL_VERSION are tables of ours. The catalog is as wide as
-this project needs: a table's storage stands in its row, a partition's values in its name.
+RENAME_JOURNAL, DROPPED_DIRECTORIES, PLACE_WRITE_IDS, NEXT_TBL_VERSION and LAST_WRITES are tables of ours. The catalog
+is as wide as this project needs: a table's storage stands in its row, a partition's values in its name.
 Every name is upper case and therefore quoted, as in Hive's PostgreSQL schema.
 """
 
@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
@@ -40,6 +40,7 @@ SCHEMA_VERSION = 9
 7: files of such a table in a directory that was there before it (DD_MADE_BY, DD_WRITE_ID of DROPPED_DIRECTORIES).
 8: TBL_VERSION of TBLS, NEXT_TBL_VERSION.
 9: WS_ROWS of WRITE_SET.
+10: LAST_WRITES.
 """
 
 metadata = MetaData()
@@ -349,6 +350,14 @@ NEXT_TBL_VERSION = Table(
     "NEXT_TBL_VERSION",
     metadata,
     Column("NTV_NEXT", BigInteger, nullable=False),
+)
+
+LAST_WRITES = Table(  # of each process, where what came of a commit has to be asked: at PostgreSQL
+    "LAST_WRITES",
+    metadata,
+    Column("LW_WRITER", _NAME, primary_key=True),
+    Column("LW_TOKEN", _NAME, nullable=False),
+    Column("LW_AT", BigInteger, nullable=False),
 )
 
 # --- compaction ------------------------------------------------------------------------------------------------------
