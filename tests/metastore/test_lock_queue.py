@@ -321,6 +321,8 @@ class TestSeveralRequestsOfATransaction:
         assert (waiting.state, waiting.circle) == (LockState.WAITING, ())
         last = ask(store, two, EXCL_WRITE, "default.a")
         assert (last.state, last.circle) == (LockState.WAITING, (two, one))
+        assert store.check_lock(waiting.lock_id).circle == (), "one of them is ended"
+        assert store.check_lock(last.lock_id).circle == (two, one)
         store.abort_txns([two])
         assert store.check_lock(waiting.lock_id).state is LockState.ACQUIRED
 

@@ -22,6 +22,7 @@ from acidsql.errors import (
     InvalidValue,
     LockTimeout,
     NotTransactional,
+    ParseError,
     TransactionAborted,
     TransactionError,
     UnsupportedError,
@@ -105,6 +106,19 @@ def test_a_block(bank: AcidSession) -> None:
     with pytest.raises(TransactionError, match="ended within its block"), bank.transaction():
         list(bank.script("INSERT INTO a VALUES (5, 1); COMMIT"))
     assert len(values(bank, "a")) == 4
+    nothing_is_open(bank)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_transaction_that_is_begun_within_the_block_of_another_one(bank: AcidSession, fails: bool) -> None:
+    error = pytest.raises(ZeroDivisionError) if fails else pytest.raises(TransactionError, match="within its block")
+    with error, bank.transaction():
+        for text in ("ROLLBACK", "START TRANSACTION", "INSERT INTO a VALUES (6, 1)"):
+            bank.sql(text)
+        if fails:
+            fail_after(bank, "INSERT INTO a VALUES (7, 1)")
+    assert not bank.in_transaction
+    assert values(bank, "a") == [(1, 100), (2, 100)]
     nothing_is_open(bank)
 
 
@@ -266,8 +280,9 @@ def test_tables_that_others_change_under_it(bank: AcidSession, other: AcidSessio
     other.sql("CREATE TRANSACTIONAL TABLE later (id int)")
     other.sql("INSERT INTO later VALUES (1)")
     for text in ("SELECT * FROM a", "INSERT INTO a VALUES (3, 3, 3)", "SELECT * FROM later"):
-        with pytest.raises(TransactionError, match="was changed"):
+        with pytest.raises(TransactionError, match="was changed") as raised:
             bank.sql(text)
+        assert str(raised.value.hint).startswith("COMMIT or ROLLBACK")
     other.sql("DROP TABLE later")
     with pytest.raises(AnalysisError):
         bank.sql("INSERT INTO later VALUES (1)")
@@ -311,6 +326,9 @@ def test_read_only(bank: AcidSession) -> None:
 
 
 def test_without_autocommit_a_statement_begins_a_transaction(bank: AcidSession, other: AcidSession) -> None:
+    for text in ("SET autocommit=0", "SET AUTOCOMMIT = FALSE", "SET AUTOCOMMIT OFF"):
+        with pytest.raises(ParseError, match="TRUE or FALSE"):
+            bank.sql(text)
     bank.sql("SET AUTOCOMMIT FALSE")
     bank.sql("INSERT INTO a VALUES (3, 3)")
     assert len(values(other, "a")) == 2

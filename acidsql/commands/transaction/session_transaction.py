@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.catalyst import HeldFiles
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, pause_before
+from acidsql.commands.resolve.context import DefinitionChanged, SnapshotOutdated, StartOver, pause_before
 from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin, open_reader
 from acidsql.commands.transaction.run import end_of
@@ -163,6 +163,8 @@ class SessionTransaction(OpenTransaction):
             )
             self._end(conflict)
             raise conflict from error
+        if isinstance(error, DefinitionChanged) and self._has_run:
+            error.hint = "COMMIT or ROLLBACK before it: this transaction's snapshot is older than the change."
         return starts_over and attempt <= self._env.settings.value(SNAPSHOT_RETRIES)
 
     def _undone(self, txn: WriteTransaction, point: Savepoint, error: BaseException) -> bool:

@@ -133,11 +133,17 @@ def _first_conflict(db: Connection, lock_id: int, txn_id: int, parts: Sequence[_
 
 
 def _with_circle(db: Connection, txn_id: int, found: _Blocked) -> _Blocked:
-    """The same, with the transactions that wait for each other by now; the request has been recorded."""
+    """The same, with the transactions that wait for each other by now, if this one is to be ended for it.
+
+    That is the one which has asked last and so closed the circle, so that it is told at once. The request has been
+    recorded.
+    """
     if not txn_id or db.execute(_HELD_BY, {"txn": txn_id}).first() is None:
         return found
     locks = [_info(r) for r in db.execute(select(HIVE_LOCKS))]
-    return replace(found, circle=circle_of(locks, txn_id, overtaking=True))
+    circle = circle_of(locks, txn_id, overtaking=True)
+    asked = {k.lock_id: k.txn_id for k in locks if k.txn_id in circle and k.state is LockState.WAITING}
+    return replace(found, circle=circle) if circle and asked[max(asked)] == txn_id else found
 
 
 def _by_id(db: Connection, lock_id: int) -> list[LockInfo]:

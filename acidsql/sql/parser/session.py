@@ -32,7 +32,7 @@ def set_value(cursor: Cursor) -> Statement:
     if cursor.at_end():
         return Set(cursor.statement_span())
     following = cursor.peek()
-    if cursor.word == "AUTOCOMMIT" and following.kind is not Kind.SYMBOL and following.text:
+    if cursor.word == "AUTOCOMMIT" and (following.kind not in (Kind.SYMBOL, Kind.END) or following.word == "="):
         return set_autocommit(cursor)
     if cursor.word in _SPARKS_OWN and (following.kind not in (Kind.SYMBOL, Kind.END) or following.word == "("):
         return passthrough(cursor)

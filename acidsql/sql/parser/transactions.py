@@ -68,7 +68,10 @@ def rollback(cursor: Cursor) -> Statement:
 
 
 def set_autocommit(cursor: Cursor) -> Statement:
-    """``SET AUTOCOMMIT TRUE | FALSE``, behind SET."""
+    """``SET AUTOCOMMIT TRUE | FALSE``, behind SET.
+
+    With ``=``, as in other databases, it would be a setting of Spark's of that name, which does nothing.
+    """
     cursor.expect("AUTOCOMMIT")
     value = cursor.expect_one_of("TRUE", "FALSE") == "TRUE"
     cursor.expect_end()
