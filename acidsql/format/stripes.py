@@ -23,6 +23,7 @@ from pyarrow import orc
 
 from acidsql.errors import CorruptFile, UnsupportedError
 from acidsql.format.arrow_limits import writable
+from acidsql.format.memory import give_back
 from acidsql.format.orc_statistics import merged
 from acidsql.format.orc_types import COMPRESSIONS, arrow_type, pyorc_type, shape, shape_of, type_messages
 from acidsql.format.schema import CURRENT_TRANSACTION, EVENT_COLUMNS, KEY_COLUMNS, Operation
@@ -401,6 +402,8 @@ class StripeFile:
         with orc.ORCWriter(made, **options) as writer:
             for batch in batches:
                 writer.write(pa.table([writable(column) for column in batch.columns], names=batch.schema.names))
+        del writer
+        give_back(len(type_messages(self._types)))
         return self._append(made)
 
     def write_rows(self, rows: Iterable[tuple[Any, ...]]) -> list[int]:
