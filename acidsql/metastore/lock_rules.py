@@ -4,7 +4,8 @@ A request waits for every lock of an earlier request that is in its way, whether
 So no request overtakes an earlier one, and a writer is not starved by a stream of readers.
 
 A transaction of several statements asks for locks while it holds some. In the embedded store its requests overtake
-those that wait for it (:func:`is_overtaken`): to wait for them would be a deadlock. Hive has no such rule.
+those that wait for it (:func:`overtaken_by`): to wait for them would be a deadlock. So they wait for its later locks,
+too. Hive has no such rule.
 """
 
 from __future__ import annotations
@@ -101,16 +102,34 @@ def must_wait(requested: Sequence[LockedObject], held: Iterable[LockedObject]) -
     return any(True for _ in conflicts(requested, held))
 
 
-def is_overtaken(waiting: Sequence[LockInfo], own: Iterable[LockInfo]) -> bool:
-    """Whether a request waits for a transaction's locks, which it can only get when that one ends.
+def overtaken_by(txn_id: int, locks: Iterable[LockInfo]) -> set[int]:
+    """The requests that wait for a transaction, so that they get nothing before it ends: ids of locks.
+
+    They wait for a lock that it holds, behind one of themselves, or for what is held by a transaction that has asked
+    for one of themselves.
 
     Args:
-        waiting: All parts of the request.
-        own: The locks of the transaction.
+        txn_id: The transaction.
+        locks: All locks, held and waiting.
     """
-    request = waiting[0]
-    held = (one for one in own if one.state is LockState.ACQUIRED and one.lock_id < request.lock_id)
-    return request.state is LockState.WAITING and must_wait(waiting, held)
+    held: dict[int, list[LockInfo]] = defaultdict(list)
+    waiting: dict[int, list[LockInfo]] = defaultdict(list)
+    for lock in locks:
+        if lock.state is LockState.ACQUIRED:
+            held[lock.txn_id].append(lock)
+        elif lock.txn_id != txn_id:
+            waiting[lock.lock_id].append(lock)
+    held.pop(0, None)  # each of these is its own
+    in_the_way, found = held.pop(txn_id, []), set[int]()
+    while True:
+        for lock_id, parts in sorted(waiting.items()):
+            before = (k for k in in_the_way if k.lock_id < lock_id or k.state is LockState.ACQUIRED)
+            if lock_id not in found and must_wait(parts, before):
+                found.add(lock_id)
+                in_the_way = [*in_the_way, *parts, *held.pop(parts[0].txn_id, [])]
+                break
+        else:
+            return found
 
 
 def circle_of(locks: Iterable[LockInfo], txn_id: int, *, overtaking: bool) -> tuple[int, ...]:
@@ -131,10 +150,10 @@ def circle_of(locks: Iterable[LockInfo], txn_id: int, *, overtaking: bool) -> tu
     ordered = [lock for _, parts in sorted(requests.items()) for lock in parts]
 
     def waits_for(txn: int) -> Iterator[int]:
-        passed = {n for n, parts in requests.items() if overtaking and is_overtaken(parts, of_txn[txn])}
+        passed = overtaken_by(txn, ordered) if overtaking else set[int]()
         for lock_id in {one.lock_id for one in of_txn[txn] if one.state is LockState.WAITING}:
             others = (one for one in ordered if one.txn_id != txn and one.lock_id not in passed)
-            earlier = (one for one in others if one.lock_id < lock_id)
+            earlier = (k for k in others if k.lock_id < lock_id or (overtaking and k.state is LockState.ACQUIRED))
             yield from (held.txn_id for held, _ in conflicts(requests[lock_id], earlier))
 
     came_from: dict[int, int] = {}

@@ -372,6 +372,23 @@ class TestSeveralRequestsOfATransaction:
         store.commit_txn(writer)
         assert store.check_lock(drop.lock_id).state is LockState.ACQUIRED
 
+    @pytest.mark.needs("exclusive writes")
+    def test_it_overtakes_those_who_wait_behind_others_for_it(self, store: Metastore) -> None:
+        writer, of_all, behind = (begin(store) for _ in range(3))
+        take(store, writer, EXCL_WRITE, "default.t/p=1")
+        whole = ask(store, of_all, EXCL_WRITE)
+        second = ask(store, behind, EXCL_WRITE, "default.t/p=2")
+        assert (whole.state, second.state) == (LockState.WAITING, LockState.WAITING)
+        state = ask(store, writer, EXCL_WRITE, "default.t/p=2").state
+        if store.capabilities.is_shared_with_hive:
+            assert state is LockState.WAITING
+            return
+        assert state is LockState.ACQUIRED
+        store.abort_txns([of_all])
+        assert store.check_lock(second.lock_id).state is LockState.WAITING, "for the one that has overtaken it"
+        store.commit_txn(writer)
+        assert store.check_lock(second.lock_id).state is LockState.ACQUIRED
+
     def test_it_does_not_overtake_those_who_wait_for_somebody_else(self, store: Metastore) -> None:
         writer, reader, dropper = (begin(store) for _ in range(3))
         take(store, writer, READ, "default.other")

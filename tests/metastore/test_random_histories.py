@@ -93,6 +93,10 @@ def waits_for(asked: tuple[LockType, Place], held: tuple[LockType, Place]) -> bo
     return not (held_kind is READ and held_place[1] is None and place[1] is not None)
 
 
+def in_the_way(asked: Request, other: Request) -> bool:
+    return any(waits_for(p, q) for p in asked.parts for q in other.parts)
+
+
 @st.composite
 def components(draw: st.DrawFn) -> LockComponent:
     database, name, partition = draw(st.sampled_from(PLACES))
@@ -165,19 +169,39 @@ class Histories(RuleBasedStateMachine):
     def blockers(self, lock_id: int, request: Request) -> list[int]:
         """Requests in the way, the dead being taken away first if there are any."""
 
-        def is_overtaken(other_id: int, other: Request) -> bool:
-            """Whether it waits for what the transaction that asks holds already."""
-            own = [r for i, r in self.requests.items() if r.txn and r.txn == request.txn and r.granted and i < other_id]
-            return not other.granted and any(waits_for(p, q) for p in other.parts for r in own for q in r.parts)
+        def overtaken() -> list[int]:
+            """Those that get nothing before the transaction that asks has ended."""
+            ended_after = {request.txn} - {0}
+            made = list[int]()
+            while True:
+                for i, r in self.requests.items():
+                    held = [q for q in self.requests.values() if q.granted and q.txn in ended_after]
+                    before = [*held, *(self.requests[n] for n in made if n < i)]
+                    is_others = not r.granted and i not in made and (not r.txn or r.txn != request.txn)
+                    if is_others and any(in_the_way(r, q) for q in before):
+                        made.append(i)
+                        ended_after |= {r.txn} - {0}
+                        break
+                else:
+                    return made
 
         def found() -> list[int]:
-            earlier = [(i, r) for i, r in self.requests.items() if i < lock_id and (not r.txn or r.txn != request.txn)]
-            in_the_way = [(i, r) for i, r in earlier if any(waits_for(p, q) for p in request.parts for q in r.parts)]
-            return [i for i, r in in_the_way if not is_overtaken(i, r)]
+            others = [(i, r) for i, r in self.requests.items() if not r.txn or r.txn != request.txn]
+            first = [i for i, r in others if (i < lock_id or r.granted) and in_the_way(request, r) and i != lock_id]
+            passed = overtaken() if first else ()
+            return [i for i in first if i not in passed]
 
         if found():
             self.time_out(spared=request.txn)
         return found()
+
+    @invariant()
+    def no_two_hold_what_excludes_the_other(self) -> None:
+        held = [(i, r) for i, r in sorted(self.requests.items()) if r.granted]
+        for place, (_, one) in enumerate(held):
+            for _, other in held[place + 1 :]:
+                is_one = one.txn and one.txn == other.txn
+                assert is_one or not (in_the_way(one, other) and in_the_way(other, one))
 
     def conflicts(self, txn_id: int) -> list[Change]:
         """What others committed since a transaction began, of what it is about to change."""

@@ -18,7 +18,7 @@ from acidsql.errors import NoSuchLock, TransactionError
 from acidsql.metastore.embedded import components, timeouts, txns
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, NEXT_LOCK_ID
-from acidsql.metastore.lock_rules import CONFLICTS, STRENGTH, circle_of, conflicts, is_overtaken
+from acidsql.metastore.lock_rules import CONFLICTS, STRENGTH, circle_of, conflicts, overtaken_by
 from acidsql.metastore.model import (
     LockComponent,
     LockInfo,
@@ -45,10 +45,10 @@ _L = HIVE_LOCKS.c
 _NEXT = select(NEXT_LOCK_ID.c.NL_NEXT)
 _SET_NEXT = update(NEXT_LOCK_ID).values(NL_NEXT=bindparam("next"))
 _BY_ID = select(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == bindparam("lock")).order_by(_L.HL_LOCK_INT_ID)
-_EARLIER = (
+_EARLIER = (  # and those of transactions that have overtaken the request
     select(HIVE_LOCKS)
     .where(
-        _L.HL_LOCK_EXT_ID < bindparam("lock"),
+        or_(_L.HL_LOCK_EXT_ID < bindparam("lock"), _L.HL_LOCK_STATE == _ACQUIRED),
         _L.HL_DB.in_(bindparam("databases", expanding=True)),
         _L.HL_LOCK_TYPE.in_(bindparam("types", expanding=True)),
         or_(bindparam("txn", type_=BigInteger()) == 0, _L.HL_TXNID != bindparam("txn")),
@@ -119,17 +119,24 @@ def _first_conflict(db: Connection, lock_id: int, txn_id: int, parts: Sequence[_
         "databases": sorted({p.database for p in parts}),
         "types": sorted(LETTERS[t] for t in types),
     }
-    own: list[LockInfo] | None = None
+    overtaken: set[int] | None = None
     found: _Blocked | None = None
     ahead = set[int]()
     for held, part in conflicts(parts, map(_info, db.execute(_EARLIER, parameters).all())):
-        if txn_id and own is None:
-            own = [_info(r) for r in db.execute(_HELD_BY, {"txn": txn_id})]
-        if found is None and (not own or not is_overtaken(_by_id(db, held.lock_id), own)):
+        if overtaken is None:
+            overtaken = _overtaken_by(db, txn_id)
+        if found is None and held.lock_id not in overtaken:
             found = _Blocked(held, part)
         if found is not None:
             ahead.add(held.lock_id)
     return found and replace(found, ahead=len(ahead))
+
+
+def _overtaken_by(db: Connection, txn_id: int) -> set[int]:
+    """The requests that a transaction need not wait for, as they wait for it; none of one that holds nothing."""
+    if not txn_id or db.execute(_HELD_BY, {"txn": txn_id}).first() is None:
+        return set()
+    return overtaken_by(txn_id, map(_info, db.execute(select(HIVE_LOCKS))))
 
 
 def _with_circle(db: Connection, txn_id: int, found: _Blocked) -> _Blocked:
