@@ -20,8 +20,8 @@ _WAREHOUSE = click.option(
 _METASTORE = click.option(
     "--metastore",
     metavar="URL",
-    help="Catalog and transactions: thrift://host:9083 (a Hive Metastore), postgresql+psycopg://host/database, or SQLite"
-    " [default: a SQLite file in the warehouse].",
+    help="Catalog and transactions: thrift://host:9083 (a Hive Metastore), postgresql+psycopg://host/database, or"
+    " SQLite [default: a SQLite file in the warehouse].",
 )
 _CONF = click.option(
     "--conf", multiple=True, metavar="NAME=VALUE", help="A setting; a name that begins with 'spark.' is Spark's."
