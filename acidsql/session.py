@@ -214,13 +214,12 @@ class AcidSession(StreamingFace):
         txn = control.begin(self._env, is_read_only=read_only)
         try:
             yield
+            if self._env.transaction is not txn:
+                raise TransactionError("The transaction was ended within its block")
         except BaseException:
             control.end(self._env, txn, is_kept=False)
             control.roll_back_what_is_open(self._env)  # one that was begun within the block in its place
             raise
-        if self._env.transaction is not txn:
-            control.roll_back_what_is_open(self._env)
-            raise TransactionError("The transaction was ended within its block")
         control.end(self._env, txn, is_kept=True)
 
     @property

@@ -124,7 +124,7 @@ def _first_conflict(db: Connection, lock_id: int, txn_id: int, parts: Sequence[_
     ahead = set[int]()
     for held, part in conflicts(parts, map(_info, db.execute(_EARLIER, parameters).all())):
         if overtaken is None:
-            overtaken = _overtaken_by(db, txn_id)
+            overtaken = overtaken_by(txn_id, _locks_beside(db, txn_id))
         if found is None and held.lock_id not in overtaken:
             found = _Blocked(held, part)
         if found is not None:
@@ -132,11 +132,11 @@ def _first_conflict(db: Connection, lock_id: int, txn_id: int, parts: Sequence[_
     return found and replace(found, ahead=len(ahead))
 
 
-def _overtaken_by(db: Connection, txn_id: int) -> set[int]:
-    """The requests that a transaction need not wait for, as they wait for it; none of one that holds nothing."""
+def _locks_beside(db: Connection, txn_id: int) -> list[LockInfo]:
+    """All locks; none beside a transaction that holds nothing: it overtakes nobody, and is in no circle."""
     if not txn_id or db.execute(_HELD_BY, {"txn": txn_id}).first() is None:
-        return set()
-    return overtaken_by(txn_id, map(_info, db.execute(select(HIVE_LOCKS))))
+        return []
+    return [_info(r) for r in db.execute(select(HIVE_LOCKS))]
 
 
 def _with_circle(db: Connection, txn_id: int, found: _Blocked) -> _Blocked:
@@ -145,9 +145,7 @@ def _with_circle(db: Connection, txn_id: int, found: _Blocked) -> _Blocked:
     That is the one which has asked last and so closed the circle, so that it is told at once. The request has been
     recorded.
     """
-    if not txn_id or db.execute(_HELD_BY, {"txn": txn_id}).first() is None:
-        return found
-    locks = [_info(r) for r in db.execute(select(HIVE_LOCKS))]
+    locks = _locks_beside(db, txn_id)
     circle = circle_of(locks, txn_id, overtaking=True)
     asked = {k.lock_id: k.txn_id for k in locks if k.txn_id in circle and k.state is LockState.WAITING}
     return replace(found, circle=circle) if circle and asked[max(asked)] == txn_id else found
