@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import acidsql
-from acidsql.errors import WriteConflict
+from acidsql.errors import CompactionError, WriteConflict
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import LockState
 from acidsql.session import AcidSession
@@ -359,7 +359,11 @@ def test_many_at_once_lose_nothing(acid: AcidSession, warehouse: Path, shape: st
                     assert done.num_updated_rows == len(touched), text
                     counted.extend(touched)
                     if number == 0:
-                        session.sql(f"ALTER TABLE t{partition} COMPACT '{chance.choice(('minor', 'major'))}'")
+                        try:
+                            session.sql(f"ALTER TABLE t{partition} COMPACT '{chance.choice(('minor', 'major'))}'")
+                        except CompactionError as e:  # nothing was written there since the last one
+                            if "already scheduled with state='ready for cleaning'" not in e.message:
+                                raise
                         session.compactor.run_once()
         except Exception as e:
             problems.append(f"{seed}/{number}: {e!r}")

@@ -431,8 +431,37 @@ class TestHive3:
             return ttypes.LockResponse(5, ttypes.LockState.ACQUIRED)
 
         component = LockComponent(LockType.EXCL_WRITE, "d", "t", None, Operation.UPDATE)
-        connect(serve(getVersion=version, lock=lock)).lock(LockRequest((component,), 8, "ann", "h"))
+        server = serve(getVersion=version, lock=lock, show_locks=ttypes.ShowLocksResponse([]))
+        connect(server).lock(LockRequest((component,), 8, "ann", "h"))
         assert [one.type for one in asked[0].component] == [wanted]
+
+    @pytest.mark.parametrize(
+        ("holds", "state"),
+        [(ttypes.LockType.SHARED_READ, LockState.ACQUIRED), (ttypes.LockType.SHARED_WRITE, LockState.WAITING)],
+        ids=["a reader", "a writer"],
+    )
+    def test_a_lock_that_is_granted_past_others_waits_all_the_same(
+        self, serve: Serve, connect: Connect, holds: int, state: LockState
+    ) -> None:
+        """``TxnHandler.checkLock`` of 3.1.3 looks at no other lock once it has met one of the request's transaction."""
+
+        def element(lock_id: int, txn_id: int, type: int) -> Any:
+            return ttypes.ShowLocksResponseElement(
+                lock_id, "d", "t", state=ttypes.LockState.ACQUIRED, type=type, txnid=txn_id, lockIdInternal=1
+            )
+
+        writes = ttypes.LockType.SHARED_WRITE
+        locks = [element(3, 7, holds), element(4, 8, ttypes.LockType.SHARED_READ), element(5, 8, writes)]
+        server = serve(
+            getVersion="3.1.3",
+            lock=ttypes.LockResponse(5, ttypes.LockState.ACQUIRED),
+            show_locks=ttypes.ShowLocksResponse(locks),
+        )
+        component = LockComponent(LockType.EXCL_WRITE, "d", "t", None, Operation.UPDATE)
+        response = connect(server).lock(LockRequest((component,), 8, "ann", "h"))
+        assert response.state is state
+        blocker = response.blocked_by
+        assert (blocker and blocker.txn_id) == (7 if state is LockState.WAITING else None)
 
     def test_write_ids_are_seeded_one_by_one(self, serve: Serve, connect: Connect) -> None:
         given: dict[int, int] = {}
@@ -457,6 +486,7 @@ class TestHive3:
             open_txns=lambda request: ttypes.OpenTxnsResponse(list(range(11, 11 + request.num_txns))),
             allocate_table_write_ids=allocate,
             lock=lock,
+            show_locks=ttypes.ShowLocksResponse([]),
             abort_txn=lambda request: aborted.append(request.txnid),
             commit_txn=lambda request: committed.append(request.txnid),
         )
