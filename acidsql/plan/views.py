@@ -9,7 +9,13 @@ from types import TracebackType
 from pyspark.sql import DataFrame, SparkSession
 
 from acidsql.catalyst import ZONE, Catalyst, is_same_session
-from acidsql.errors import TransactionError
+from acidsql.errors import InvalidValue, TransactionError
+
+
+def require_frame(rows: object) -> None:
+    """Raises: InvalidValue for what is no DataFrame, such as the name of a table that was given first."""
+    if not isinstance(rows, DataFrame):
+        raise InvalidValue(f"The rows are to be a DataFrame, not {type(rows).__name__}")
 
 
 class Views:
@@ -29,9 +35,11 @@ class Views:
         """Make a frame known to Spark, also one of another session (Spark gives foreachBatch such ones); its name.
 
         Raises:
+            InvalidValue: When it is no DataFrame.
             TransactionError: When that one is in another time zone: a streaming query keeps the one that it was started
                 in.
         """
+        require_frame(frame)
         if not is_same_session(frame.sparkSession, self._spark):
             theirs, ours = (one.conf.get(ZONE) for one in (frame.sparkSession, self._spark))
             if theirs != ours:

@@ -41,7 +41,7 @@ from acidsql.format.writer_clocks import is_utc
 from acidsql.metastore.model import LockComponent, LockType, Operation, Table
 from acidsql.plan.failures import failing_with, own_failures
 from acidsql.plan.text import quote
-from acidsql.plan.views import Views
+from acidsql.plan.views import Views, require_frame
 from acidsql.sql.parser import parse_table_name
 from acidsql.streaming.applied import DELETED, SEQUENCE, Applied
 from acidsql.streaming.keys import not_in_orc, with_keys_as_stored
@@ -85,6 +85,7 @@ class ChangeApplier:
             InvalidValue, AnalysisError, UnsupportedError: When the options do not fit the changes, or the table.
         """
         options.check()
+        require_frame(changes)
         self._env, self._options = env, options
         self._name = parse_table_name(name)
         self._table = env.changeable_table(self._name)

@@ -274,6 +274,13 @@ def test_options_that_do_not_fit_are_refused(
     assert "acidsql_applied_t" not in acid.metastore.list_tables("default")
 
 
+def test_changes_that_are_no_frame_are_refused(acid: AcidSession) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    with pytest.raises(InvalidValue, match="The rows are to be a DataFrame, not list"):
+        acid.apply_changes("t", [(1, "a")], keys=["id"], sequence_by="at")  # type: ignore[arg-type]
+    assert "acidsql_applied_t" not in acid.metastore.list_tables("default")
+
+
 def test_only_full_acid_tables_take_changes(acid: AcidSession) -> None:
     events = frame(acid.spark, [(1, 1, "a", "U")])
     with pytest.raises(TableNotFound):

@@ -709,6 +709,13 @@ def test_the_builder_with_stars_and_names(shop: AcidSession) -> None:
     assert _rows(shop) == [(2, "Bob", 200), (3, "C", 1), (4, "D", 2)]
 
 
+def test_rows_that_are_no_frame_are_refused(shop: AcidSession, spark: SparkSession) -> None:
+    """As where the table is given first."""
+    with pytest.raises(InvalidValue, match="The rows are to be a DataFrame, not str"):
+        shop.insert("emp", spark.sql("SELECT 1, 'a', 2"))  # type: ignore[arg-type]
+    assert len(_rows(shop)) == 3
+
+
 def test_update_delete_and_insert_without_text(shop: AcidSession, spark: SparkSession) -> None:
     assert shop.update("emp", {"salary": "salary * 2", "name": "'O''Neil'"}, "id = :id", id=1).collect()[0][0] == 1
     assert shop.update("emp", {"salary": 9}, "id = 2").collect()[0][1] == 1
