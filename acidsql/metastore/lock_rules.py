@@ -11,7 +11,7 @@ too. Hive has no such rule.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from acidsql.metastore.model import LockInfo, LockState, LockType
@@ -132,15 +132,18 @@ def overtaken_by(txn_id: int, locks: Iterable[LockInfo]) -> set[int]:
             return found
 
 
-def circle_of(locks: Iterable[LockInfo], txn_id: int, *, overtaking: bool) -> tuple[int, ...]:
+def circle_of(
+    locks: Iterable[LockInfo], txn_id: int, *, overtaking: bool, beside: Collection[int] = ()
+) -> tuple[int, ...]:
     """Transactions that wait for each other's locks, beginning with one; none where they do not.
 
-    Only one that holds locks and asks for further ones can be part of such a circle.
+    Only one that holds locks and waits for others can be part of such a circle.
 
     Args:
         locks: All locks, held and waiting.
         txn_id: The transaction.
         overtaking: Whether requests overtake those that wait for their transaction.
+        beside: Transactions that this one waits for without having asked for a lock.
     """
     requests: dict[int, list[LockInfo]] = defaultdict(list)
     of_txn: dict[int, list[LockInfo]] = defaultdict(list)
@@ -150,6 +153,8 @@ def circle_of(locks: Iterable[LockInfo], txn_id: int, *, overtaking: bool) -> tu
     ordered = [lock for _, parts in sorted(requests.items()) for lock in parts]
 
     def waits_for(txn: int) -> Iterator[int]:
+        if txn == txn_id:
+            yield from beside
         passed = overtaken_by(txn, ordered) if overtaking else set[int]()
         for lock_id in {one.lock_id for one in of_txn[txn] if one.state is LockState.WAITING}:
             others = (one for one in ordered if one.txn_id != txn and one.lock_id not in passed)

@@ -439,6 +439,20 @@ class Transactions(Protocol):
         self, database: str | None = None, table: str | None = None, partition: str | None = None
     ) -> list[LockInfo]: ...
 
+    def circle_with_writers(self, txn_id: int, database: str, table: str, below: int) -> tuple[int, ...]:
+        """Transactions that wait for each other, where one of them waits without a lock for writers of a table.
+
+        Args:
+            txn_id: The one that waits.
+            database: Of the table.
+            table: The table.
+            below: It waits for those open transactions that have a lower write id than this one.
+
+        Returns:
+            The transactions, beginning with ``txn_id``; none where each can go on.
+        """
+        ...
+
     def time_out_txns(self) -> list[int]:
         """Abort transactions, and release locks, whose heartbeats stopped ``hive.txn.timeout`` ago; the aborted ids."""
         ...

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 
 from acidsql.errors import AcidError, Deadlock, LockTimeout
-from acidsql.metastore.lock_rules import must_wait
-from acidsql.metastore.model import LockInfo, LockRequest, LockResponse, LockState
+from acidsql.metastore.model import LockRequest, LockResponse, LockState, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, Settings
 
@@ -68,7 +67,9 @@ def _growing(pause: float, longest: float) -> Iterator[float]:
         pause = min(pause * PAUSE_GROWTH, longest)
 
 
-def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: str, write_id: int, txn_id: int) -> None:
+def wait_for_earlier_writers(
+    metastore: Metastore, settings: Settings, table: Table, write_id: int, txn_id: int
+) -> None:
     """Wait until whoever has a lower write id in a table has committed or aborted.
 
     A base hides what all of them have written. By Hive's locks INSERT (SHARED_READ) and TRUNCATE (EXCL_WRITE) run at
@@ -77,41 +78,36 @@ def wait_for_earlier_writers(metastore: Metastore, settings: Settings, table: st
     Args:
         metastore: The store.
         settings: For ``acidsql.lock.timeout``.
-        table: ``database.table``.
+        table: The table.
         write_id: The caller's own.
         txn_id: The caller's transaction.
 
     Raises:
-        Deadlock: When one of them waits for a lock of the caller's.
+        Deadlock: When one of them waits for a lock of the caller's, or for somebody who does.
         LockTimeout: When one is still open after that time.
     """
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
     first, longest = metastore.lock_pauses
     pauses = _growing(first, min(longest, settings.value(LOCK_SLEEP)))
     while True:
-        [seen] = metastore.get_valid_write_ids([table], metastore.get_valid_txns())
+        [seen] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
         earlier = [one for one in seen.open_ids if one < write_id]
         if not earlier:
             return
-        if _waits_for(metastore.show_locks(), txn_id, table):
-            raise Deadlock(f"Transaction {txn_id} and an earlier writer of {table} wait for each other: it is ended")
+        if circle := metastore.circle_with_writers(txn_id, table.database, table.name, write_id):
+            others = ", ".join(map(str, circle[1:]))
+            raise Deadlock(
+                f"Transaction {txn_id} waits for earlier writers of {table.full_name}, and {others} for it: it ends",
+                hint="Run it again; transactions that lock tables in the same order do not wait for each other.",
+            )
         if time.monotonic() >= deadline:
+            ids = ", ".join(map(str, earlier))
             raise LockTimeout(
-                f"Transactions that write to {table} have not ended in time (write ids {', '.join(map(str, earlier))})",
+                f"Transactions that write to {table.full_name} have not ended in time (write ids {ids})",
                 code=10307,
                 hint="SHOW TRANSACTIONS lists them; acidsql.lock.timeout bounds the wait.",
             )
         time.sleep(min(next(pauses), max(deadline - time.monotonic(), 0.001)))
-
-
-def _waits_for(locks: Sequence[LockInfo], txn_id: int, table: str) -> bool:
-    """Whether somebody who holds a lock of a table waits for one of a transaction's."""
-    held = [one for one in locks if one.state is LockState.ACQUIRED]
-    own = [one for one in held if one.txn_id == txn_id]
-    holders = {one.txn_id for one in held if f"{one.database}.{one.table}" == table}
-    waiting = {one.lock_id for one in locks if one.state is LockState.WAITING and one.txn_id in holders - {0, txn_id}}
-    requests = ([one for one in locks if one.lock_id == lock_id] for lock_id in waiting)
-    return any(must_wait(request, own) for request in requests)
 
 
 def _who_holds(response: LockResponse) -> str:

@@ -336,6 +336,27 @@ class TestSeveralRequestsOfATransaction:
         assert ask(store, three, SHARED_WRITE, "default.a/p=2").state is LockState.ACQUIRED
         assert ask(store, three, SHARED_WRITE, "default.a").circle == (three, one, two)
 
+    def test_who_waits_for_a_writer_is_in_a_circle_too(self, store: Metastore) -> None:
+        """As TRUNCATE does, which no lock keeps apart from INSERT: two waits for its lock, and the writer for two."""
+        writer, two, truncate, beside = (begin(store) for _ in range(4))
+        store.allocate_table_write_id(writer, "default", "a")
+        take(store, writer, READ, "default.a")
+        take(store, two, EXCL_WRITE, "default.b")
+        take(store, truncate, EXCL_WRITE, "default.a")
+        take(store, beside, READ, "default.b")
+        own = store.allocate_table_write_id(truncate, "default", "a")
+
+        def circle() -> tuple[int, ...]:
+            return store.circle_with_writers(truncate, "default", "a", own)
+
+        assert ask(store, two, EXCL_WRITE, "default.a").state is LockState.WAITING
+        assert circle() == ()
+        assert ask(store, writer, EXCL_WRITE, "default.b").circle == ()
+        assert circle() == (truncate, writer, two)
+        assert store.circle_with_writers(beside, "default", "a", own) == ()
+        store.abort_txns([two])
+        assert circle() == ()
+
     @pytest.mark.parametrize("first", [EXCL_WRITE, READ])
     def test_its_own_lock_hides_none_of_others(self, store: Metastore, first: LockType) -> None:
         """Hive 3 grants at once what meets a lock of the same transaction."""

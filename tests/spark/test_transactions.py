@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -527,6 +528,42 @@ def test_who_waits_for_earlier_writers_is_in_a_deadlock_too(bank: AcidSession, o
     bank.sql("COMMIT")
     thread.join()
     assert values(bank, "a") == []
+    nothing_is_left(other, bank)
+
+
+def test_who_waits_for_earlier_writers_is_in_a_deadlock_of_three_too(
+    bank: AcidSession, other: AcidSession, warehouse: Path
+) -> None:
+    """The owner of the write id waits for a third one, which waits for TRUNCATE's lock: that lock is given up."""
+    ended = list[str]()
+    with ThreadPoolExecutor(2) as pool, acidsql.connect(bank.spark, warehouse=str(warehouse)) as third:
+        bank.sql("START TRANSACTION")
+        bank.sql("INSERT INTO a VALUES (3, 3)")
+        other.sql("START TRANSACTION")
+        other.sql("UPDATE b SET v = 7")
+        truncated = pool.submit(third.sql, "TRUNCATE TABLE a")
+        while not any(row.lock_state == "ACQUIRED" and row.lock_type == "EXCL_WRITE" for row in locks_of(bank)):
+            time.sleep(0.05)
+
+        def update() -> None:
+            other.sql("UPDATE a SET v = v + 1")
+            other.sql("COMMIT")
+            ended.append("other")
+
+        updated = pool.submit(update)
+        while not any(row.lock_state == "WAITING" for row in locks_of(bank)):
+            time.sleep(0.05)
+        begun = time.monotonic()
+        with pytest.raises(WriteConflict, match="b"):  # it has waited for its lock, and its snapshot is an older one
+            bank.sql("UPDATE b SET v = 8")
+        ended.append("bank")
+        bank.sql("ROLLBACK")
+        truncated.result()
+        updated.result()
+        assert time.monotonic() - begun < 60
+    assert ended == ["other", "bank"]
+    assert values(bank, "a") == []
+    assert {v for _, v in values(bank, "b")} == {7}
     nothing_is_left(other, bank)
 
 

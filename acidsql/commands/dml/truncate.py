@@ -186,7 +186,7 @@ def hide_rows(env: Environment, txn: WriteTransaction, table: Table, places: Seq
             txn.publish(table, staged, dynamic=dynamic)
         return
     target = txn.target(table, overwrite=True)
-    wait_for_earlier_writers(env.metastore, env.settings, table.full_name, target.write_id, txn.id)
+    wait_for_earlier_writers(env.metastore, env.settings, table, target.write_id, txn.id)
     if txn.has_several_statements:
         txn.require_all_seen(table)
     staging = txn.stage(table)

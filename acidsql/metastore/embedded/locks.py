@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, or_, select, update
 
 from acidsql.errors import NoSuchLock, TransactionError
-from acidsql.metastore.embedded import components, timeouts, txns
+from acidsql.metastore.embedded import components, timeouts, txns, write_ids
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import HIVE_LOCKS, NEXT_LOCK_ID
 from acidsql.metastore.lock_rules import CONFLICTS, STRENGTH, circle_of, conflicts, overtaken_by
@@ -310,6 +310,11 @@ class EmbeddedLocks(EmbeddedClient):
                 found,
                 key=lambda k: (k.state is not LockState.ACQUIRED, STRENGTH.index(k.type), k.lock_id, k.internal_id),
             )
+
+    def circle_with_writers(self, txn_id: int, database: str, table: str, below: int) -> tuple[int, ...]:
+        with self._store.read() as db:
+            writers = write_ids.open_writers(db, database, table, below)
+            return circle_of(_locks_beside(db, txn_id), txn_id, overtaking=True, beside=writers)
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
         with self._store.write(durable=False) as db:

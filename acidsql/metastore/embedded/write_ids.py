@@ -12,8 +12,8 @@ from acidsql.errors import TransactionError
 from acidsql.metastore.embedded import components, txns
 from acidsql.metastore.embedded.batches import batches
 from acidsql.metastore.embedded.client import EmbeddedClient
-from acidsql.metastore.embedded.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
-from acidsql.metastore.model import TxnType
+from acidsql.metastore.embedded.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
+from acidsql.metastore.model import TxnState, TxnType
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 SEEDED_TXN = 0
@@ -36,6 +36,11 @@ _LATER = _BY_TXN.where(_W.T2W_TXNID > bindparam("txn"))
 _OF_TXNS = _BY_TXN.where(_W.T2W_TXNID.in_(bindparam("txns", expanding=True)))
 _ANY = select(_W.T2W_WRITEID).where(_OF_TABLE).limit(1)
 _OWN = select(_W.T2W_WRITEID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
+_OPEN_BELOW = (
+    select(_W.T2W_TXNID)
+    .join(TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
+    .where(_OF_TABLE, _W.T2W_WRITEID < bindparam("below"), TXNS.c.TXN_STATE == TxnState.OPEN.value)
+)
 _GIVE_BACK = delete(TXN_TO_WRITE_ID).where(_OF_TABLE, _W.T2W_TXNID == bindparam("txn"))
 _NEXT = select(_N.NWI_NEXT).where(_NEXT_OF_TABLE)
 _SET_NEXT = update(NEXT_WRITE_ID).where(_NEXT_OF_TABLE).values(NWI_NEXT=bindparam("next"))
@@ -104,6 +109,12 @@ def of_txn(db: Connection, txn_id: int, database: str, table: str) -> int | None
     """A transaction's write id for a table; None where it has none."""
     found = db.execute(_OWN, {"database": database, "table": table, "txn": txn_id}).scalar()
     return None if found is None else int(found)
+
+
+def open_writers(db: Connection, database: str, table: str, below: int) -> list[int]:
+    """The open transactions that have a write id of a table below some other."""
+    found = db.execute(_OPEN_BELOW, {"database": database, "table": table, "below": below})
+    return [int(txn_id) for txn_id in found.scalars()]
 
 
 def following(db: Connection, database: str, table: str) -> int | None:

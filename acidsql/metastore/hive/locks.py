@@ -58,8 +58,10 @@ class HiveLocks(HiveClient):
         if named := _BLOCKER.search(found.errorMessage or ""):  # a read that does not wait is not in the list
             in_the_way = {(int(named[1]), int(named[2]))}
         holder = next((one for one in locks if (one.lock_id, one.internal_id) in in_the_way), None)
-        judged = locks if self._is_hive4 else _by_rules_of_hive4(locks)
-        return LockResponse(found.lockid, state, holder, _circle(judged, found.lockid))
+        return LockResponse(found.lockid, state, holder, _circle(self._judged(locks), found.lockid))
+
+    def _judged(self, locks: Sequence[LockInfo]) -> Sequence[LockInfo]:
+        return locks if self._is_hive4 else _by_rules_of_hive4(locks)
 
     def unlock(self, lock_id: int) -> None:
         self._call(lambda c: c.unlock(ttypes.UnlockRequest(lockid=lock_id)))
@@ -70,6 +72,14 @@ class HiveLocks(HiveClient):
         request = ttypes.ShowLocksRequest(dbname=database, tablename=table, partname=partition)
         found = self._call(lambda c: c.show_locks(request)).locks or ()
         return [translate.lock_from_thrift(one) for one in found]
+
+    def circle_with_writers(self, txn_id: int, database: str, table: str, below: int) -> tuple[int, ...]:
+        """The metastore does not tell whose a write id is: whoever holds a lock of the table counts as a writer."""
+        locks = self.show_locks()
+        of_table = {
+            k.txn_id for k in locks if k.state is LockState.ACQUIRED and (k.database, k.table) == (database, table)
+        }
+        return circle_of(self._judged(locks), txn_id, overtaking=False, beside=of_table - {0, txn_id})
 
 
 def _by_rules_of_hive4(locks: Sequence[LockInfo]) -> list[LockInfo]:
