@@ -95,7 +95,7 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
         run: The statement; it locks, and may raise :class:`StartOver` before it has written anything.
 
     Raises:
-        TransactionError: When it restarted too often. Others as :func:`open_transaction`.
+        Deadlock, WriteConflict, TransactionError: When it restarted too often. Others as :func:`open_transaction`.
     """
     within = env.transaction
     if within is not None:
@@ -121,7 +121,7 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
             held = txn.locked if txn and isinstance(e, SnapshotOutdated | WriteConflict) else ()
             reason = e
     assert reason is not None
-    if isinstance(reason, WriteConflict):
+    if isinstance(reason, WriteConflict | Deadlock):
         raise reason
     raise TransactionError(
         f"The statement's snapshot was outdated at every attempt when its locks were granted: {reason.message}",

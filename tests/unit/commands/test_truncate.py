@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from acidsql.commands.dml import truncate
-from acidsql.errors import LockTimeout
+from acidsql.errors import Deadlock, LockTimeout
+from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation
 from acidsql.metastore.waiting import wait_for_earlier_writers
 from tests.unit.commands.session import Session
 
@@ -70,4 +72,26 @@ def test_does_not_wait_longer_than_for_locks(shop: Session) -> None:
     assert not list((shop.warehouse / "t").glob("base*"))
     shop.metastore.abort_txns([txn])
     shop.sql("TRUNCATE TABLE t")
+    assert shop.nothing_is_open()
+
+
+def test_tells_of_the_deadlock_that_ended_its_last_attempt(shop: Session) -> None:
+    """Not of an outdated snapshot: there was none."""
+    store, waiting = shop.metastore, LockState.WAITING
+    [txn] = store.open_txns(user="olga", host="far")
+    store.allocate_table_write_id(txn, "default", "t")
+    shop.sql("SET hive.txn.retrysnapshot.max.count = 0")
+    wanted = LockComponent(LockType.EXCL_WRITE, "default", "t", None, Operation.UPDATE)
+
+    def ask() -> None:
+        while not store.show_locks():
+            time.sleep(0.01)
+        assert store.lock(LockRequest((wanted,), txn, "olga", "far")).state is waiting
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    with pytest.raises(Deadlock, match=rf"waits for earlier writers of default.t, and {txn} for it"):
+        shop.sql("TRUNCATE TABLE t")
+    thread.join(60)
+    store.abort_txns([txn])
     assert shop.nothing_is_open()
