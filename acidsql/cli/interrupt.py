@@ -13,6 +13,8 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 _PAUSE = 0.1
+_LOGGERS = (None, "py4j.clientserver")
+"""Where py4j tells of interrupted calls."""
 
 
 @contextmanager
@@ -44,13 +46,25 @@ def interruptible(spark: SparkSession, patience: float = 2.0) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
     previous = signal.signal(signal.SIGINT, end_statement)
-    logging.getLogger().addFilter(_is_relevant)
+    for one in loggers:
+        one.addFilter(_is_relevant)
     try:
         yield
     finally:
-        logging.getLogger().removeFilter(_is_relevant)
+        for one in loggers:
+            one.removeFilter(_is_relevant)
         signal.signal(signal.SIGINT, previous)
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came before an error: an interrupted call closes its connection, and may fail in doing so."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
 
 
 def _cancel_jobs(spark: SparkSession, patience: float) -> list[int]:
@@ -75,5 +89,5 @@ def _waits_for_jvm(frame: FrameType | None) -> bool:
 
 
 def _is_relevant(record: logging.LogRecord) -> bool:
-    """False for py4j's message, with a stack trace, that one of its calls was interrupted."""
-    return not record.getMessage().startswith("KeyboardInterrupt while sending command")
+    """False for py4j's messages, with a stack trace, that one of its calls was interrupted."""
+    return not (record.exc_info and was_interrupted(record.exc_info[1]))

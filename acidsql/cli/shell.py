@@ -16,7 +16,9 @@ from prompt_toolkit.filters import has_focus
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from py4j.protocol import Py4JError
 
+from acidsql.cli.interrupt import was_interrupted
 from acidsql.cli.run import Printing
 from acidsql.cli.scan import is_blank, is_complete
 from acidsql.output import ERRORS, describe, write_result
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 HISTORY_VARIABLE = "ACIDSQL_HISTORY"
 """Environment variable with the path of the history file; empty: no history is kept."""
 
+_CANCELLED = "Cancelled."
 _QUIT = ("quit", "exit", "!quit", "!exit", "!q")
 _HELP = """\
 A statement ends with ';' and may span several lines.
@@ -81,9 +84,9 @@ class Shell:
                 print(_summary(rows if frame.columns else None, time.monotonic() - begun))
                 begun = time.monotonic()
         except ERRORS as e:
-            print(describe(e), file=sys.stderr)
+            print(_CANCELLED if isinstance(e, Py4JError) and was_interrupted(e) else describe(e), file=sys.stderr)
         except KeyboardInterrupt:
-            print("Cancelled.", file=sys.stderr)
+            print(_CANCELLED, file=sys.stderr)
 
 
 def _summary(rows: int | None, seconds: float) -> str:

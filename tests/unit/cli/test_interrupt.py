@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -70,6 +71,27 @@ def test_a_call_that_is_still_planning_is_waited_for_until_it_has_jobs() -> None
 def test_a_call_without_jobs_is_interrupted() -> None:
     with pytest.raises(KeyboardInterrupt), interruptible(Spark([]), patience=0.05):  # type: ignore[arg-type]
         in_call_to_jvm()
+
+
+def test_what_py4j_tells_of_an_interrupted_call_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """Which closes its connection, and may fail in doing so; other failures are shown."""
+
+    def close(name: str | None, during: BaseException) -> None:
+        try:
+            try:
+                raise during
+            finally:
+                raise BrokenPipeError("Broken pipe")
+        except OSError:
+            logging.getLogger(name).exception("while shutting down connection")
+
+    with interruptible(Spark([])):  # type: ignore[arg-type]
+        for name in (None, "py4j.clientserver"):
+            close(name, KeyboardInterrupt())
+        assert caplog.messages == []
+        close("py4j.clientserver", ValueError())
+    close("py4j.clientserver", KeyboardInterrupt())
+    assert len(caplog.messages) == 2
 
 
 def test_outside_the_main_thread_nothing_is_set() -> None:

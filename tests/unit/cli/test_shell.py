@@ -8,6 +8,7 @@ import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from py4j.protocol import Py4JError
 
 from acidsql.cli.run import Printing
 from acidsql.cli.shell import HISTORY_VARIABLE, Shell
@@ -90,6 +91,22 @@ def test_ctrl_c_during_a_statement_cancels_it_alone(
     session.script = interrupted  # type: ignore[assignment, method-assign]
     assert type_in("SELECT 1;\r!quit\r") == 0
     assert "Cancelled." in capsys.readouterr().err
+
+
+def test_a_call_that_fails_because_of_ctrl_c_is_cancelled_too(
+    type_in: TypeIn, session: fakes.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second Ctrl-C meets py4j while it closes the connection of the first."""
+
+    def interrupted(*args: object, **options: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise Py4JError("Gateway must be connected to send cancel cmd.")
+
+    session.script = interrupted  # type: ignore[assignment, method-assign]
+    assert type_in("SELECT 1;\r!quit\r") == 0
+    assert capsys.readouterr().err == "Cancelled.\n"
 
 
 def test_the_prompt_marks_an_open_transaction(
