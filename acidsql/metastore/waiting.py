@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import islice
 
 from acidsql.errors import AcidError, Deadlock, LockTimeout
+from acidsql.interrupts import Deferred
 from acidsql.metastore.model import LockRequest, LockResponse, LockState, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, Settings
@@ -25,14 +26,24 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
     first, _ = metastore.lock_pauses
     retries = islice(_growing(first, settings.value(LOCK_SLEEP)), settings.value(LOCK_RETRIES))
     deadline = time.monotonic() + min(settings.value(LOCK_WAIT), sum(retries))
-    response = metastore.lock(request)
+    response: LockResponse | None = None
     try:
+        with Deferred():
+            response = metastore.lock(request)
         return _granted(metastore, settings, response, deadline)
     except BaseException:
         # a transaction of several statements goes on: others would wait for what nobody asks for any more
         with suppress(AcidError):
-            metastore.unlock(response.lock_id)
+            for lock_id in _waiting(metastore, request.txn_id) if response is None else {response.lock_id}:
+                metastore.unlock(lock_id)
         raise
+
+
+def _waiting(metastore: Metastore, txn_id: int) -> set[int]:
+    """The requests of a transaction that wait: the answer to one may have been lost with the connection."""
+    if not txn_id:
+        return set()
+    return {k.lock_id for k in metastore.show_locks() if k.txn_id == txn_id and k.state is LockState.WAITING}
 
 
 def _granted(metastore: Metastore, settings: Settings, response: LockResponse, deadline: float) -> LockResponse:
