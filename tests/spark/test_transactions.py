@@ -29,7 +29,7 @@ from acidsql.errors import (
     UnsupportedError,
     WriteConflict,
 )
-from acidsql.metastore.model import Table
+from acidsql.metastore.model import LockState, Table
 from acidsql.session import AcidSession
 from acidsql.sql.statements import TableName
 from tests.spark.answers import nothing_is_open, rows
@@ -569,6 +569,31 @@ def test_who_waits_for_earlier_writers_is_in_a_deadlock_of_three_too(
 
 def locks_of(acid: AcidSession) -> list[Any]:
     return [row for row in acid.sql("SHOW LOCKS").collect() if row.table == "a"]
+
+
+def test_who_is_ended_by_others_while_a_statement_waits_is_told(bank: AcidSession, other: AcidSession) -> None:
+    other.sql("START TRANSACTION")
+    other.sql("UPDATE a SET v = 7")
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO b VALUES (3, 3)")
+
+    def end() -> None:
+        while not (waiting := [k.txn_id for k in other.metastore.show_locks() if k.state is LockState.WAITING]):
+            time.sleep(0.05)
+        other.metastore.abort_txns(waiting, reason="ABORT TRANSACTIONS by olga@far")
+
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(end)
+        with pytest.raises(TransactionAborted, match="ABORT TRANSACTIONS by olga@far"):
+            bank.sql("UPDATE a SET v = 8")
+        ended.result()
+    with pytest.raises(TransactionError, match="The transaction is over"):
+        bank.sql("SELECT * FROM a")
+    bank.sql("ROLLBACK")
+    other.sql("COMMIT")
+    assert {v for _, v in values(bank, "a")} == {7}
+    assert len(values(bank, "b")) == 2
+    nothing_is_left(other, bank)
 
 
 def test_a_statement_that_waited_too_long_waits_no_more(bank: AcidSession, other: AcidSession) -> None:

@@ -11,7 +11,15 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import DefinitionChanged, SnapshotOutdated, StartOver, pause_before
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
 from acidsql.commands.transaction.write_transaction import WriteTransaction
-from acidsql.errors import AcidError, Deadlock, NoSuchTransaction, TransactionAborted, TransactionError, WriteConflict
+from acidsql.errors import (
+    AcidError,
+    Deadlock,
+    NoSuchLock,
+    NoSuchTransaction,
+    TransactionAborted,
+    TransactionError,
+    WriteConflict,
+)
 from acidsql.interrupts import Deferred
 from acidsql.metastore.model import LockComponent
 from acidsql.plan.failures import own_failures
@@ -198,9 +206,11 @@ def _forget(txn: WriteTransaction) -> None:
 def end_of(env: Environment, txn_id: int, error: BaseException) -> TransactionError | None:
     """How a transaction was ended by others; None if it is open, or if that is unknown.
 
-    The error of a statement may be a consequence: what it was reading or creating has been removed since.
+    The error of a statement may be a consequence: what it was reading or creating has been removed since, or the lock
+    that it was waiting for.
     """
-    if isinstance(error, TransactionError) or not isinstance(error, Exception):
+    tells_itself = isinstance(error, TransactionError) and not isinstance(error, NoSuchLock)
+    if tells_itself or not isinstance(error, Exception):
         return None
     try:
         env.metastore.heartbeat(txn_id=txn_id)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from acidsql.commands.dml import truncate
-from acidsql.errors import Deadlock, LockTimeout
+from acidsql.errors import Deadlock, LockTimeout, TransactionAborted
 from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation
 from acidsql.metastore.waiting import wait_for_earlier_writers
 from tests.unit.commands.session import Session
@@ -91,6 +91,27 @@ def test_tells_of_the_deadlock_that_ended_its_last_attempt(shop: Session) -> Non
     thread = threading.Thread(target=ask)
     thread.start()
     with pytest.raises(Deadlock, match=rf"waits for earlier writers of default.t, and {txn} for it"):
+        shop.sql("TRUNCATE TABLE t")
+    thread.join(60)
+    store.abort_txns([txn])
+    assert shop.nothing_is_open()
+
+
+def test_that_others_end_while_it_waits_for_its_lock_says_so(shop: Session) -> None:
+    """Its lock is gone with its transaction."""
+    store, waiting = shop.metastore, LockState.WAITING
+    [txn] = store.open_txns(user="olga", host="far")
+    wanted = LockComponent(LockType.EXCL_WRITE, "default", "t", None, Operation.UPDATE)
+    store.lock(LockRequest((wanted,), txn, "olga", "far"))
+
+    def end() -> None:
+        while not (found := [k.txn_id for k in store.show_locks() if k.state is waiting]):
+            time.sleep(0.01)
+        store.abort_txns(found, reason="ABORT TRANSACTIONS by olga@far")
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    with pytest.raises(TransactionAborted, match="ABORT TRANSACTIONS by olga@far"):
         shop.sql("TRUNCATE TABLE t")
     thread.join(60)
     store.abort_txns([txn])
