@@ -14,6 +14,7 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.settings import LOCK_RETRIES, LOCK_SLEEP, LOCK_WAIT, Settings
 
 PAUSE_GROWTH = 1.3
+_SAME_ORDER = "Run it again; transactions that lock tables in the same order do not wait for each other."
 
 
 def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest) -> LockResponse:
@@ -54,7 +55,7 @@ def _granted(metastore: Metastore, settings: Settings, response: LockResponse, d
             others = ", ".join(map(str, response.circle[1:]))
             raise Deadlock(
                 f"Transaction {response.circle[0]} and {others} wait for each other's locks: it is ended",
-                hint="Run it again; transactions that lock tables in the same order do not wait for each other.",
+                hint=_SAME_ORDER,
             )
         if time.monotonic() >= deadline:
             raise LockTimeout(
@@ -109,7 +110,7 @@ def wait_for_earlier_writers(
             others = ", ".join(map(str, circle[1:]))
             raise Deadlock(
                 f"Transaction {txn_id} waits for earlier writers of {table.full_name}, and {others} for it: it ends",
-                hint="Run it again; transactions that lock tables in the same order do not wait for each other.",
+                hint=_SAME_ORDER,
             )
         if time.monotonic() >= deadline:
             ids = ", ".join(map(str, earlier))

@@ -75,18 +75,23 @@ def test_does_not_wait_longer_than_for_locks(shop: Session) -> None:
     assert shop.nothing_is_open()
 
 
+def ask_for_t(shop: Session, txn_id: int) -> LockState:
+    """Ask for the lock that TRUNCATE takes."""
+    part = LockComponent(LockType.EXCL_WRITE, "default", "t", None, Operation.UPDATE)
+    return shop.metastore.lock(LockRequest((part,), txn_id, "olga", "far")).state
+
+
 def test_tells_of_the_deadlock_that_ended_its_last_attempt(shop: Session) -> None:
     """Not of an outdated snapshot: there was none."""
-    store, waiting = shop.metastore, LockState.WAITING
+    store = shop.metastore
     [txn] = store.open_txns(user="olga", host="far")
     store.allocate_table_write_id(txn, "default", "t")
     shop.sql("SET hive.txn.retrysnapshot.max.count = 0")
-    wanted = LockComponent(LockType.EXCL_WRITE, "default", "t", None, Operation.UPDATE)
 
     def ask() -> None:
         while not store.show_locks():
             time.sleep(0.01)
-        assert store.lock(LockRequest((wanted,), txn, "olga", "far")).state is waiting
+        assert ask_for_t(shop, txn) is LockState.WAITING
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -99,13 +104,12 @@ def test_tells_of_the_deadlock_that_ended_its_last_attempt(shop: Session) -> Non
 
 def test_that_others_end_while_it_waits_for_its_lock_says_so(shop: Session) -> None:
     """Its lock is gone with its transaction."""
-    store, waiting = shop.metastore, LockState.WAITING
+    store = shop.metastore
     [txn] = store.open_txns(user="olga", host="far")
-    wanted = LockComponent(LockType.EXCL_WRITE, "default", "t", None, Operation.UPDATE)
-    store.lock(LockRequest((wanted,), txn, "olga", "far"))
+    assert ask_for_t(shop, txn) is LockState.ACQUIRED
 
     def end() -> None:
-        while not (found := [k.txn_id for k in store.show_locks() if k.state is waiting]):
+        while not (found := [k.txn_id for k in store.show_locks() if k.state is LockState.WAITING]):
             time.sleep(0.01)
         store.abort_txns(found, reason="ABORT TRANSACTIONS by olga@far")
 
