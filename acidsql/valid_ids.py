@@ -127,6 +127,11 @@ class ValidWriteIdList:
         opened, aborted = (tuple(w for w in ids if w <= write_id) for ids in (self.open_ids, self.aborted_ids))
         return ValidWriteIdList(self.table, min(write_id, self.high_watermark), opened, aborted)
 
+    def unseen_by(self, earlier: ValidWriteIdList) -> tuple[int, ...]:
+        """The write ids that this list sees, and an earlier one does not."""
+        newer = range(earlier.high_watermark + 1, self.high_watermark + 1)
+        return tuple(w for w in (*earlier.exceptions, *newer) if self.is_valid(w))
+
     def range_valid(self, first: int, last: int) -> RangeResponse:
         """How many of the write ids ``first``…``last`` the snapshot sees (Hive: ``isWriteIdRangeValid``)."""
         if first > self.high_watermark:

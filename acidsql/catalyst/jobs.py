@@ -7,11 +7,15 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from acidsql.catalyst.java import Java
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +24,11 @@ _END = 30.0
 _MOMENT = 0.05
 _QUIET = 4
 """Moments without a job after which no other one follows: a statement may have several, one after another."""
+_LATER = 0.25
+"""Seconds between two looks for what is still planned by other threads of the JVM."""
+_CALLS = "py4j.commands."
+"""The package of what carries out calls: among the outermost frames of a thread of py4j's."""
+_OUTERMOST = 8
 
 
 @contextmanager
@@ -27,31 +36,52 @@ def ended_with_the_call(spark: SparkSession) -> Iterator[None]:
     """Cancel the jobs that the block has started, and wait for their end, where it is interrupted.
 
     PySpark's own answer to Ctrl-C, to cancel all jobs, fails where Python waits for the JVM, which goes on: what the
-    interrupted statement has removed, a job that is still writing would make again.
+    interrupted statement has removed, a job that is still writing would make again, and one that is still being planned
+    would start when nobody waits for it any more.
     """
     context, tag = spark.sparkContext, f"acidsql-{uuid.uuid4().hex}"
+    thread = Java.of(spark).static("java.lang.Thread", "currentThread")()
     context.addJobTag(tag)
     try:
         yield
     except (Py4JJavaError, PySparkException):  # the JVM has answered: the jobs have ended
         raise
     except BaseException:
-        try:
-            _cancel(context, tag)
-        except (Py4JError, OSError) as e:
-            logger.warning("jobs of an interrupted statement could not be cancelled: %s", e)
+        # on a connection of its own: that of this thread may be in the middle of a call, or half closed
+        has_ended = Event()
+        Thread(target=_cancel, args=(context, tag, thread, has_ended), daemon=True).start()
+        has_ended.wait()
         raise
     finally:
         with suppress(Py4JError, OSError):  # of a JVM that is gone: the statement has met it, or will
             context.removeJobTag(tag)
 
 
-def _cancel(context: SparkContext, tag: str) -> None:
+def _cancel(context: SparkContext, tag: str, thread: Any, has_ended: Event) -> None:
+    """Cancel jobs until none comes any more.
+
+    Once the call has ended nothing is written any more. But py4j ends it by interrupting its thread, and Spark plans
+    broadcasts in threads of its own, which start their jobs all the same.
+    """
     end, quiet = time.monotonic() + _END, 0
-    while quiet < _QUIET and time.monotonic() < end:
-        context.cancelJobsWithTag(tag)
-        time.sleep(_MOMENT)
-        quiet = 0 if _is_active(context, tag) else quiet + 1
+    try:
+        while time.monotonic() < end:
+            context.cancelJobsWithTag(tag)
+            time.sleep(_LATER if has_ended.is_set() else _MOMENT)
+            quiet = 0 if _is_in_call(thread) or _is_active(context, tag) else quiet + 1
+            if quiet >= _QUIET:
+                has_ended.set()
+    except (Py4JError, OSError, AttributeError) as e:  # AttributeError: of a context that was stopped
+        if not has_ended.is_set():
+            logger.warning("jobs of an interrupted statement could not be cancelled: %s", e)
+    finally:
+        has_ended.set()
+
+
+def _is_in_call(thread: Any) -> bool:
+    """Whether a thread of the JVM, another one than answers here, still carries out a call."""
+    frames = thread.getStackTrace()
+    return any(str(frame.getClassName()).startswith(_CALLS) for frame in frames[-_OUTERMOST:])
 
 
 def _is_active(context: SparkContext, tag: str) -> bool:

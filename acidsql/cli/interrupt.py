@@ -1,4 +1,4 @@
-"""Ctrl-C while a statement runs."""
+"""Ctrl-C, and the signals that end the process, while a statement runs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,42 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from pyspark.sql import SparkSession
 
 _PAUSE = 0.1
+_ANSWER = 2.0
+"""Seconds that Spark has for its answers, beside those of waiting for a job."""
 _LOGGERS = (None, "py4j.clientserver")
 """Where py4j tells of interrupted calls."""
+
+
+_ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_KILLED = 128
+"""The exit code of a process killed by a signal is this plus the signal's number."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The process is to end: an interrupt that ends no statement alone, but all of them. A transaction is rolled back.
+
+    Attributes:
+        code: The exit code.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.code = _KILLED + number
 
 
 @contextmanager
 def interruptible(spark: SparkSession, patience: float = 2.0) -> Iterator[None]:
     """Let Ctrl-C end the running statement: by cancelling its Spark jobs, or by KeyboardInterrupt if it has none.
+
+    SIGTERM and SIGHUP, where nobody answers or ignores them, do that too, and raise :class:`Terminated`; a second one
+    ends the process at once.
 
     PySpark's own handler cancels from inside the handler, on the connection that the interrupted call is waiting on:
     that fails, and the jobs continue. Here a thread cancels them on its own connection. The call then ends with Spark's
@@ -39,15 +61,24 @@ def interruptible(spark: SparkSession, patience: float = 2.0) -> Iterator[None]:
             target=lambda: cancelled.extend(_cancel_jobs(spark, patience if in_call else 0.0)), daemon=True
         )
         cancel.start()
-        cancel.join(2 * patience)
+        cancel.join(patience + _ANSWER)
+        if number != signal.SIGINT:
+            raise Terminated(number)
         if not (cancelled and in_call):
             raise KeyboardInterrupt
+
+    def end_process(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        end_statement(number, frame)
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
     loggers = [logging.getLogger(name) for name in _LOGGERS]
-    previous = signal.signal(signal.SIGINT, end_statement)
+    previous = {signal.SIGINT: signal.signal(signal.SIGINT, end_statement)}
+    for number in _ENDS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            previous[number] = signal.signal(number, end_process)
     for one in loggers:
         one.addFilter(_is_relevant)
     try:
@@ -55,7 +86,55 @@ def interruptible(spark: SparkSession, patience: float = 2.0) -> Iterator[None]:
     finally:
         for one in loggers:
             one.removeFilter(_is_relevant)
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+class KeptInterrupts:
+    """Ctrl-C is kept while the block runs, but where :meth:`answered` says: elsewhere nobody would catch it."""
+
+    def __init__(self) -> None:
+        self._is_main = threading.current_thread() is threading.main_thread()  # others get no signals
+        self._answer = signal.getsignal(signal.SIGINT)
+        self._has_come = False
+
+    def __enter__(self) -> KeptInterrupts:
+        self.keep()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._set(self._answer)
+
+    def keep(self) -> None:
+        """Keep what comes from now on."""
+        self._set(self._keep)
+
+    def forget(self) -> None:
+        """Drop what has been kept."""
+        self._has_come = False
+
+    @contextmanager
+    def answered(self) -> Iterator[None]:
+        """A block that Ctrl-C ends, also one that has been kept.
+
+        Raises:
+            KeyboardInterrupt: When it has come already.
+        """
+        try:
+            self._set(self._answer)
+            if self._has_come:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self.forget()
+            self.keep()
+
+    def _keep(self, number: int, frame: FrameType | None) -> None:
+        self._has_come = True
+
+    def _set(self, handler: Callable[[int, FrameType | None], object] | int | None) -> None:
+        if self._is_main:
+            signal.signal(signal.SIGINT, handler)
 
 
 def was_interrupted(error: BaseException | None) -> bool:

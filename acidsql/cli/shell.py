@@ -18,7 +18,7 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from py4j.protocol import Py4JError
 
-from acidsql.cli.interrupt import was_interrupted
+from acidsql.cli.interrupt import KeptInterrupts, Terminated, was_interrupted
 from acidsql.cli.run import Printing
 from acidsql.cli.scan import is_blank, is_complete
 from acidsql.output import ERRORS, describe, write_result
@@ -49,42 +49,62 @@ class Shell:
         self._session = session
         self._variables = variables
         self._printing = printing
+        self._interrupts = KeptInterrupts()
         self._prompt: PromptSession[str] = PromptSession(
             history=_history(),
             multiline=True,
-            key_bindings=_bindings(),
+            key_bindings=_bindings(self._interrupts),
             prompt_continuation=lambda width, line, soft: "-> ".rjust(width),
         )
 
     def run(self) -> int:
         """Read and run statements until the user exits; the exit code is always 0."""
         print("acidsql: type !help for help, !quit to exit.")
-        while True:
-            try:
-                mark = "*" if self._session.in_transaction else ""
-                typed = self._prompt.prompt(f"acidsql ({self._session.database}){mark}> ")
-            except KeyboardInterrupt:
-                continue
-            except EOFError:
-                return 0
-            word = _word(typed)
-            if word in _QUIT:
-                return 0
-            if word.startswith("!"):
-                print(_HELP if word == "!help" else f"Unknown command {word}; !help lists the commands.")
-            elif not is_blank(typed):
-                self._carry_out(typed)
+        with self._interrupts:
+            while True:
+                try:
+                    self._interrupts.keep()
+                    if not self._turn():
+                        return 0
+                except Terminated:
+                    raise
+                except KeyboardInterrupt:  # as Ctrl-C came that ends a statement, it ended by itself
+                    print(_CANCELLED, file=sys.stderr)
+
+    def _turn(self) -> bool:
+        """Read an input and run it; False where the user exits."""
+        mark = "*" if self._session.in_transaction else ""
+        try:
+            # the terminal makes keys of Ctrl-C while it is read from
+            typed = self._prompt.prompt(f"acidsql ({self._session.database}){mark}> ", handle_sigint=False)
+        except Terminated:
+            raise
+        except KeyboardInterrupt:
+            return True
+        except EOFError:
+            return False
+        word = _word(typed)
+        if word in _QUIT:
+            return False
+        if word.startswith("!"):
+            print(_HELP if word == "!help" else f"Unknown command {word}; !help lists the commands.")
+        elif not is_blank(typed):
+            self._carry_out(typed)
+        return True
 
     def _carry_out(self, text: str) -> None:
         """Run the input and show its results; Ctrl-C ends it (:mod:`acidsql.cli.interrupt`)."""
         try:
-            begun = time.monotonic()
-            for frame in self._session.script(text + "\n", self._variables, keeps_transaction=True):
-                rows = write_result(frame, self._printing.format, sys.stdout, header=self._printing.header)
-                print(_summary(rows if frame.columns else None, time.monotonic() - begun))
+            with self._interrupts.answered():
                 begun = time.monotonic()
+                for frame in self._session.script(text + "\n", self._variables, keeps_transaction=True):
+                    rows = write_result(frame, self._printing.format, sys.stdout, header=self._printing.header)
+                    print(_summary(rows if frame.columns else None, time.monotonic() - begun))
+                    begun = time.monotonic()
         except ERRORS as e:
             print(_CANCELLED if isinstance(e, Py4JError) and was_interrupted(e) else describe(e), file=sys.stderr)
+        except Terminated:
+            raise
         except KeyboardInterrupt:
             print(_CANCELLED, file=sys.stderr)
 
@@ -107,14 +127,15 @@ def _is_done(text: str) -> bool:
     return is_complete(text) and not is_open_script(text)
 
 
-def _bindings() -> KeyBindings:
-    """Enter ends the input if it is complete and starts a new line otherwise."""
+def _bindings(interrupts: KeptInterrupts) -> KeyBindings:
+    """Enter ends the input if it is complete and starts a new line otherwise. Ctrl-C after it ends the statement."""
     bindings = KeyBindings()
 
     @bindings.add("enter", filter=has_focus(DEFAULT_BUFFER))
     def _(event: KeyPressEvent) -> None:
         buffer: Buffer = event.current_buffer
         if _is_done(buffer.text):
+            interrupts.forget()
             buffer.validate_and_handle()
         else:
             buffer.insert_text("\n")

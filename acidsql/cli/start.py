@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
 from acidsql.cli.connection import Connection, open_session
-from acidsql.cli.interrupt import interruptible
+from acidsql.cli.interrupt import Terminated, interruptible
 from acidsql.cli.run import Printing, run_scripts
 from acidsql.cli.shell import Shell
 from acidsql.output import ERRORS, describe, without_error_log
@@ -38,6 +39,8 @@ def start(
     except ERRORS as e:
         print(f"acidsql: {describe(e)}", file=sys.stderr)
         return 1
+    except Terminated as e:
+        return _terminated(e)
 
 
 def run_shell(connection: Connection, variables: Mapping[str, str], printing: Printing) -> int:
@@ -48,3 +51,11 @@ def run_shell(connection: Connection, variables: Mapping[str, str], printing: Pr
     except ERRORS as e:
         print(f"acidsql: {describe(e)}", file=sys.stderr)
         return 1
+    except Terminated as e:
+        return _terminated(e)
+
+
+def _terminated(error: Terminated) -> int:
+    with suppress(OSError):  # of a terminal that is gone
+        print(f"acidsql: {error}", file=sys.stderr, flush=True)
+    return error.code

@@ -142,7 +142,8 @@ def circle_of(
     Args:
         locks: All locks, held and waiting.
         txn_id: The transaction.
-        overtaking: Whether requests overtake those that wait for their transaction.
+        overtaking: Whether requests overtake those that wait for their transaction. Then a lock that is held, and of
+            which the store says that another one blocks it, is that of a transaction that waits for the other's end.
         beside: Transactions that this one waits for without having asked for a lock.
     """
     requests: dict[int, list[LockInfo]] = defaultdict(list)
@@ -155,6 +156,9 @@ def circle_of(
     def waits_for(txn: int) -> Iterator[int]:
         if txn == txn_id:
             yield from beside
+        if overtaking:
+            held = (one.blocked_by_lock_id for one in of_txn[txn] if one.state is LockState.ACQUIRED)
+            yield from (k.txn_id for blocker in held if blocker in requests for k in requests[blocker][:1])
         passed = overtaken_by(txn, ordered) if overtaking else set[int]()
         for lock_id in {one.lock_id for one in of_txn[txn] if one.state is LockState.WAITING}:
             others = (one for one in ordered if one.txn_id != txn and one.lock_id not in passed)

@@ -408,7 +408,12 @@ class Transactions(Protocol):
         ...
 
     def commit_txn(
-        self, txn_id: int, deleted: Mapping[str, RowSet] | None = None, seen: ValidTxnList | None = None
+        self,
+        txn_id: int,
+        deleted: Mapping[str, RowSet] | None = None,
+        seen: ValidTxnList | None = None,
+        *,
+        first_wins: bool = False,
     ) -> None:
         """Commit: the one moment at which the transaction's writes become visible. Committing twice is no error.
 
@@ -418,6 +423,8 @@ class Transactions(Protocol):
                 none otherwise (:attr:`Capabilities.compares_rows`). Two transactions that tell their rows of a table
                 are in conflict there only where one row is in both sets.
             seen: What all its snapshots saw: it is in conflict with none of them. A Hive Metastore goes by their ids.
+            first_wins: Whether it has changed rows under locks that let others do so (SHARED_WRITE): then conflicts are
+                looked for, whatever ``hive.txn.xlock.write`` is by now.
 
         Raises:
             WriteConflict: When another transaction committed a change of the same table or partition first; the
@@ -440,16 +447,17 @@ class Transactions(Protocol):
     ) -> list[LockInfo]: ...
 
     def circle_with_writers(self, txn_id: int, database: str, table: str, below: int) -> tuple[int, ...]:
-        """Transactions that wait for each other, where one of them waits without a lock for writers of a table.
+        """Transactions that wait for each other, where one of them waits without asking for a lock for writers of a
+        table that it has locked. An embedded store keeps that it does, for those who look from the others' side.
 
         Args:
             txn_id: The one that waits.
             database: Of the table.
             table: The table.
-            below: It waits for those open transactions that have a lower write id than this one.
+            below: It waits for those open transactions that have a lower write id than this one; 0: it does no more.
 
         Returns:
-            The transactions, beginning with ``txn_id``; none where each can go on.
+            The transactions, beginning with ``txn_id``; none where each can go on, or another one of them is ended.
         """
         ...
 

@@ -98,6 +98,18 @@ def wait_for_earlier_writers(
         Deadlock: When one of them waits for a lock of the caller's, or for somebody who does.
         LockTimeout: When one is still open after that time.
     """
+    try:
+        _wait_for_earlier_writers(metastore, settings, table, write_id, txn_id)
+    except BaseException:
+        # a transaction of several statements goes on, and does not wait any more
+        with suppress(AcidError):
+            metastore.circle_with_writers(txn_id, table.database, table.name, 0)
+        raise
+
+
+def _wait_for_earlier_writers(
+    metastore: Metastore, settings: Settings, table: Table, write_id: int, txn_id: int
+) -> None:
     deadline = time.monotonic() + settings.value(LOCK_WAIT)
     first, longest = metastore.lock_pauses
     pauses = _growing(first, min(longest, settings.value(LOCK_SLEEP)))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
+from pyspark.errors import PySparkException
 
 from acidsql.errors import AcidError, Deadlock, WriteConflict
-from acidsql.metastore.model import CompactionState
+from acidsql.metastore.model import CompactionState, LockRequest, LockResponse
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid
+
+Lock = Callable[[LockRequest], LockResponse]
 
 
 def prepared(both: Both, keys: str) -> SharedTable:
@@ -95,6 +99,177 @@ def test_hives_change_of_the_same_rows_is_a_conflict(both: Both, open_acid: Open
     writer.sql("ROLLBACK")
     t.agree()
     assert sorted(row[4] for row in t.read(HIVE)) == ["b", "by Hive", "c"]
+
+
+UNSEEN = {
+    "TRUNCATE of the table": "TRUNCATE TABLE {t}",
+    "TRUNCATE of the partition": "TRUNCATE TABLE {t} PARTITION (k = 1)",
+    "dynamic OVERWRITE": "INSERT OVERWRITE TABLE {t} PARTITION (k) SELECT id, concat(v, '!'), k FROM {t}",
+    "static OVERWRITE": "INSERT OVERWRITE TABLE {t} PARTITION (k = 1) SELECT id, v FROM {t} WHERE k = 1 AND id = 1",
+    "DELETE": "DELETE FROM {t} WHERE id = 1",
+}
+"""What Hive may do beside a transaction that has read the table; of the first three its metastore tells nothing."""
+CHANGES = (
+    "UPDATE {t} SET v = 'lost' WHERE k = 1",
+    "MERGE INTO {t} AS t USING (SELECT 1 AS n) AS s ON t.id = s.n AND t.k = 1 WHEN MATCHED THEN UPDATE SET v = 'lost'",
+)
+
+
+@pytest.mark.parametrize("unseen", UNSEEN.values(), ids=list(UNSEEN))
+def test_what_hive_has_replaced_unseen_is_a_conflict(both: Both, open_acid: OpenAcid, unseen: str) -> None:
+    """The rows that it had replaced came back, or were there twice."""
+    writer = open_acid()
+    for change in CHANGES:
+        t = prepared(both, "k int")
+        writer.sql("START TRANSACTION")
+        assert writer.sql(t.text("SELECT * FROM {t}")).count() == 3
+        t.hive(unseen)
+        before = sorted(t.read(HIVE), key=repr)
+        with pytest.raises(WriteConflict):
+            writer.sql(t.text(change))
+        writer.sql("ROLLBACK")
+        assert sorted(t.read(HIVE), key=repr) == before
+        t.agree()
+
+
+@pytest.mark.parametrize("unseen", UNSEEN.values(), ids=list(UNSEEN))
+def test_what_hive_has_replaced_before_the_lock_is_seen(
+    both: Both, open_acid: OpenAcid, monkeypatch: pytest.MonkeyPatch, unseen: str
+) -> None:
+    """A statement's snapshot ends at its own transaction, which is older than Hive's."""
+    writer = open_acid()
+    for change in CHANGES:
+        t, twin = prepared(both, "k int"), prepared(both, "k int")
+        twin.hive(unseen)
+        writer.sql(twin.text(change))
+        lock, waiting = writer.metastore.lock, [t]
+
+        def locked(request: LockRequest, lock: Lock = lock, waiting: list[SharedTable] = waiting) -> LockResponse:
+            if waiting:
+                waiting.pop().hive(unseen)
+            return lock(request)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(writer.metastore, "lock", locked)
+            writer.sql(t.text(change))
+        assert waiting == []
+        assert sorted(r[3:] for r in t.read(HIVE)) == sorted(r[3:] for r in twin.read(HIVE))
+        t.agree()
+
+
+def test_what_hive_has_inserted_unseen_is_no_conflict(both: Both, open_acid: OpenAcid) -> None:
+    t, writer = prepared(both, "k int"), open_acid()
+    writer.sql("START TRANSACTION")
+    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 3
+    t.hive("INSERT INTO {t} VALUES (4, 'by Hive', 1)")
+    writer.sql(t.text("UPDATE {t} SET v = 'changed' WHERE k = 1"))
+    t.hive("INSERT INTO {t} VALUES (5, 'by Hive', 1)")
+    writer.sql(t.text("DELETE FROM {t} WHERE k = 1 AND id = 2"))
+    writer.sql("COMMIT")
+    t.agree()
+    assert sorted(r[3:5] for r in t.read(HIVE)) == [(1, "changed"), (3, "c"), (4, "by Hive"), (5, "by Hive")]
+
+
+@pytest.mark.parametrize("waits", ["true", "false"])
+def test_a_change_of_many_partitions_meets_one_of_a_single_partition(
+    both: Both, open_acid: OpenAcid, waits: str
+) -> None:
+    """The metastore compares names of partitions: a lock of the whole table was in conflict with none of them."""
+    t, writer, other = prepared(both, "k int"), open_acid(), open_acid()
+    for session in (writer, other):
+        session.sql(f"SET hive.txn.xlock.write={waits}")
+    other.sql("SET hive.locks.max.partitions=1")
+    writer.sql("START TRANSACTION")
+    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 3
+    other.sql(t.text("UPDATE {t} SET v = concat(v, '!')"))
+    with pytest.raises(WriteConflict):
+        writer.sql(t.text("UPDATE {t} SET v = 'lost' WHERE k = 1"))
+    writer.sql("ROLLBACK")
+    t.agree()
+    assert sorted(r[4] for r in t.read(HIVE)) == ["a!", "b!", "c!"]
+
+
+def test_the_setting_of_a_statement_counts_not_that_of_the_commit(both: Both, open_acid: OpenAcid) -> None:
+    t, sessions = prepared(both, ""), [open_acid(), open_acid()]
+    for session in sessions:
+        session.sql("SET hive.txn.xlock.write=false")
+        session.sql("START TRANSACTION")
+        session.sql(t.text("UPDATE {t} SET v = concat(v, '!') WHERE id = 1"))
+        session.sql("SET hive.txn.xlock.write=true")
+    sessions[0].sql("COMMIT")
+    with pytest.raises(WriteConflict):
+        sessions[1].sql("COMMIT")
+    sessions[1].sql("ROLLBACK")
+    t.agree()
+    assert sorted(r[4] for r in t.read(HIVE)) == ["a!", "b", "c"]
+
+
+REDEFINED = {
+    "partition dropped": ["ALTER TABLE {t} DROP PARTITION (k = 1)"],
+    "partition made anew": ["ALTER TABLE {t} DROP PARTITION (k = 1)", "INSERT INTO {t} VALUES (7, 'new', 1)"],
+    "partition renamed": ["ALTER TABLE {t} PARTITION (k = 1) RENAME TO PARTITION (k = 5)"],
+    "table made anew": ["DROP TABLE {t} PURGE", "CREATE TABLE {t} LIKE {t}_like"],
+    "columns added": ["ALTER TABLE {t} ADD COLUMNS (x int)"],
+}
+
+
+@pytest.mark.parametrize("changes", REDEFINED.values(), ids=list(REDEFINED))
+def test_what_hive_has_redefined_is_told(both: Both, open_acid: OpenAcid, changes: list[str]) -> None:
+    """The snapshot was without the rows of the partition, and nobody was told."""
+    t, writer = prepared(both, "k int"), open_acid()
+    both.hive.run(t.text("CREATE TABLE {t}_like LIKE {t}"))
+    writer.sql("START TRANSACTION")
+    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 3
+    for change in changes:
+        both.hive.run(t.text(change))
+    for text in ("SELECT * FROM {t}", "UPDATE {t} SET v = 'lost' WHERE id = 1", "DELETE FROM {t}"):
+        with pytest.raises(AcidError, match=r"after the transaction's snapshot|has replaced rows"):
+            writer.sql(t.text(text))
+        if not writer.sql("SHOW TRANSACTIONS").count():
+            break
+    writer.sql("ROLLBACK")
+
+
+@pytest.mark.parametrize("keys", ["", "k int"], ids=["plain", "partitioned"])
+def test_what_is_rolled_back_does_not_count(both: Both, open_acid: OpenAcid, keys: str) -> None:
+    """After a major compaction Hive answers ``count(*)`` from the number that stands in the metastore."""
+    t, writer = prepared(both, keys), open_acid()
+    t.hive("DELETE FROM {t} WHERE id = 1")
+    writer.sql("START TRANSACTION")
+    writer.sql(t.text("INSERT INTO {t} VALUES (4, 'd', 1), (5, 'e', 2)"))
+    writer.sql("ROLLBACK")
+    with writer.transaction():
+        writer.sql(t.text("INSERT INTO {t} VALUES (6, 'f', 1), (7, 'g', 1)"))
+        with pytest.raises(PySparkException):
+            writer.sql(t.text("INSERT INTO {t} SELECT id, assert_true(id < 3), k FROM {t}"))
+        writer.sql(t.text("DELETE FROM {t} WHERE id = 7"))
+    both.wrote(ACIDSQL, 2)
+    for name in ["PARTITION (k = 1)", "PARTITION (k = 2)"] if keys else [""]:
+        both.run(HIVE, t.text(f"ALTER TABLE {{t}} {name} COMPACT 'major' AND WAIT"))
+    found = both.ask(HIVE, t.text("SELECT count(*) FROM {t}"))
+    assert found == [(3,)]
+    t.agree()
+
+
+def test_one_of_hives_that_waits_for_us(both: Both, open_acid: OpenAcid) -> None:
+    """Hive does not look whether it is part of a circle: ours gives way, though it is the older one."""
+    t, writer = prepared(both, ""), open_acid()
+    writer.sql("START TRANSACTION")
+    writer.sql(t.text("INSERT INTO {t} VALUES (4, 'd', 1)"))
+    other = threading.Thread(target=lambda: both.hive.run(t.text("ALTER TABLE {t} ADD COLUMNS (x int)")))
+    other.start()
+    end = time.monotonic() + 60
+    while (
+        "WAITING" not in {str(r["lock_state"]) for r in writer.sql("SHOW LOCKS").collect()} and time.monotonic() < end
+    ):
+        time.sleep(0.2)
+    begun = time.monotonic()
+    with pytest.raises(Deadlock):
+        writer.sql(t.text("UPDATE {t} SET v = 'lost'"))
+    assert time.monotonic() - begun < 60  # acidsql.lock.timeout is 300
+    writer.sql("ROLLBACK")
+    other.join()
+    assert [row[-1] for row in both.ask(HIVE, t.text("SELECT * FROM {t} WHERE id < 4"))] == [None] * 3
 
 
 def test_two_that_wait_for_each_other(both: Both, open_acid: OpenAcid) -> None:

@@ -56,6 +56,7 @@ CAPABILITIES = {
     "table meets partition": "a change of a whole table is in conflict with one of its partitions",
     "takes compactions back": "a request that no worker has taken yet can be aborted",
     "tells conflicts": "the latest transaction in conflict can be asked for, and xlock.write needs no check at commit",
+    "tells who writes": "it is known whose an open write id is",
     "tells what it aborted": "of several transactions to abort, those that were open are told from the others",
     "hands compactions to workers": "a worker that is not the store's own can take requests",
     "unlocks once": "to unlock what is not locked is an error",

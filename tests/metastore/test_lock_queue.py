@@ -357,6 +357,33 @@ class TestSeveralRequestsOfATransaction:
         store.abort_txns([two])
         assert circle() == ()
 
+    @pytest.mark.needs("tells who writes")
+    def test_two_that_wait_for_each_others_writers(self, store: Metastore) -> None:
+        """None of them has asked for a lock that it does not hold: the store keeps who waits for whom."""
+        one, two, beside = (begin(store) for _ in range(3))
+        for txn_id, table in ((one, "a"), (two, "b")):
+            store.allocate_table_write_id(txn_id, "default", table)
+            take(store, txn_id, READ, f"default.{table}")
+        below = {}
+        for txn_id, table in ((one, "b"), (two, "a")):
+            take(store, txn_id, EXCL_WRITE, f"default.{table}")
+            below[txn_id, table] = store.allocate_table_write_id(txn_id, "default", table)
+
+        def circle(txn_id: int, table: str) -> tuple[int, ...]:
+            return store.circle_with_writers(txn_id, "default", table, below[txn_id, table])
+
+        assert circle(one, "b") == ()
+        assert {k.blocked_by_lock_id for k in store.show_locks(table="b") if k.txn_id == one} != {None}
+        assert circle(two, "a") == (two, one)
+        assert circle(one, "b") == (), "the younger one is ended"
+        assert store.circle_with_writers(one, "default", "b", 0) == ()
+        assert circle(two, "a") == (), "the other one does not wait any more"
+        assert circle(one, "b") == ()
+        assert ask(store, beside, EXCL_WRITE, "default.a").circle == ()
+        store.abort_txns([two])
+        assert circle(one, "b") == ()
+        assert {k.blocked_by_lock_id for k in store.show_locks() if k.txn_id == one} == {None}
+
     @pytest.mark.parametrize("first", [EXCL_WRITE, READ])
     def test_its_own_lock_hides_none_of_others(self, store: Metastore, first: LockType) -> None:
         """Hive 3 grants at once what meets a lock of the same transaction."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open
 from tests.spark.processes import SMALL, run
 
 ACIDSQL = [sys.executable, "-m", "acidsql", *SMALL]
@@ -44,3 +47,24 @@ def test_a_process_changes_the_table_of_another_and_errors_have_a_caret(acid: Ac
     assert "UPDATE emp SET x = 1\n               ^" in changed.stderr
     assert "Traceback" not in changed.stderr
     assert acid.table("emp").count() == 1
+
+
+def test_a_script_that_is_to_end_rolls_its_transaction_back(acid: AcidSession, tmp_path: Path) -> None:
+    """Its locks stayed until the time-out."""
+    acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
+    acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, NULL)")
+    script = tmp_path / "long.sql"
+    endless = "SELECT count(*) FROM range(1000000000) CROSS JOIN range(1000000)"
+    script.write_text(f"START TRANSACTION;\nDELETE FROM emp;\nSELECT 'ready';\n{endless};\n")
+    command = [*ACIDSQL, "--format", "tsv", "-f", str(script)]
+    made = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with made as process:
+        assert process.stdout is not None
+        while "ready" not in (line := process.stdout.readline()) or line == "":
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told.splitlines()[-1]) == (143, "acidsql: ended by SIGTERM"), told
+    assert "Traceback" not in told
+    assert acid.table("emp").count() == 2
+    nothing_is_open(acid)

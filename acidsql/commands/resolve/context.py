@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -26,6 +26,7 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.metastore.protocol import Metastore
+from acidsql.partition_names import partition_name
 from acidsql.plan.feed_history import (
     Changes,
     PlaceHistory,
@@ -70,6 +71,34 @@ def essence(table: Table) -> Table:
     return replace(table, parameters=parameters, comment=None)
 
 
+class SeenDefinitions:
+    """What a transaction of several statements has looked up first, in a store that does not count changes: its later
+    statements must find the same. Partitions may come."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Table] = {}
+        self._places: dict[str, set[tuple[tuple[str, ...], str, int]]] = {}
+
+    def require_table(self, table: Table) -> None:
+        """Raises: DefinitionChanged when it is another one than before."""
+        known = self._tables.setdefault(table.full_name, table)
+        if known.version != table.version or essence(known) != essence(table):
+            raise DefinitionChanged(
+                f"Table {table.full_name} was changed or made anew after the transaction's snapshot"
+            )
+
+    def require_partitions(self, table: Table, partitions: Iterable[Partition]) -> None:
+        """Raises: DefinitionChanged when one is missing, at another place than before, or made anew."""
+        now = {(p.values, p.location, p.created_at) for p in partitions}
+        known = self._places.setdefault(table.full_name, now)
+        if not known <= now:
+            gone = min(values for values, *_ in known - now)
+            raise DefinitionChanged(
+                f"Partition {partition_name([k.name for k in table.partition_keys], gone)} of {table.full_name} was"
+                " dropped, moved or made anew after the transaction's snapshot"
+            )
+
+
 @dataclass(frozen=True)
 class StatementSnapshot:
     """What a statement sees.
@@ -79,11 +108,13 @@ class StatementSnapshot:
         version: The latest version of any table, from before; None where the store does not count. A table of a later
             one was changed by others since then, and rows that they have written first are not seen: it does not fit.
         own: The write ids of the statement's transaction, from its earlier statements, by the tables' full names.
+        definitions: What its earlier statements have looked up, where the store does not count changes.
     """
 
     txns: ValidTxnList
     version: int | None = None
     own: Mapping[str, int] = field(default_factory=dict)
+    definitions: SeenDefinitions | None = None
 
 
 class StatementContext:
@@ -166,6 +197,8 @@ class StatementContext:
             raise DefinitionChanged(
                 f"Table {table.full_name} was changed after the statement started", hint="Run it again."
             )
+        if self._snapshot is not None and self._snapshot.definitions is not None:
+            self._snapshot.definitions.require_table(table)
         self._records[table.full_name] = table
 
     @property
@@ -184,11 +217,13 @@ class StatementContext:
         self._added[table.full_name] = table
 
     def partitions(self, table: Table) -> tuple[Partition, ...] | None:
-        """The partitions of a table; None for one without partition keys."""
+        """The partitions of a table; None for one without partition keys. Raises: StartOver, as :meth:`resolve`."""
         if not table.partition_keys:
             return None
         if table.full_name not in self._partitions:
             listed = self.env.metastore.list_partitions(table.database, table.name)
+            if self._snapshot is not None and self._snapshot.definitions is not None:
+                self._snapshot.definitions.require_partitions(table, listed)
             self._partitions[table.full_name] = tuple(listed)
         return self._partitions[table.full_name]
 

@@ -41,6 +41,8 @@ def change_locks(
     if partitions is not None and len(partitions) <= env.settings.value(LOCK_PARTITIONS):
         names = [partition_names(table, p) for p in partitions]
     kind = LockType.SHARED_WRITE if by_rows and env.compares_rows else change_lock_type(env)
+    if names == [None] and table.partition_keys and env.metastore.capabilities.is_shared_with_hive:
+        kind = LockType.EXCL_WRITE  # who changes a partition would not be found to be in conflict: see lock()
     return [LockComponent(kind, table.database, table.name, name, operation) for name in names]
 
 

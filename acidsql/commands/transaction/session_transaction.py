@@ -157,14 +157,14 @@ class SessionTransaction(OpenTransaction):
         if not self._undone(txn, point, error):
             return False
         if isinstance(error, SnapshotOutdated):
-            conflict = WriteConflict(
-                f"{error.message}: the transaction cannot change what another one has changed since its snapshot",
-                hint="ROLLBACK, and run it again.",
-            )
+            conflict = _conflict(error)
             self._end(conflict)
             raise conflict from error
         if isinstance(error, DefinitionChanged) and self._has_run:
             error.hint = "COMMIT or ROLLBACK before it: this transaction's snapshot is older than the change."
+            return (
+                attempt == 1
+            )  # the snapshot stays, and the change with it; it may have come while names were looked up
         return starts_over and attempt <= self._env.settings.value(SNAPSHOT_RETRIES)
 
     def _undone(self, txn: WriteTransaction, point: Savepoint, error: BaseException) -> bool:
@@ -197,6 +197,8 @@ class SessionTransaction(OpenTransaction):
                     txn.commit()
             except BaseException as e:
                 ended = self._give_up(e)
+                if isinstance(e, SnapshotOutdated):
+                    ended = _conflict(e)
                 self._over = ended or TransactionError(f"The commit failed: {e}")
                 if ended is not None:
                     raise ended from e
@@ -245,6 +247,13 @@ class SessionTransaction(OpenTransaction):
             self._reader.let_go()
         self._txn = self._reader = None
         self._has_run = False
+
+
+def _conflict(error: SnapshotOutdated) -> WriteConflict:
+    return WriteConflict(
+        f"{error.message}: the transaction cannot change what another one has changed since its snapshot",
+        hint="ROLLBACK, and run it again.",
+    )
 
 
 class _Reader:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, StatementSnapshot, essence
+from acidsql.commands.resolve.context import SeenDefinitions, SnapshotOutdated, StartOver, StatementSnapshot, essence
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
+from acidsql.format.unseen import removed_rows
 from acidsql.metastore.lock_rules import STRENGTH
-from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Partition, Table
+from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Partition, RowChange, Table
 from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
@@ -29,6 +31,7 @@ class Savepoint:
 
     stagings: int
     written: int
+    statistics: int
     overwritten: frozenset[tuple[str, str]]
     deleted: Mapping[str, RowSet | None]
 
@@ -68,6 +71,9 @@ class WriteTransaction:
     """Whether it is run again after a conflict about rows: then it excludes others."""
     is_by_rows: bool = False
     """Whether a conflict may have been about rows."""
+    _definitions: SeenDefinitions = field(default_factory=SeenDefinitions)
+    _statistics: list[tuple[Table, dict[str, RowChange]]] = field(default_factory=list)
+    """What it has written, for the statistics: those of what is never committed would stay wrong."""
     _deleted: dict[str, RowSet | None] = field(default_factory=dict)
     """The rows that it has deleted, by table; None where they do not tell all that it has replaced."""
 
@@ -101,8 +107,8 @@ class WriteTransaction:
         conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
         if conflict is not None and (conflict > self.id or self._txns is not None):
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
-        if self._txns is not None and env.metastore.capabilities.is_shared_with_hive:
-            self._require_settled(components)
+        if env.metastore.capabilities.is_shared_with_hive:
+            self._require_rows_seen(components)
 
     def lock_again(self, components: Sequence[LockComponent]) -> None:
         """Wait for what an earlier attempt of the same statement held; :meth:`lock` follows once it is planned.
@@ -120,20 +126,37 @@ class WriteTransaction:
             wait_for_lock(env.metastore, env.settings, request)
             self.locked += components
 
-    def _require_settled(self, components: Sequence[LockComponent]) -> None:
-        """Check that nobody has committed to tables that are about to be changed who was open at the snapshot.
+    def _require_rows_seen(self, components: Sequence[LockComponent]) -> None:
+        """Check that the snapshot sees whatever others have deleted or replaced where rows are about to be changed.
 
-        A Hive Metastore tells only the latest transaction in conflict, which the snapshot may see, and none before.
+        A Hive Metastore tells of it (``getLatestTxnIdInConflict``) only where both have named the same partition, or
+        both the table; of Hive's TRUNCATE and dynamic INSERT OVERWRITE never; and of several transactions the last one
+        alone, which the snapshot may see. So the files tell: what others have inserted is no conflict.
 
         Raises:
-            StartOver: When somebody has.
+            StartOver: When it does not.
         """
-        tables = {f"{c.database}.{c.table}" for c in components if c.table is not None and c.operation in _CHANGES}
-        for name in sorted(tables):
-            [mine] = self.env.metastore.get_valid_write_ids([name], self.valid_txns)
-            [now] = self.env.metastore.get_valid_write_ids([name], self.env.metastore.get_valid_txns())
-            if any(now.is_valid(write_id) for write_id in mine.open_ids):
-                raise SnapshotOutdated(f"{name} was written by a transaction that was open at the snapshot")
+        metastore, changed = self.env.metastore, [c for c in components if c.operation in _CHANGES]
+        if not changed:
+            return
+        mine, now = self.valid_txns, metastore.get_valid_txns()
+        if now.high_watermark <= mine.high_watermark and not any(map(now.is_valid, mine.open_ids)):
+            return  # nobody has committed since
+        for database, name in sorted({(c.database, c.table) for c in changed if c.table is not None}):
+            seen, latest = (metastore.get_valid_write_ids([f"{database}.{name}"], txns)[0] for txns in (mine, now))
+            unseen = latest.unseen_by(seen)
+            if not unseen:
+                continue
+            table = metastore.get_table(database, name)
+            named = {c.partition for c in changed if (c.database, c.table) == (database, name)}
+            locations = [table.location]
+            if table.partition_keys:
+                names = None if None in named else sorted(n for n in named if n is not None)
+                locations = [p.location for p in metastore.list_partitions(database, name, names)]
+            look = partial(_removed_rows, unseen)
+            found = [one for one in fs.side_by_side(look, locations, table.location) if one is not None]
+            if found:
+                raise SnapshotOutdated(f"Write id {found[0]} has replaced rows of {table.full_name} unseen")
 
     def start_over(self, reason: str) -> None:
         """Raises: StartOver."""
@@ -150,9 +173,7 @@ class WriteTransaction:
         """
         mine = self.valid_write_ids(table)
         [latest] = self.env.metastore.get_valid_write_ids([table.full_name], self.env.metastore.get_valid_txns())
-        newer = range(mine.high_watermark + 1, latest.high_watermark + 1)
-        unseen = [w for w in (*newer, *mine.exceptions) if latest.is_valid(w)]
-        if unseen:
+        if unseen := latest.unseen_by(mine):
             raise SnapshotOutdated(
                 f"Write id {unseen[0]} of {table.full_name} was committed after this statement started"
             )
@@ -168,7 +189,10 @@ class WriteTransaction:
     @property
     def snapshot(self) -> StatementSnapshot:
         """The same, for a :class:`StatementContext`."""
-        return StatementSnapshot(self.valid_txns, self.version, dict(self._write_ids))
+        is_told = self.version is not None or not self.has_several_statements
+        return StatementSnapshot(
+            self.valid_txns, self.version, dict(self._write_ids), None if is_told else self._definitions
+        )
 
     def revalidate(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
         """Check that a table that was resolved before the locks were granted is still the same.
@@ -283,8 +307,6 @@ class WriteTransaction:
     def publish(self, table: Table, staging: Staging, *, dynamic: bool = False, as_changes: bool = False) -> None:
         """Move the staged directories to the table or its partitions, registering new partitions.
 
-        Marks the statistics of the table, or of those partitions, as outdated.
-
         Args:
             table: The table.
             staging: The staging area.
@@ -312,12 +334,11 @@ class WriteTransaction:
         if not names:
             return
         self._written.append((table, tuple(names) if table.partition_keys else (None,)))
-        write_id = self.allocate_write_id(table)
         added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         if added:
             metastore.add_partitions(added)
             self._require_places(table, added)
-        metastore.update_statistics(table, write_id, self.valid_write_ids(table), staging.changes)
+        self._statistics.append((table, dict(staging.changes)))
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
         """Keep which rows are deleted by what is staged, for the commit."""
@@ -359,7 +380,8 @@ class WriteTransaction:
 
     def savepoint(self) -> Savepoint:
         """Where :meth:`undo` goes back to."""
-        return Savepoint(len(self.stagings), len(self._written), self._overwritten, dict(self._deleted))
+        counts = len(self.stagings), len(self._written), len(self._statistics)
+        return Savepoint(*counts, self._overwritten, dict(self._deleted))
 
     def undo(self, point: Savepoint) -> bool:
         """Remove what was staged and published since a savepoint; locks stay.
@@ -372,6 +394,7 @@ class WriteTransaction:
         nothing = RowSet() if self.env.metastore.capabilities.compares_rows else None
         self._deleted = {table: point.deleted.get(table, nothing) for table in self._deleted}
         del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
+        del self._statistics[point.statistics :]
         return all(gone)
 
     def own_file(self, table: Table) -> str | None:
@@ -400,10 +423,19 @@ class WriteTransaction:
         return True
 
     def commit(self) -> None:
-        """Commit it in the metastore. Raises: WriteConflict when another transaction changed the same rows first."""
+        """Commit it in the metastore; statistics of what it has written to are outdated from then on.
+
+        Raises:
+            WriteConflict: When another transaction changed the same rows first.
+        """
+        metastore, shares = self.env.metastore, [c for c in self.locked if c.type is LockType.SHARED_WRITE]
+        if metastore.capabilities.is_shared_with_hive:
+            self._require_rows_seen(shares)
+        for table, changes in self._statistics:
+            metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
-        self.env.metastore.commit_txn(self.id, deleted, self._first_txns)
+        metastore.commit_txn(self.id, deleted, self._first_txns, first_wins=bool(shares))
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""
@@ -412,6 +444,10 @@ class WriteTransaction:
 
 
 _CHANGES = (Operation.UPDATE, Operation.DELETE)
+
+
+def _removed_rows(unseen: Sequence[int], location: str) -> int | None:
+    return removed_rows(*fs.resolve(location), unseen)
 
 
 def _excluding(component: LockComponent) -> LockComponent:

@@ -241,9 +241,14 @@ class EmbeddedCommits(EmbeddedClient):
     """:class:`~acidsql.metastore.protocol.Transactions`: commit, conflicts, and clean-up after the end."""
 
     def commit_txn(
-        self, txn_id: int, deleted: Mapping[str, RowSet] | None = None, seen: ValidTxnList | None = None
+        self,
+        txn_id: int,
+        deleted: Mapping[str, RowSet] | None = None,
+        seen: ValidTxnList | None = None,
+        *,
+        first_wins: bool = False,
     ) -> None:
-        exclusive = self._settings.value(XLOCK_WRITE)
+        exclusive = self._settings.value(XLOCK_WRITE) and not first_wins
         with self._store.write() as db:
             conflict = _commit(db, txn_id, deleted or {}, seen, exclusive_writes=exclusive, now=self._now(db))
         if conflict is not None:  # raised only here: the abort has to stay

@@ -145,10 +145,38 @@ def _with_circle(db: Connection, txn_id: int, found: _Blocked) -> _Blocked:
     That is the one which has asked last and so closed the circle, so that it is told at once. The request has been
     recorded.
     """
-    locks = _locks_beside(db, txn_id)
-    circle = circle_of(locks, txn_id, overtaking=True)
-    asked = {k.lock_id: k.txn_id for k in locks if k.txn_id in circle and k.state is LockState.WAITING}
-    return replace(found, circle=circle) if circle and asked[max(asked)] == txn_id else found
+    return replace(found, circle=_circle_that_it_ends(_locks_beside(db, txn_id), txn_id))
+
+
+def _circle_that_it_ends(locks: Sequence[LockInfo], txn_id: int, writers: Sequence[int] = ()) -> tuple[int, ...]:
+    """The transactions that wait for each other, if it is this one that is to be ended.
+
+    That is the youngest of those that wait for writers, as TRUNCATE does, which can be run again; where there is none,
+    the one that has asked last for a lock.
+
+    Args:
+        locks: All locks, held and waiting.
+        txn_id: The transaction.
+        writers: Those that it waits for.
+    """
+    circle = circle_of(locks, txn_id, overtaking=True, beside=writers)
+    if not circle:
+        return ()
+    members = [k for k in locks if k.txn_id in circle]
+    waiting = {k.txn_id for k in members if k.state is LockState.ACQUIRED and k.blocked_by_lock_id is not None}
+    waiting |= {txn_id} if writers else set()
+    asked = {k.lock_id: k.txn_id for k in members if k.state is LockState.WAITING}
+    return circle if txn_id == (max(waiting) if waiting else asked[max(asked)]) else ()
+
+
+def _noted(locks: Sequence[LockInfo], txn_id: int, table: str, writers: Sequence[int]) -> list[LockInfo]:
+    """The locks of a table (``database.table``) that a transaction holds, as they are to be: with the one of the first
+    writer that it waits for in their way, or none."""
+    held = [k for k in locks if k.state is LockState.ACQUIRED and f"{k.database}.{k.table}" == table]
+    blockers = sorted((k.lock_id, k.internal_id) for k in held if k.txn_id in writers)
+    lock_id, part = blockers[0] if blockers else (None, None)
+    own = [replace(k, blocked_by_lock_id=lock_id, blocked_by_internal_id=part) for k in held if k.txn_id == txn_id]
+    return [k for k in own if k not in locks]
 
 
 def _by_id(db: Connection, lock_id: int) -> list[LockInfo]:
@@ -313,8 +341,20 @@ class EmbeddedLocks(EmbeddedClient):
 
     def circle_with_writers(self, txn_id: int, database: str, table: str, below: int) -> tuple[int, ...]:
         with self._store.read() as db:
+            locks = _locks_beside(db, txn_id)
             writers = write_ids.open_writers(db, database, table, below)
-            return circle_of(_locks_beside(db, txn_id), txn_id, overtaking=True, beside=writers)
+            noted = _noted(locks, txn_id, f"{database}.{table}", writers)
+            if not noted:
+                return _circle_that_it_ends(locks, txn_id, writers)
+        with self._store.write(durable=False) as db:
+            for k in noted:
+                mine = (_L.HL_LOCK_EXT_ID == k.lock_id, _L.HL_LOCK_INT_ID == k.internal_id)
+                values = {
+                    _L.HL_BLOCKEDBY_EXT_ID: k.blocked_by_lock_id,
+                    _L.HL_BLOCKEDBY_INT_ID: k.blocked_by_internal_id,
+                }
+                db.execute(update(HIVE_LOCKS).where(*mine).values(values))
+            return _circle_that_it_ends(_locks_beside(db, txn_id), txn_id, writers)
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:
         with self._store.write(durable=False) as db:

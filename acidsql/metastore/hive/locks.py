@@ -105,11 +105,12 @@ def _as_hive4_answers(locks: Sequence[LockInfo], lock_id: int) -> LockResponse:
 
 
 def _circle(locks: Sequence[LockInfo], lock_id: int) -> tuple[int, ...]:
-    """The transactions that wait for each other, for the youngest of them alone: each of them finds out.
+    """The transactions that wait for each other, for the youngest one of ours alone: each of ours finds out.
 
     Not for the one that has asked last, as in the embedded store: here an old transaction that asks for more is in a
-    circle with any younger one that waits for it.
+    circle with any younger one that waits for it. And not for one of Hive's, which does not look.
     """
     own = next((one.txn_id for one in locks if one.lock_id == lock_id), 0)
     circle = circle_of(locks, own, overtaking=False) if own else ()
-    return circle if circle and own == max(circle) else ()
+    ours = {one.txn_id for one in locks if one.agent_info.startswith(PROCESSOR)}
+    return circle if circle and own == max(ours & {*circle}, default=own) else ()

@@ -50,10 +50,16 @@ class HiveTransactions(HiveLocks):
         return list(self._call(lambda c: c.open_txns(request)).txn_ids)
 
     def commit_txn(
-        self, txn_id: int, deleted: Mapping[str, RowSet] | None = None, seen: ValidTxnList | None = None
+        self,
+        txn_id: int,
+        deleted: Mapping[str, RowSet] | None = None,
+        seen: ValidTxnList | None = None,
+        *,
+        first_wins: bool = False,
     ) -> None:
         assert not deleted  # Capabilities.compares_rows
-        request = ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=self._settings.value(XLOCK_WRITE))
+        is_exclusive = self._settings.value(XLOCK_WRITE) and not first_wins
+        request = ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=is_exclusive)
         # a metastore 3 forgets at once that a transaction has ended which wrote nothing
         self._gone_once(lambda c: c.commit_txn(request), NoSuchTransaction)
 

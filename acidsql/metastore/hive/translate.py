@@ -203,14 +203,15 @@ def partitions_from_specs(database: str, table: str, specs: Iterable[Any]) -> li
     for spec in specs:
         shared, composed = spec.sharedSDPartitionSpec, spec.partitionList
         for one in shared.partitions if shared else ():
-            found.append(Partition(database, table, tuple(one.values), f"{spec.rootPath}{one.relativePath}"))
+            location = f"{spec.rootPath}{one.relativePath}"
+            found.append(Partition(database, table, tuple(one.values), location, one.createTime or 0))
         for one in composed.partitions if composed else ():
             found.append(partition_from_thrift(database, table, one))
     return found
 
 
 def partition_from_thrift(database: str, table: str, found: Any) -> Partition:
-    return Partition(database, table, tuple(found.values), found.sd.location)
+    return Partition(database, table, tuple(found.values), found.sd.location, found.createTime or 0)
 
 
 def by_name(partitions: Iterable[Partition]) -> list[Partition]:

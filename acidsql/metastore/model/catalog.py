@@ -241,6 +241,8 @@ class Partition:
     table: str
     values: tuple[str, ...]
     location: str
+    created_at: int = field(default=0, compare=False)
+    """Seconds since 1970, as a Hive Metastore has it."""
 
 
 class WrittenBy(NamedTuple):

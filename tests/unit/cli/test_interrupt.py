@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from acidsql.cli.interrupt import interruptible
+from acidsql.cli.interrupt import Terminated, interruptible
 
 
 class Spark:
@@ -106,3 +106,33 @@ def test_outside_the_main_thread_nothing_is_set() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_process_ends_the_statement_first(number: signal.Signals) -> None:
+    """Also where the call has ended by itself; the next one finds no handler any more."""
+    spark, then = Spark([7]), list[Any]()
+
+    def statement() -> None:
+        try:
+            signal.raise_signal(number)
+        finally:
+            then.append(signal.getsignal(number))
+
+    with pytest.raises(Terminated, match=number.name) as ended, interruptible(spark):  # type: ignore[arg-type]
+        statement()
+    assert then == [signal.SIG_DFL]
+    assert ended.value.code == 128 + number
+    assert spark.jobs == []
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    """``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible(Spark([])):  # type: ignore[arg-type]
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -113,8 +114,57 @@ def test_the_prompt_marks_an_open_transaction(
     type_in: TypeIn, session: fakes.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("acidsql.cli.shell.PromptSession.prompt", lambda self, text: asked.append(text) or next(typed))
+    monkeypatch.setattr(
+        "acidsql.cli.shell.PromptSession.prompt", lambda self, text, **_: asked.append(text) or next(typed)
+    )
     typed = iter(["START TRANSACTION;", "SELECT 1;", "COMMIT;", "!quit"])
     assert type_in("") == 0
     assert session.ran == ["START TRANSACTION", "SELECT 1", "COMMIT"]
     assert asked == [f"acidsql (default){mark}> " for mark in ("", "*", "*", "")]
+
+
+def test_ctrl_c_between_enter_and_the_statement_cancels_it(
+    type_in: TypeIn, session: fakes.Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ended the shell, and the open transaction with it."""
+    typed = iter(["SELECT 1;", "SELECT 2;", "!quit"])
+
+    def prompt(self: object, text: str, **_: object) -> str:
+        found = next(typed)
+        if found == "SELECT 1;":
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr("acidsql.cli.shell.PromptSession.prompt", prompt)
+    before = signal.getsignal(signal.SIGINT)
+    assert type_in("") == 0
+    assert session.ran == ["SELECT 2"]
+    assert capsys.readouterr().err == "Cancelled.\n"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_an_error_is_shown_ends_nothing(
+    type_in: TypeIn, session: fakes.Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def describe(error: BaseException) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "described"
+
+    monkeypatch.setattr("acidsql.cli.shell.describe", describe)
+    assert type_in("SELECT * FROM nope;\rSELECT 1;\r!quit\r") == 0
+    assert session.ran == ["SELECT * FROM nope", "SELECT 1"]
+    assert capsys.readouterr().err == "described\n"
+
+
+def test_a_statement_of_many_is_ended_by_ctrl_c(type_in: TypeIn, session: fakes.Session) -> None:
+    """In the next turn, too: who answers it is set anew."""
+    ran: list[str] = []
+
+    def script(text: str, *args: object, **options: object) -> None:
+        ran.append(text)
+        signal.raise_signal(signal.SIGINT)
+        ran.append("went on")
+
+    session.script = script  # type: ignore[assignment, method-assign]
+    assert type_in("SELECT 1;\rSELECT 2;\r!quit\r") == 0
+    assert ran == ["SELECT 1;\n", "SELECT 2;\n"]
