@@ -22,6 +22,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.query import table_frame
 from acidsql.commands.registry import execute
 from acidsql.commands.transaction import control
+from acidsql.commands.transaction.pin import OpenTransaction
 from acidsql.compactor import Compactor, WorkerContext
 from acidsql.errors import AcidError, InvalidValue, TransactionError
 from acidsql.metastore import is_hive_metastore, open_metastore
@@ -251,11 +252,16 @@ class AcidSession(StreamingFace):
         before = self._env.transaction
         try:
             yield from self._statements(script, variables)
-        finally:
-            is_left = self._env.transaction is not before and not keeps_transaction
-            is_left = is_left and control.roll_back_what_is_open(self._env)
-        if is_left:
+        except BaseException:
+            if not keeps_transaction and self._rolls_back_after(before):
+                logger.warning("the script failed within a transaction, which was rolled back")
+            raise
+        if not keeps_transaction and self._rolls_back_after(before):
             raise TransactionError("The script ended within a transaction, which was rolled back", hint="COMMIT it.")
+
+    def _rolls_back_after(self, before: OpenTransaction | None) -> bool:
+        """Roll back what was begun since; whether something was open."""
+        return self._env.transaction is not before and control.roll_back_what_is_open(self._env)
 
     def _statements(self, script: str | os.PathLike[str], variables: Mapping[str, str] | None) -> Iterator[DataFrame]:
         self._require_open()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -39,8 +40,8 @@ def start(
     except ERRORS as e:
         print(f"acidsql: {describe(e)}", file=sys.stderr)
         return 1
-    except Terminated as e:
-        return _terminated(e)
+    except KeyboardInterrupt as e:
+        return _terminated(e if isinstance(e, Terminated) else Terminated(signal.SIGINT))
 
 
 def run_shell(connection: Connection, variables: Mapping[str, str], printing: Printing) -> int:

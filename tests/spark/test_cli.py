@@ -65,6 +65,7 @@ def test_a_script_that_is_to_end_rolls_its_transaction_back(acid: AcidSession, t
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=60)
     assert (process.returncode, told.splitlines()[-1]) == (143, "acidsql: ended by SIGTERM"), told
+    assert "the script failed within a transaction, which was rolled back" in told
     assert "Traceback" not in told
     assert acid.table("emp").count() == 2
     nothing_is_open(acid)

@@ -72,6 +72,8 @@ _TIMEOUTS = "'statement_timeout', 'transaction_timeout', 'idle_session_timeout'"
 _LONGEST_TIMEOUT = (1 << 31) - 1
 """Milliseconds, for the server."""
 
+_STARTING = "the database system is"
+"""… starting up, not yet accepting connections, in recovery mode: after one of its processes was killed, too."""
 _NOT_THERE = ("08", "57P", "53300")
 """SQLSTATEs, or how they begin: no connection, a server that stops or starts, one that takes no more connections."""
 
@@ -129,8 +131,8 @@ class PostgreSQL(Database):
             MetastoreError: When they cannot, or are not there.
         """
         try:
-            with self.explained(), self._engine(poolclass=NullPool).connect() as connection:
-                version, encoding, schema = connection.exec_driver_sql(_PLACE).one()
+            with self.explained():
+                version, encoding, schema = self._place()
         except TypeError as e:  # of a parameter in the URL
             raise MetastoreError(f"Metastore {self.name}: {e}") from e
         if version < OLDEST * 10_000:
@@ -146,6 +148,20 @@ class PostgreSQL(Database):
                 hint="CREATE SCHEMA …, and ALTER ROLE … SET search_path = …",
             )
         self._schema = schema
+
+    def _place(self) -> tuple[int, str, str | None]:
+        """What the server and its database are; one that is starting is waited for."""
+        engine = self._engine(poolclass=NullPool)
+        for pause in self._pauses():
+            try:
+                with engine.connect() as connection:
+                    version, encoding, schema = connection.exec_driver_sql(_PLACE).one()
+                    return version, encoding, schema
+            except DBAPIError as e:  # libpq tells no SQLSTATE (57P03) of a connection that was refused
+                if _STARTING not in str(e.orig) or not pause:
+                    raise
+            time.sleep(pause)
+        raise AssertionError("the last pause is 0")
 
     def _on_connect(self, connection: psycopg.Connection[Any], record: Any) -> None:
         wait = max(1, min(int(self.busy_timeout * 1000), _LONGEST_TIMEOUT))

@@ -135,7 +135,11 @@ def open_type(db: Connection, txn_id: int) -> TxnType | None:
     if row is None:
         if db.execute(_IS_COMPLETED, {"txn": txn_id}).first() is not None:
             return None
-        raise NoSuchTransaction(f"No such transaction {txn_name(txn_id)}", code=NO_SUCH_TRANSACTION)
+        raise NoSuchTransaction(
+            f"No such transaction {txn_name(txn_id)}",
+            code=NO_SUCH_TRANSACTION,
+            hint="One that was ended, as after hive.txn.timeout without heartbeats, is forgotten some time later.",
+        )
     state, type, reason = row
     if state == _ABORTED:
         because = f": {reason}" if reason else ""

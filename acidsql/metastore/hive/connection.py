@@ -56,6 +56,7 @@ MAX_STRING = 256 << 20
 """The longest text in an answer, in bytes; Thrift takes whatever it gets as lengths, and makes room for that first."""
 MAX_ITEMS = 10_000_000
 """The longest list in an answer."""
+_UNKNOWN = "Whether the last call was carried out is not known."
 
 # it logs what is raised anyway, as an error with traceback, which Python shows where logging is not set up
 logging.getLogger("thrift").addHandler(logging.NullHandler())
@@ -163,18 +164,22 @@ class Connections:
             TException: Whatever the server answers.
         """
         retries = self._settings.value(METASTORE_FAILURE_RETRIES)
+        lost = ""
         for left in range(retries, -1, -1):
-            connection = self._take()
+            try:
+                connection = self._take()
+            except MetastoreError as e:
+                if not lost:
+                    raise
+                raise MetastoreError(f"{lost}. {e.message}", hint=_UNKNOWN) from e
             try:
                 result = function(connection.client)
             except LOST as e:
                 connection.close()
                 self._forget(connection.address)
+                lost = f"The connection to the Hive Metastore at {connection.address} was lost: {_reason(e)}"
                 if not left:
-                    raise MetastoreError(
-                        f"The connection to the Hive Metastore at {connection.address} was lost: {_reason(e)}",
-                        hint="Whether the last call was carried out is not known.",
-                    ) from e
+                    raise MetastoreError(lost, hint=_UNKNOWN) from e
                 logger.info("connection to %s lost, trying again: %s", connection.address, _reason(e))
             except TException:
                 self._give_back(connection)

@@ -184,6 +184,16 @@ class TestALostConnection:
         assert server.counts["get_all_databases"] == retries + 1
         assert session.list_databases() == ["a"]
 
+    def test_says_so_where_nobody_answers_any_more(self, serve: Serve, connect: Connect) -> None:
+        """A commit whose answer is lost with the server may be there: that nobody answers is not all there is to say."""
+        server = serve(get_all_databases=["a"])
+        session = connect(server)
+        server.fail("get_all_databases", Fault.DIES_AFTER)
+        server.fail("set_ugi", *[Fault.DIES_BEFORE] * 10)
+        with pytest.raises(MetastoreError, match=r"was lost: .*\. No Hive Metastore answers: ") as caught:
+            session.list_databases()
+        assert caught.value.hint == "Whether the last call was carried out is not known."
+
     def test_for_want_of_an_answer_in_time(self, serve: Serve, connect: Connect) -> None:
         server = serve(get_all_databases=["a"])
         session = connect(server, hive_metastore_client_socket_timeout="200ms")
