@@ -567,6 +567,33 @@ def test_who_waits_for_earlier_writers_is_in_a_deadlock_of_three_too(
     nothing_is_left(other, bank)
 
 
+def test_two_that_wait_for_each_others_writers(bank: AcidSession, other: AcidSession) -> None:
+    """Neither asks for a lock that it does not hold: it was found by the time-out alone."""
+    for name in ("p", "q"):
+        bank.sql(f"CREATE TRANSACTIONAL TABLE {name} (id int) TBLPROPERTIES ('transactional_properties'='insert_only')")
+        bank.sql(f"INSERT INTO {name} VALUES (1)")
+    for session, name in ((bank, "p"), (other, "q")):
+        session.sql("START TRANSACTION")
+        session.sql(f"INSERT INTO {name} VALUES (2)")
+
+    def emptied(session: AcidSession, name: str) -> str:
+        try:
+            session.sql(f"TRUNCATE TABLE {name}")
+        except Deadlock:
+            session.sql("ROLLBACK")
+            return "lost"
+        session.sql("COMMIT")
+        return "won"
+
+    begun = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        ends = list(pool.map(emptied, (bank, other), ("q", "p")))
+    assert time.monotonic() - begun < 60  # acidsql.lock.timeout is 300
+    assert ends == ["won", "lost"], "the younger one"
+    assert (rows(bank, "SELECT * FROM p"), rows(bank, "SELECT * FROM q")) == ([(1,), (2,)], [])
+    nothing_is_left(other, bank)
+
+
 def locks_of(acid: AcidSession) -> list[Any]:
     return [row for row in acid.sql("SHOW LOCKS").collect() if row.table == "a"]
 

@@ -185,7 +185,7 @@ class TestALostConnection:
         assert session.list_databases() == ["a"]
 
     def test_says_so_where_nobody_answers_any_more(self, serve: Serve, connect: Connect) -> None:
-        """A commit whose answer is lost with the server may be there: that nobody answers is not all there is to say."""
+        """A commit whose answer is lost with the server may be there."""
         server = serve(get_all_databases=["a"])
         session = connect(server)
         server.fail("get_all_databases", Fault.DIES_AFTER)
