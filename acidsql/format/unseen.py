@@ -4,29 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from acidsql.format.directory import parse_listed
+from acidsql.format.directory import data_format, parse_listed
 from acidsql.format.names import BaseName, DeltaName, is_hidden
 from acidsql.fs import FileSystem
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
-def removed_rows(fs: FileSystem, path: str, unseen: Collection[int]) -> int | None:
+def removed_rows(
+    fs: FileSystem, path: str, unseen: Collection[int], seen: ValidWriteIdList, txns: ValidTxnList
+) -> int | None:
     """A write id that has deleted or replaced rows of a directory, or may have; None where all have only added rows.
 
     Args:
         fs: The file system of ``path``.
         path: The directory that holds bases, deltas and original files.
         unseen: Write ids that were committed since the snapshot, all of whose files are there, or were compacted since.
+        seen: The write ids that the snapshot sees.
+        txns: The transactions that it sees.
     """
-    names = [parse_listed(entry) for entry in fs.list(path) if entry.is_dir and not is_hidden(entry.name)]
-    deltas = [name for name in names if isinstance(name, DeltaName)]
-    bases = [name for name in names if isinstance(name, BaseName)]
+    bases = [base for base in _bases(fs, path) if not _is_seen(fs, *base, seen, txns)]
+    deltas = [name for name, _ in _named(fs, path) if isinstance(name, DeltaName)]
     for write_id in sorted(unseen):
         covering = [one for one in deltas if one.min_write_id <= write_id <= one.max_write_id]
         if any(one.is_delete for one in covering):
             return write_id
-        if any(base.write_id == write_id and not base.visibility_txn for base in bases):
+        if any(base.write_id == write_id and not base.visibility_txn for base, _ in bases):
             return write_id
-        # its own files are gone, and a base that is newer than the snapshot does not tell what was deleted
-        if not covering and any(base.write_id >= write_id for base in bases):
+        # its own files are gone, and what has been compacted since does not tell what was deleted
+        if not covering and any(base.write_id >= write_id for base, _ in bases):
             return write_id
     return None
+
+
+def hidden_by(fs: FileSystem, path: str, write_id: int) -> int | None:
+    """The write id of a base that hides what an open transaction writes into a directory under its own write id, which
+    no compaction passes; None where there is none."""
+    return max((base.write_id for base, _ in _bases(fs, path) if base.write_id > write_id), default=None)
+
+
+def _named(fs: FileSystem, path: str) -> list[tuple[BaseName | DeltaName | None, str]]:
+    return [(parse_listed(one), one.path) for one in fs.list(path) if one.is_dir and not is_hidden(one.name)]
+
+
+def _bases(fs: FileSystem, path: str) -> list[tuple[BaseName, str]]:
+    return [(name, base) for name, base in _named(fs, path) if isinstance(name, BaseName)]
+
+
+def _is_seen(fs: FileSystem, name: BaseName, base: str, seen: ValidWriteIdList, txns: ValidTxnList) -> bool:
+    """Whether a base was there at the snapshot: what has a lower write id is not in it, and is hidden."""
+    if name.visibility_txn:
+        return txns.is_valid(name.visibility_txn)
+    return seen.is_valid(name.write_id) and data_format(fs, base) != "compacted"

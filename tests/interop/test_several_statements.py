@@ -170,6 +170,37 @@ def test_what_hive_has_inserted_unseen_is_no_conflict(both: Both, open_acid: Ope
     assert sorted(r[3:5] for r in t.read(HIVE)) == [(1, "changed"), (3, "c"), (4, "by Hive"), (5, "by Hive")]
 
 
+@pytest.mark.parametrize("unseen", list(UNSEEN.values())[1:4], ids=list(UNSEEN)[1:4])
+def test_a_base_of_hives_hides_no_row_of_an_earlier_write_id(both: Both, open_acid: OpenAcid, unseen: str) -> None:
+    """The write id was allocated for another partition: the row was gone after the COMMIT."""
+    t, writer = prepared(both, "k int"), open_acid()
+    if "PARTITION (k)" in unseen:
+        unseen = "INSERT OVERWRITE TABLE {t} PARTITION (k) SELECT id, concat(v, '!'), k FROM {t} WHERE k = 1"
+    writer.sql("START TRANSACTION")
+    writer.sql(t.text("INSERT INTO {t} PARTITION (k = 2) VALUES (4, 'd')"))
+    t.hive(unseen)
+    before = sorted(t.read(HIVE), key=repr)
+    with pytest.raises(WriteConflict):
+        writer.sql(t.text("INSERT INTO {t} PARTITION (k = 1) VALUES (5, 'lost')"))
+    writer.sql("ROLLBACK")
+    assert sorted(t.read(HIVE), key=repr) == before
+
+
+def test_an_insert_that_was_open_at_the_snapshot_is_no_conflict(both: Both, open_acid: OpenAcid) -> None:
+    """Its write id is below that of a base that the snapshot sees."""
+    t, writer, other = prepared(both, "k int"), open_acid(), open_acid()
+    other.sql("START TRANSACTION")
+    other.sql(t.text("INSERT INTO {t} PARTITION (k = 2) VALUES (4, 'd')"))
+    t.hive("INSERT OVERWRITE TABLE {t} PARTITION (k = 1) SELECT id, v FROM {t} WHERE k = 1")
+    writer.sql("START TRANSACTION")
+    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 3
+    other.sql("COMMIT")
+    writer.sql(t.text("UPDATE {t} SET v = 'changed' WHERE k = 1"))
+    writer.sql("COMMIT")
+    t.agree()
+    assert sorted(r[3:5] for r in t.read(HIVE)) == [(1, "changed"), (2, "changed"), (3, "c"), (4, "d")]
+
+
 @pytest.mark.parametrize("waits", ["true", "false"])
 def test_a_change_of_many_partitions_meets_one_of_a_single_partition(
     both: Both, open_acid: OpenAcid, waits: str

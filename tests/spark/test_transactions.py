@@ -514,6 +514,33 @@ def test_a_base_hides_no_row_that_the_snapshot_does_not_see(bank: AcidSession, o
     nothing_is_left(other, bank)
 
 
+@pytest.mark.parametrize("properties", ["", "TBLPROPERTIES ('transactional_properties'='insert_only')"])
+@pytest.mark.parametrize(
+    "added", ["PARTITION (p = 2) VALUES (6)", "PARTITION (p) SELECT id + 4, 2 FROM t WHERE id = 2"]
+)
+def test_a_later_base_hides_no_row_of_an_earlier_write_id(
+    bank: AcidSession, other: AcidSession, properties: str, added: str
+) -> None:
+    """The write id is the transaction's, allocated for another partition: the row was gone after the COMMIT."""
+    bank.sql(f"CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int) {properties}")
+    bank.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO t PARTITION (p = 1) VALUES (5)")
+    other.sql("INSERT INTO t PARTITION (p = 2) VALUES (7)")
+    bank.sql("INSERT INTO t PARTITION (p = 2) VALUES (8)")
+    bank.sql("COMMIT")
+    expected = [(1, 1), (2, 2), (5, 1), (7, 2), (8, 2)]
+    assert sorted(rows(bank, "SELECT * FROM t")) == expected
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO t PARTITION (p = 1) VALUES (9)")
+    other.sql("INSERT OVERWRITE TABLE t PARTITION (p = 2) VALUES (3)")
+    with pytest.raises(WriteConflict):
+        bank.sql(f"INSERT INTO t {added}")
+    bank.sql("ROLLBACK")
+    assert sorted(rows(bank, "SELECT * FROM t")) == [(1, 1), (3, 2), (5, 1)]
+    nothing_is_left(other, bank)
+
+
 def test_who_waits_for_earlier_writers_is_in_a_deadlock_too(bank: AcidSession, other: AcidSession) -> None:
     """TRUNCATE has its lock, and waits for a write id that is open; its owner asks for that lock."""
     bank.sql("START TRANSACTION")

@@ -13,7 +13,7 @@ from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
-from acidsql.format.unseen import removed_rows
+from acidsql.format.unseen import hidden_by, removed_rows
 from acidsql.metastore.lock_rules import STRENGTH
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Partition, RowChange, Table
 from acidsql.metastore.waiting import wait_for_lock
@@ -59,6 +59,8 @@ class WriteTransaction:
     _first_txns: ValidTxnList | None = None
     """The first snapshot, where there are several."""
     _write_ids: dict[str, int] = field(default_factory=dict)
+    _allocated_before: frozenset[str] = frozenset()
+    """The tables of which an earlier statement has allocated the write id."""
     _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
     locked: list[LockComponent] = field(default_factory=list)
     """The locks that it holds."""
@@ -153,7 +155,7 @@ class WriteTransaction:
             if table.partition_keys:
                 names = None if None in named else sorted(n for n in named if n is not None)
                 locations = [p.location for p in metastore.list_partitions(database, name, names)]
-            look = partial(_removed_rows, unseen)
+            look = partial(_removed_rows, unseen, seen, mine)
             found = [one for one in fs.side_by_side(look, locations, table.location) if one is not None]
             if found:
                 raise SnapshotOutdated(f"Write id {found[0]} has replaced rows of {table.full_name} unseen")
@@ -323,6 +325,8 @@ class WriteTransaction:
         # once partitions are named, no lock stands for the whole table any more
         if table.partition_keys and (dynamic or table.full_name in self._named_in):
             self.name_partitions(table, staging, as_changes=as_changes)
+        if table.full_name in self._allocated_before:
+            self._require_not_hidden(table, list(locations.values()) if table.partition_keys else [table.location])
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
         self._tell_rows(table, staging)
         try:
@@ -339,6 +343,17 @@ class WriteTransaction:
             metastore.add_partitions(added)
             self._require_places(table, added)
         self._statistics.append((table, dict(staging.changes)))
+
+    def _require_not_hidden(self, table: Table, locations: Sequence[str]) -> None:
+        """Check that nobody has replaced the rows of a place since the write id was allocated, for another place.
+
+        Raises:
+            StartOver: When somebody has: his base would hide what is written now.
+        """
+        write_id = self.allocate_write_id(table)
+        found = fs.side_by_side(lambda at: hidden_by(*fs.resolve(at), write_id), locations, table.location)
+        if bases := [one for one in found if one is not None]:
+            raise SnapshotOutdated(f"Write id {bases[0]} has replaced rows of {table.full_name} unseen")
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
         """Keep which rows are deleted by what is staged, for the commit."""
@@ -379,7 +394,8 @@ class WriteTransaction:
                 self.start_over(f"Partition {name} of {table.full_name} was added at {found} meanwhile")
 
     def savepoint(self) -> Savepoint:
-        """Where :meth:`undo` goes back to."""
+        """Where :meth:`undo` goes back to: a statement begins."""
+        self._allocated_before = frozenset(self._write_ids)
         counts = len(self.stagings), len(self._written), len(self._statistics)
         return Savepoint(*counts, self._overwritten, dict(self._deleted))
 
@@ -446,8 +462,8 @@ class WriteTransaction:
 _CHANGES = (Operation.UPDATE, Operation.DELETE)
 
 
-def _removed_rows(unseen: Sequence[int], location: str) -> int | None:
-    return removed_rows(*fs.resolve(location), unseen)
+def _removed_rows(unseen: Sequence[int], seen: ValidWriteIdList, txns: ValidTxnList, location: str) -> int | None:
+    return removed_rows(*fs.resolve(location), unseen, seen, txns)
 
 
 def _excluding(component: LockComponent) -> LockComponent:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from acidsql import fs
-from acidsql.format.unseen import removed_rows
+from acidsql.format.unseen import hidden_by, removed_rows
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 CASES: list[tuple[list[str], list[int], int | None]] = [
     ([], [7], None),  # it wrote elsewhere
@@ -18,7 +19,10 @@ CASES: list[tuple[list[str], list[int], int | None]] = [
     (["delete_delta_0000005_0000009_v0000033"], [4, 7], 7),
     (["base_0000007"], [7], 7),  # TRUNCATE, INSERT OVERWRITE
     (["base_0000006"], [7], None),
+    (["base_0000008"], [3], None),  # of a transaction that the snapshot sees
+    (["base_0000008/compacted"], [3], 3),
     (["base_0000009_v0000033"], [7], 7),  # what it had done is not to be told any more
+    (["base_0000009_v0000019"], [3], None),
     (["base_0000009_v0000033", "delta_0000007_0000007_0000"], [7], None),  # it is, while its files are there
     (["base_0000006_v0000033", "delta_0000007_0000007_0000"], [7], None),
     (["_tmp_3_00000000000000000000000000000000", "_delete_delta_0000007_0000007", "000000_0"], [7], None),
@@ -28,5 +32,19 @@ CASES: list[tuple[list[str], list[int], int | None]] = [
 @pytest.mark.parametrize(("names", "unseen", "expected"), CASES)
 def test_what_the_names_tell(tmp_path: Path, names: list[str], unseen: list[int], expected: int | None) -> None:
     for name in names:
+        directory, _, compacted = name.partition("/")
+        (tmp_path / directory).mkdir()
+        if compacted:
+            (tmp_path / directory / "_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"compacted"}')
+    seen = ValidWriteIdList("default.t", 9, (3, 4, 6, 7))
+    assert removed_rows(*fs.resolve(str(tmp_path)), unseen, seen, ValidTxnList(20)) == expected
+
+
+def test_which_base_hides_what_is_written(tmp_path: Path) -> None:
+    place = fs.resolve(str(tmp_path))
+    assert hidden_by(*place, 7) is None
+    for name in ("base_0000006_v0000033", "delta_0000009_0000009_0000", "_base_0000009"):
         (tmp_path / name).mkdir()
-    assert removed_rows(*fs.resolve(str(tmp_path)), unseen) == expected
+    assert hidden_by(*place, 7) is None
+    (tmp_path / "base_0000008").mkdir()
+    assert (hidden_by(*place, 7), hidden_by(*place, 8)) == (8, None)
