@@ -79,9 +79,9 @@ def watch_commits(monkeypatch: pytest.MonkeyPatch, disk: Disk) -> list[list[str]
     seen: list[list[str]] = []
     commit = EmbeddedMetastore.commit_txn
 
-    def watched(self: EmbeddedMetastore, txn_id: int, *args: Any, **options: Any) -> None:
+    def watched(self: EmbeddedMetastore, txn_id: int, *args: Any) -> None:
         seen.append(disk.lost())
-        commit(self, txn_id, *args, **options)
+        commit(self, txn_id, *args)
 
     monkeypatch.setattr(EmbeddedMetastore, "commit_txn", watched)
     return seen

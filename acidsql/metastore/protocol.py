@@ -412,7 +412,6 @@ class Transactions(Protocol):
         txn_id: int,
         deleted: Mapping[str, RowSet] | None = None,
         seen: ValidTxnList | None = None,
-        *,
         first_wins: bool = False,
     ) -> None:
         """Commit: the one moment at which the transaction's writes become visible. Committing twice is no error.

@@ -487,11 +487,11 @@ def test_a_statement_whose_transaction_is_aborted_leaves_nothing(acid: AcidSessi
     real = acid.metastore.commit_txn
     aborted = threading.Event()
 
-    def commit_txn(txn_id: int, *args: Any, **options: Any) -> None:
+    def commit_txn(txn_id: int, *args: Any) -> None:
         if not aborted.is_set():
             aborted.set()
             acid.sql(f"ABORT TRANSACTIONS {txn_id}")
-        real(txn_id, *args, **options)
+        real(txn_id, *args)
 
     acid.metastore.commit_txn = commit_txn  # type: ignore[method-assign]
     with pytest.raises(TransactionAborted):

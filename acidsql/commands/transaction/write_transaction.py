@@ -451,7 +451,7 @@ class WriteTransaction:
             metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
-        metastore.commit_txn(self.id, deleted, self._first_txns, first_wins=bool(shares))
+        metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""

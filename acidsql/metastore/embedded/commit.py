@@ -245,7 +245,6 @@ class EmbeddedCommits(EmbeddedClient):
         txn_id: int,
         deleted: Mapping[str, RowSet] | None = None,
         seen: ValidTxnList | None = None,
-        *,
         first_wins: bool = False,
     ) -> None:
         exclusive = self._settings.value(XLOCK_WRITE) and not first_wins

@@ -54,7 +54,6 @@ class HiveTransactions(HiveLocks):
         txn_id: int,
         deleted: Mapping[str, RowSet] | None = None,
         seen: ValidTxnList | None = None,
-        *,
         first_wins: bool = False,
     ) -> None:
         assert not deleted  # Capabilities.compares_rows
