@@ -14,6 +14,7 @@ import acidsql
 from acidsql.errors import CompactionError, WriteConflict
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import LockState
+from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
 
@@ -330,11 +331,14 @@ class TestTransactions:
 def _undone(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """A statement that fails once it has published."""
 
-    def fail(*args: Any, **kwargs: Any) -> None:
+    real = Staging.publish
+
+    def fail(*args: Any) -> None:
+        real(*args)
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(acid.metastore, "update_statistics", fail)
+        patched.setattr(Staging, "publish", fail)
         with pytest.raises(ZeroDivisionError):
             acid.sql(text)
 
