@@ -29,6 +29,8 @@ _LATER = 0.25
 _CALLS = "py4j.commands."
 """The package of what carries out calls: among the outermost frames of a thread of py4j's."""
 _OUTERMOST = 8
+_CANCELLED = "SPARK_JOB_CANCELLED"
+"""In what Spark answers where somebody has cancelled a job, as the shell does for Ctrl-C."""
 
 
 @contextmanager
@@ -44,17 +46,24 @@ def ended_with_the_call(spark: SparkSession) -> Iterator[None]:
     context.addJobTag(tag)
     try:
         yield
-    except (Py4JJavaError, PySparkException):  # the JVM has answered: the jobs have ended
+    except (Py4JJavaError, PySparkException) as e:  # the JVM has answered: nothing is written any more
+        if _CANCELLED in str(e):
+            _start_to_cancel(context, tag, thread).set()
         raise
     except BaseException:
         # on a connection of its own: that of this thread may be in the middle of a call, or half closed
-        has_ended = Event()
-        Thread(target=_cancel, args=(context, tag, thread, has_ended), daemon=True).start()
-        has_ended.wait()
+        _start_to_cancel(context, tag, thread).wait()
         raise
     finally:
         with suppress(Py4JError, OSError):  # of a JVM that is gone: the statement has met it, or will
             context.removeJobTag(tag)
+
+
+def _start_to_cancel(context: SparkContext, tag: str, thread: Any) -> Event:
+    """Cancel jobs in the background; what is set when all that run have ended."""
+    has_ended = Event()
+    Thread(target=_cancel, args=(context, tag, thread, has_ended), daemon=True).start()
+    return has_ended
 
 
 def _cancel(context: SparkContext, tag: str, thread: Any, has_ended: Event) -> None:
