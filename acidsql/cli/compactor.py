@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from acidsql import fs
 from acidsql.cli.connection import Connection
+from acidsql.cli.interrupt import KILLED
 from acidsql.compactor import Compactor, RoundResult, WorkerContext
 from acidsql.errors import AcidError, UnsupportedError
 from acidsql.metastore.heartbeat import Heartbeats
@@ -30,8 +31,6 @@ from acidsql.settings import Settings
 logger = logging.getLogger("acidsql")
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_KILLED = 128
-"""The exit code of a process killed by a signal is this plus the signal's number."""
 
 
 class LazySpark:
@@ -164,7 +163,7 @@ def _until_signal() -> Iterator[threading.Event]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
-            os._exit(_KILLED + number)
+            os._exit(KILLED + number)
         stop.set()
 
     before = {number: signal.signal(number, handle) for number in _SIGNALS}

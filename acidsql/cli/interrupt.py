@@ -20,7 +20,7 @@ _LOGGERS = (None, "py4j.clientserver")
 
 
 _ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-_KILLED = 128
+KILLED = 128
 """The exit code of a process killed by a signal is this plus the signal's number."""
 
 
@@ -33,7 +33,7 @@ class Terminated(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         super().__init__(f"ended by {signal.Signals(number).name}")
-        self.code = _KILLED + number
+        self.code = KILLED + number
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class Shell:
                         return 0
                 except Terminated:
                     raise
-                except KeyboardInterrupt:  # as Ctrl-C came that ends a statement, it ended by itself
+                except KeyboardInterrupt:  # of the statement, or where that had just ended by itself
                     print(_CANCELLED, file=sys.stderr)
 
     def _turn(self) -> bool:
@@ -103,10 +103,6 @@ class Shell:
                     begun = time.monotonic()
         except ERRORS as e:
             print(_CANCELLED if isinstance(e, Py4JError) and was_interrupted(e) else describe(e), file=sys.stderr)
-        except Terminated:
-            raise
-        except KeyboardInterrupt:
-            print(_CANCELLED, file=sys.stderr)
 
 
 def _summary(rows: int | None, seconds: float) -> str:

@@ -22,16 +22,17 @@ def removed_rows(
         seen: The write ids that the snapshot sees.
         txns: The transactions that it sees.
     """
-    bases = [base for base in _bases(fs, path) if not _is_seen(fs, *base, seen, txns)]
-    deltas = [name for name, _ in _named(fs, path) if isinstance(name, DeltaName)]
+    named = _named(fs, path)
+    bases = [name for name, base in named if isinstance(name, BaseName) and not _is_seen(fs, name, base, seen, txns)]
+    deltas = [name for name, _ in named if isinstance(name, DeltaName)]
     for write_id in sorted(unseen):
         covering = [one for one in deltas if one.min_write_id <= write_id <= one.max_write_id]
         if any(one.is_delete for one in covering):
             return write_id
-        if any(base.write_id == write_id and not base.visibility_txn for base, _ in bases):
+        if any(base.write_id == write_id and not base.visibility_txn for base in bases):
             return write_id
         # its own files are gone, and what has been compacted since does not tell what was deleted
-        if not covering and any(base.write_id >= write_id for base, _ in bases):
+        if not covering and any(base.write_id >= write_id for base in bases):
             return write_id
     return None
 
@@ -39,15 +40,12 @@ def removed_rows(
 def hidden_by(fs: FileSystem, path: str, write_id: int) -> int | None:
     """The write id of a base that hides what an open transaction writes into a directory under its own write id, which
     no compaction passes; None where there is none."""
-    return max((base.write_id for base, _ in _bases(fs, path) if base.write_id > write_id), default=None)
+    bases = (name.write_id for name, _ in _named(fs, path) if isinstance(name, BaseName))
+    return max((base for base in bases if base > write_id), default=None)
 
 
 def _named(fs: FileSystem, path: str) -> list[tuple[BaseName | DeltaName | None, str]]:
     return [(parse_listed(one), one.path) for one in fs.list(path) if one.is_dir and not is_hidden(one.name)]
-
-
-def _bases(fs: FileSystem, path: str) -> list[tuple[BaseName, str]]:
-    return [(name, base) for name, base in _named(fs, path) if isinstance(name, BaseName)]
 
 
 def _is_seen(fs: FileSystem, name: BaseName, base: str, seen: ValidWriteIdList, txns: ValidTxnList) -> bool:

@@ -423,7 +423,7 @@ class Transactions(Protocol):
                 are in conflict there only where one row is in both sets.
             seen: What all its snapshots saw: it is in conflict with none of them. A Hive Metastore goes by their ids.
             first_wins: Whether it has changed rows under locks that let others do so (SHARED_WRITE): then conflicts are
-                looked for, whatever ``hive.txn.xlock.write`` is by now.
+                looked for, whatever ``hive.txn.xlock.write`` is by now. An embedded store knows it by the locks.
 
         Raises:
             WriteConflict: When another transaction committed a change of the same table or partition first; the

@@ -60,7 +60,7 @@ def test_a_script_that_is_to_end_rolls_its_transaction_back(acid: AcidSession, t
     made = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with made as process:
         assert process.stdout is not None
-        while "ready" not in (line := process.stdout.readline()) or line == "":
+        while "ready" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
         _, told = process.communicate(timeout=60)

@@ -31,7 +31,6 @@ class Savepoint:
 
     stagings: int
     written: int
-    statistics: int
     overwritten: frozenset[tuple[str, str]]
     deleted: Mapping[str, RowSet | None]
 
@@ -61,7 +60,9 @@ class WriteTransaction:
     _write_ids: dict[str, int] = field(default_factory=dict)
     _allocated_before: frozenset[str] = frozenset()
     """The tables of which an earlier statement has allocated the write id."""
-    _written: list[tuple[Table, tuple[str | None, ...]]] = field(default_factory=list)
+    _written: list[tuple[Table, tuple[str, ...], dict[str, RowChange]]] = field(default_factory=list)
+    """What it has published: the table, the partitions, and how many rows; statistics of what is never committed would
+    stay wrong."""
     locked: list[LockComponent] = field(default_factory=list)
     """The locks that it holds."""
     has_several_statements: bool = False
@@ -74,8 +75,6 @@ class WriteTransaction:
     is_by_rows: bool = False
     """Whether a conflict may have been about rows."""
     _definitions: SeenDefinitions = field(default_factory=SeenDefinitions)
-    _statistics: list[tuple[Table, dict[str, RowChange]]] = field(default_factory=list)
-    """What it has written, for the statistics: those of what is never committed would stay wrong."""
     _deleted: dict[str, RowSet | None] = field(default_factory=dict)
     """The rows that it has deleted, by table; None where they do not tell all that it has replaced."""
 
@@ -337,12 +336,11 @@ class WriteTransaction:
         metastore.heartbeat(txn_id=self.id)  # nor one suspended since: the cleaner ran before the files existed
         if not names:
             return
-        self._written.append((table, tuple(names) if table.partition_keys else (None,)))
+        self._written.append((table, tuple(names), dict(staging.changes)))
         added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         if added:
             metastore.add_partitions(added)
             self._require_places(table, added)
-        self._statistics.append((table, dict(staging.changes)))
 
     def _require_not_hidden(self, table: Table, locations: Sequence[str]) -> None:
         """Check that nobody has replaced the rows of a place since the write id was allocated, for another place.
@@ -396,8 +394,7 @@ class WriteTransaction:
     def savepoint(self) -> Savepoint:
         """Where :meth:`undo` goes back to: a statement begins."""
         self._allocated_before = frozenset(self._write_ids)
-        counts = len(self.stagings), len(self._written), len(self._statistics)
-        return Savepoint(*counts, self._overwritten, dict(self._deleted))
+        return Savepoint(len(self.stagings), len(self._written), self._overwritten, dict(self._deleted))
 
     def undo(self, point: Savepoint) -> bool:
         """Remove what was staged and published since a savepoint; locks stay.
@@ -410,7 +407,6 @@ class WriteTransaction:
         nothing = RowSet() if self.env.metastore.capabilities.compares_rows else None
         self._deleted = {table: point.deleted.get(table, nothing) for table in self._deleted}
         del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
-        del self._statistics[point.statistics :]
         return all(gone)
 
     def own_file(self, table: Table) -> str | None:
@@ -447,7 +443,7 @@ class WriteTransaction:
         metastore, shares = self.env.metastore, [c for c in self.locked if c.type is LockType.SHARED_WRITE]
         if metastore.capabilities.is_shared_with_hive:
             self._require_rows_seen(shares)
-        for table, changes in self._statistics:
+        for table, _, changes in self._written:
             metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
@@ -455,8 +451,8 @@ class WriteTransaction:
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""
-        for table, partitions in self._written:
-            self.env.compactor.wrote(table.database, table.name, partitions)
+        for table, names, _ in self._written:
+            self.env.compactor.wrote(table.database, table.name, names if table.partition_keys else (None,))
 
 
 _CHANGES = (Operation.UPDATE, Operation.DELETE)

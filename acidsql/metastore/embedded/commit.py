@@ -247,7 +247,7 @@ class EmbeddedCommits(EmbeddedClient):
         seen: ValidTxnList | None = None,
         first_wins: bool = False,
     ) -> None:
-        exclusive = self._settings.value(XLOCK_WRITE) and not first_wins
+        exclusive = self._settings.value(XLOCK_WRITE)
         with self._store.write() as db:
             conflict = _commit(db, txn_id, deleted or {}, seen, exclusive_writes=exclusive, now=self._now(db))
         if conflict is not None:  # raised only here: the abort has to stay
