@@ -19,6 +19,8 @@ from acidsql.catalyst.java import Java
 
 logger = logging.getLogger(__name__)
 
+THREAD = "acidsql-cancel-jobs"
+"""The name of the threads that cancel the jobs of an interrupted statement, also after its end."""
 _END = 30.0
 """Seconds that jobs have for their end."""
 _MOMENT = 0.05
@@ -62,7 +64,7 @@ def ended_with_the_call(spark: SparkSession) -> Iterator[None]:
 def _start_to_cancel(context: SparkContext, tag: str, thread: Any) -> Event:
     """Cancel jobs in the background; what is set when all that run have ended."""
     has_ended = Event()
-    Thread(target=_cancel, args=(context, tag, thread, has_ended), daemon=True).start()
+    Thread(target=_cancel, args=(context, tag, thread, has_ended), name=THREAD, daemon=True).start()
     return has_ended
 
 
