@@ -11,7 +11,13 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
 def removed_rows(
-    fs: FileSystem, path: str, unseen: Collection[int], seen: ValidWriteIdList, txns: ValidTxnList
+    fs: FileSystem,
+    path: str,
+    unseen: Collection[int],
+    seen: ValidWriteIdList,
+    txns: ValidTxnList,
+    *,
+    or_added: bool = False,
 ) -> int | None:
     """A write id that has deleted or replaced rows of a directory, or may have; None where all have only added rows.
 
@@ -21,13 +27,14 @@ def removed_rows(
         unseen: Write ids that were committed since the snapshot, all of whose files are there, or were compacted since.
         seen: The write ids that the snapshot sees.
         txns: The transactions that it sees.
+        or_added: Whether one that has added rows counts, too.
     """
     named = _named(fs, path)
     bases = [name for name, base in named if isinstance(name, BaseName) and not _is_seen(fs, name, base, seen, txns)]
     deltas = [name for name, _ in named if isinstance(name, DeltaName)]
     for write_id in sorted(unseen):
         covering = [one for one in deltas if one.min_write_id <= write_id <= one.max_write_id]
-        if any(one.is_delete for one in covering):
+        if any(or_added or one.is_delete for one in covering):
             return write_id
         if any(base.write_id == write_id and not base.visibility_txn for base in bases):
             return write_id

@@ -514,6 +514,43 @@ def test_a_base_hides_no_row_that_the_snapshot_does_not_see(bank: AcidSession, o
     nothing_is_left(other, bank)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT OVERWRITE TABLE p PARTITION (d = 1) VALUES (4)",
+        "INSERT OVERWRITE TABLE p PARTITION (d) SELECT 4, 1",
+        "INSERT OVERWRITE TABLE p PARTITION (d = 1) SELECT sum(id) FROM p WHERE d = 1 AND id = 4 OR d = 2",
+        "FROM (SELECT 4 AS id) s INSERT OVERWRITE TABLE p PARTITION (d = 1) SELECT id",
+        "TRUNCATE TABLE p PARTITION (d = 1)",
+    ],
+)
+def test_a_base_of_one_partition_is_no_conflict_with_another_one(
+    bank: AcidSession, other: AcidSession, text: str
+) -> None:
+    bank.sql("SET hive.exec.dynamic.partition.mode = nonstrict")
+    bank.sql(
+        "CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (d int)"
+        " TBLPROPERTIES ('transactional_properties'='insert_only')"
+    )
+    bank.sql("INSERT INTO p VALUES (1, 1), (4, 2)")
+    bank.sql("START TRANSACTION")
+    assert len(rows(bank, "SELECT * FROM p")) == 2
+    other.sql("INSERT INTO p VALUES (5, 2)")
+    bank.sql(text)
+    bank.sql("COMMIT")
+    written = [] if text.startswith("TRUNCATE") else [(4, 1)]
+    assert sorted(rows(bank, "SELECT * FROM p")) == [*written, (4, 2), (5, 2)]
+
+    bank.sql("START TRANSACTION")
+    assert len(rows(bank, "SELECT * FROM p")) == 2 + len(written)
+    other.sql("INSERT INTO p VALUES (6, 1)")
+    with pytest.raises(WriteConflict):
+        bank.sql(text)
+    bank.sql("ROLLBACK")
+    assert sorted(rows(bank, "SELECT * FROM p")) == [*written, (4, 2), (5, 2), (6, 1)]
+    nothing_is_left(other, bank)
+
+
 @pytest.mark.parametrize("properties", ["", "TBLPROPERTIES ('transactional_properties'='insert_only')"])
 @pytest.mark.parametrize(
     "added", ["PARTITION (p = 2) VALUES (6)", "PARTITION (p) SELECT id + 4, 2 FROM t WHERE id = 2"]

@@ -228,11 +228,12 @@ class InsertCommand:
         return InsertPlan(binding, binding.resolved(binding.query(body, self._defaults())), source)
 
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
-        """An INSERT OVERWRITE that hides its own target with a base, and reads it, or may have done so in an earlier
-        statement, must have seen all of its rows."""
-        hides = self.statement.overwrite and not self._deletes_what_it_replaces
-        reads = txn.has_several_statements or any(t.full_name == self.table.full_name for t in plan.tables)
-        if hides and reads:
+        """An INSERT OVERWRITE that hides its own target with a base, and reads it, must have seen all of its rows.
+
+        One of a transaction of several, in which an earlier statement may have read it: see its publishing.
+        """
+        hides = self.statement.overwrite and not txn.has_several_statements
+        if hides and any(t.full_name == self.table.full_name for t in plan.tables):
             txn.require_all_seen(self.table)
 
     def changes(self, plan: InsertPlan) -> ChangeSet:

@@ -187,8 +187,6 @@ def hide_rows(env: Environment, txn: WriteTransaction, table: Table, places: Seq
         return
     target = txn.target(table, overwrite=True)
     wait_for_earlier_writers(env.metastore, env.settings, table, target.write_id, txn.id)
-    if txn.has_several_statements:
-        txn.require_all_seen(table)
     staging = txn.stage(table)
     writer = Writer(env.sessions.own, target, staging, env.driver_limit)
     for place in places:

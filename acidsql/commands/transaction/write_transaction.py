@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import SeenDefinitions, SnapshotOutdated, StartOver, StatementSnapshot, essence
+from acidsql.commands.transaction.unseen import (
+    require_all_seen,
+    require_not_hidden,
+    require_places_seen,
+    require_rows_seen,
+)
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
-from acidsql.format.unseen import hidden_by, removed_rows
 from acidsql.metastore.lock_rules import STRENGTH
-from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation, Partition, RowChange, Table
+from acidsql.metastore.model import (
+    CHANGES,
+    LockComponent,
+    LockRequest,
+    LockType,
+    Operation,
+    Partition,
+    RowChange,
+    Table,
+)
 from acidsql.metastore.waiting import wait_for_lock
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
@@ -97,7 +110,7 @@ class WriteTransaction:
         self.is_by_rows |= by_rows
         if by_rows and self.has_lost:
             components = [_excluding(c) for c in components]
-        for table in {f"{c.database}.{c.table}" for c in components if c.operation in _CHANGES}:
+        for table in {f"{c.database}.{c.table}" for c in components if c.operation in CHANGES}:
             self._deleted[table] = self._deleted.get(table, RowSet()) if by_rows else None
         # what it holds it does not ask for again: the request would wait behind others that wait for this transaction
         wanted = tuple(c for c in components if not any(_covers(held, c) for held in self.locked))
@@ -109,7 +122,7 @@ class WriteTransaction:
         if conflict is not None and (conflict > self.id or self._txns is not None):
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
         if env.metastore.capabilities.is_shared_with_hive:
-            self._require_rows_seen(components)
+            require_rows_seen(env.metastore, components, self.valid_txns)
 
     def lock_again(self, components: Sequence[LockComponent]) -> None:
         """Wait for what an earlier attempt of the same statement held; :meth:`lock` follows once it is planned.
@@ -127,57 +140,13 @@ class WriteTransaction:
             wait_for_lock(env.metastore, env.settings, request)
             self.locked += components
 
-    def _require_rows_seen(self, components: Sequence[LockComponent]) -> None:
-        """Check that the snapshot sees whatever others have deleted or replaced where rows are about to be changed.
-
-        A Hive Metastore tells of it (``getLatestTxnIdInConflict``) only where both have named the same partition, or
-        both the table; of Hive's TRUNCATE and dynamic INSERT OVERWRITE never; and of several transactions the last one
-        alone, which the snapshot may see. So the files tell: what others have inserted is no conflict.
-
-        Raises:
-            StartOver: When it does not.
-        """
-        metastore, changed = self.env.metastore, [c for c in components if c.operation in _CHANGES]
-        if not changed:
-            return
-        mine, now = self.valid_txns, metastore.get_valid_txns()
-        if now.high_watermark <= mine.high_watermark and not any(map(now.is_valid, mine.open_ids)):
-            return  # nobody has committed since
-        for database, name in sorted({(c.database, c.table) for c in changed if c.table is not None}):
-            seen, latest = (metastore.get_valid_write_ids([f"{database}.{name}"], txns)[0] for txns in (mine, now))
-            unseen = latest.unseen_by(seen)
-            if not unseen:
-                continue
-            table = metastore.get_table(database, name)
-            named = {c.partition for c in changed if (c.database, c.table) == (database, name)}
-            locations = [table.location]
-            if table.partition_keys:
-                names = None if None in named else sorted(n for n in named if n is not None)
-                locations = [p.location for p in metastore.list_partitions(database, name, names)]
-            look = partial(_removed_rows, unseen, seen, mine)
-            found = [one for one in fs.side_by_side(look, locations, table.location) if one is not None]
-            if found:
-                raise SnapshotOutdated(f"Write id {found[0]} has replaced rows of {table.full_name} unseen")
-
     def start_over(self, reason: str) -> None:
         """Raises: StartOver."""
         raise StartOver(reason, hint="Run it again.")
 
     def require_all_seen(self, table: Table) -> None:
-        """Check that the snapshot sees everything committed to an exclusively locked table.
-
-        A transaction with a later id may have committed between the start of this one and its locks: a statement that
-        replaces the rows it has read must see those changes too.
-
-        Raises:
-            StartOver: When it does not.
-        """
-        mine = self.valid_write_ids(table)
-        [latest] = self.env.metastore.get_valid_write_ids([table.full_name], self.env.metastore.get_valid_txns())
-        if unseen := latest.unseen_by(mine):
-            raise SnapshotOutdated(
-                f"Write id {unseen[0]} of {table.full_name} was committed after this statement started"
-            )
+        """As :func:`.unseen.require_all_seen`, for its snapshot."""
+        require_all_seen(self.env.metastore, table, self.valid_txns)
 
     @property
     def valid_txns(self) -> ValidTxnList:
@@ -324,8 +293,13 @@ class WriteTransaction:
         # once partitions are named, no lock stands for the whole table any more
         if table.partition_keys and (dynamic or table.full_name in self._named_in):
             self.name_partitions(table, staging, as_changes=as_changes)
+        places = locations if table.partition_keys else {"": table.location}
         if table.full_name in self._allocated_before:
-            self._require_not_hidden(table, list(locations.values()) if table.partition_keys else [table.location])
+            require_not_hidden(table, list(places.values()), self.allocate_write_id(table))
+        if self.has_several_statements:
+            # a base hides what the transaction has not seen, too
+            hidden = [at for name, at in places.items() if name in names and staging.changes[name].overwrites]
+            require_places_seen(metastore, table, hidden, self.valid_txns)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
         self._tell_rows(table, staging)
         try:
@@ -341,17 +315,6 @@ class WriteTransaction:
         if added:
             metastore.add_partitions(added)
             self._require_places(table, added)
-
-    def _require_not_hidden(self, table: Table, locations: Sequence[str]) -> None:
-        """Check that nobody has replaced the rows of a place since the write id was allocated, for another place.
-
-        Raises:
-            StartOver: When somebody has: his base would hide what is written now.
-        """
-        write_id = self.allocate_write_id(table)
-        found = fs.side_by_side(lambda at: hidden_by(*fs.resolve(at), write_id), locations, table.location)
-        if bases := [one for one in found if one is not None]:
-            raise SnapshotOutdated(f"Write id {bases[0]} has replaced rows of {table.full_name} unseen")
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
         """Keep which rows are deleted by what is staged, for the commit."""
@@ -442,7 +405,7 @@ class WriteTransaction:
         """
         metastore, shares = self.env.metastore, [c for c in self.locked if c.type is LockType.SHARED_WRITE]
         if metastore.capabilities.is_shared_with_hive:
-            self._require_rows_seen(shares)
+            require_rows_seen(metastore, shares, self.valid_txns)
         for table, _, changes in self._written:
             metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
         self.may_be_committed = True
@@ -455,16 +418,9 @@ class WriteTransaction:
             self.env.compactor.wrote(table.database, table.name, names if table.partition_keys else (None,))
 
 
-_CHANGES = (Operation.UPDATE, Operation.DELETE)
-
-
-def _removed_rows(unseen: Sequence[int], seen: ValidWriteIdList, txns: ValidTxnList, location: str) -> int | None:
-    return removed_rows(*fs.resolve(location), unseen, seen, txns)
-
-
 def _excluding(component: LockComponent) -> LockComponent:
     """The lock of a change that lets nobody else change anything there."""
-    is_shared = component.type is LockType.SHARED_WRITE and component.operation in _CHANGES
+    is_shared = component.type is LockType.SHARED_WRITE and component.operation in CHANGES
     return replace(component, type=LockType.EXCL_WRITE) if is_shared else component
 
 
@@ -473,5 +429,5 @@ def _covers(held: LockComponent, wanted: LockComponent) -> bool:
     place = (wanted.database, wanted.table, wanted.partition)
     if (held.database, held.table, held.partition) != place or wanted.is_dynamic_partition_write:
         return False
-    tells = held.operation == wanted.operation or held.operation in _CHANGES or wanted.operation is Operation.SELECT
+    tells = held.operation == wanted.operation or held.operation in CHANGES or wanted.operation is Operation.SELECT
     return tells and STRENGTH.index(held.type) >= STRENGTH.index(wanted.type)

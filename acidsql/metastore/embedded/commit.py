@@ -31,13 +31,13 @@ from acidsql.errors import MetastoreError, WriteConflict
 from acidsql.metastore.embedded import aborts, catalog, cleaning, components, locks, queue, txns, versions
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TBLS, TXN_COMPONENTS, WRITE_SET
-from acidsql.metastore.model import LockType, TxnType
+from acidsql.metastore.model import CHANGES, LockType, TxnType
 from acidsql.row_set import RowSet
 from acidsql.settings import XLOCK_WRITE
 from acidsql.valid_ids import ValidTxnList
 
 _C, _S = TXN_COMPONENTS.c, WRITE_SET.c
-_CHANGES = sorted(o.value for o in components.CHANGES)
+_CHANGES = sorted(o.value for o in CHANGES)
 
 NO_WRITE_SET = frozenset({TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION})
 """Transactions that change no rows."""

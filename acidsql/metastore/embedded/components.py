@@ -21,12 +21,11 @@ from acidsql.metastore.embedded.schema import (
     TXN_TO_WRITE_ID,
     TXNS,
 )
-from acidsql.metastore.model import CompletedWrite, LockComponent, LockRequest, LockState, Operation, TxnState
+from acidsql.metastore.model import CHANGES, CompletedWrite, LockComponent, LockRequest, LockState, Operation, TxnState
 
 _C, _W = TXN_COMPONENTS.c, TXN_TO_WRITE_ID.c
 
 WRITES = frozenset({Operation.INSERT, Operation.UPDATE, Operation.DELETE})
-CHANGES = frozenset({Operation.UPDATE, Operation.DELETE})
 """Operations of which two on the same rows are in conflict."""
 
 _IS_ABORTED = exists().where(TXNS.c.TXN_ID == _C.TC_TXNID, TXNS.c.TXN_STATE == TxnState.ABORTED.value)

@@ -51,6 +51,7 @@ from acidsql.metastore.model.compaction import (
     CompactionType,
 )
 from acidsql.metastore.model.transactions import (
+    CHANGES,
     CompletedWrite,
     LockComponent,
     LockInfo,
@@ -67,6 +68,7 @@ from acidsql.metastore.model.transactions import (
 __all__ = [
     "APPLIED",
     "BUCKETING_VERSION",
+    "CHANGES",
     "COMMENT",
     "DEFAULT_DATABASE",
     "DEFAULT_POOL",

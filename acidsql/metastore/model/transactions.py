@@ -88,6 +88,10 @@ class Operation(Enum):
     NO_TXN = "n"
 
 
+CHANGES = frozenset({Operation.UPDATE, Operation.DELETE})
+"""The operations that change rows which are there: two of them may be in conflict."""
+
+
 @dataclass(frozen=True)
 class LockComponent:
     """One object of a lock request: a database (table None), a table (partition None) or a partition.

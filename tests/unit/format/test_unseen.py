@@ -40,6 +40,23 @@ def test_what_the_names_tell(tmp_path: Path, names: list[str], unseen: list[int]
     assert removed_rows(*fs.resolve(str(tmp_path)), unseen, seen, ValidTxnList(20)) == expected
 
 
+@pytest.mark.parametrize(
+    ("names", "unseen", "expected"),
+    [
+        ([], [7], None),
+        (["delta_0000007_0000007_0000"], [7], 7),
+        (["delta_0000006_0000006_0000"], [7], None),
+        (["base_0000009_v0000033", "delta_0000007_0000007_0000"], [7], 7),
+        (["base_0000009_v0000019"], [3], None),
+    ],
+)
+def test_who_has_added_rows(tmp_path: Path, names: list[str], unseen: list[int], expected: int | None) -> None:
+    for name in names:
+        (tmp_path / name).mkdir()
+    seen, txns = ValidWriteIdList("default.t", 9, (3, 4, 6, 7)), ValidTxnList(20)
+    assert removed_rows(*fs.resolve(str(tmp_path)), unseen, seen, txns, or_added=True) == expected
+
+
 def test_which_base_hides_what_is_written(tmp_path: Path) -> None:
     place = fs.resolve(str(tmp_path))
     assert hidden_by(*place, 7) is None

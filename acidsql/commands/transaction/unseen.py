@@ -1,0 +1,111 @@
+"""What others have committed since a transaction's snapshot, where the store's conflicts do not tell it: files do.
+
+All raise :class:`.SnapshotOutdated`: a single statement starts over, a transaction of several has a write conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acidsql import fs
+from acidsql.commands.resolve.context import SnapshotOutdated
+from acidsql.format.unseen import hidden_by, removed_rows
+from acidsql.metastore.model import CHANGES, LockComponent, Table
+from acidsql.metastore.protocol import Metastore
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+
+
+def require_rows_seen(metastore: Metastore, components: Sequence[LockComponent], txns: ValidTxnList) -> None:
+    """Check that a snapshot sees whatever others have deleted or replaced where rows are about to be changed.
+
+    A Hive Metastore tells of it (``getLatestTxnIdInConflict``) only where both have named the same partition, or both
+    the table; of Hive's TRUNCATE and dynamic INSERT OVERWRITE never; and of several transactions the last one alone,
+    which the snapshot may see. So the files tell: what others have inserted is no conflict.
+
+    Args:
+        metastore: Where the locks are held.
+        components: The locks of the changes, which others may be beside.
+        txns: The snapshot.
+
+    Raises:
+        StartOver: When it does not.
+    """
+    changed = [c for c in components if c.operation in CHANGES]
+    for database, name in sorted({(c.database, c.table) for c in changed if c.table is not None}):
+        unseen = _Unseen.of(metastore, f"{database}.{name}", txns)
+        if not unseen.write_ids:
+            continue
+        table = metastore.get_table(database, name)
+        named = {c.partition for c in changed if (c.database, c.table) == (database, name)}
+        locations = [table.location]
+        if table.partition_keys:
+            names = None if None in named else sorted(n for n in named if n is not None)
+            locations = [p.location for p in metastore.list_partitions(database, name, names)]
+        unseen.require_none(table, locations)
+
+
+def require_all_seen(metastore: Metastore, table: Table, txns: ValidTxnList) -> None:
+    """Check that a snapshot sees everything committed to an exclusively locked table.
+
+    A transaction with a later id may have committed between the start of this one and its locks: a statement that
+    replaces the rows it has read must see those changes too.
+
+    Raises:
+        StartOver: When it does not.
+    """
+    if unseen := _Unseen.of(metastore, table.full_name, txns).write_ids:
+        raise SnapshotOutdated(f"Write id {unseen[0]} of {table.full_name} was committed after this statement started")
+
+
+def require_places_seen(metastore: Metastore, table: Table, locations: Sequence[str], txns: ValidTxnList) -> None:
+    """As :func:`require_all_seen`, of some directories of a table: a base is about to hide all that is there.
+
+    Raises:
+        StartOver: When it does not.
+    """
+    if locations:
+        unseen = _Unseen.of(metastore, table.full_name, txns)
+        unseen.require_none(table, locations, or_added=True)
+
+
+def require_not_hidden(table: Table, locations: Sequence[str], write_id: int) -> None:
+    """Check that nobody has replaced the rows of a place since a write id was allocated, for another place.
+
+    Raises:
+        StartOver: When somebody has: his base would hide what is written now.
+    """
+    found = fs.side_by_side(lambda at: hidden_by(*fs.resolve(at), write_id), locations, table.location)
+    if bases := [one for one in found if one is not None]:
+        raise SnapshotOutdated(f"Write id {bases[0]} has replaced rows of {table.full_name} unseen")
+
+
+@dataclass(frozen=True)
+class _Unseen:
+    """What has been committed to a table since a snapshot."""
+
+    write_ids: tuple[int, ...]
+    seen: ValidWriteIdList
+    txns: ValidTxnList
+
+    @classmethod
+    def of(cls, metastore: Metastore, table: str, txns: ValidTxnList) -> _Unseen:
+        now = metastore.get_valid_txns()
+        if now.high_watermark <= txns.high_watermark and not any(map(now.is_valid, txns.open_ids)):
+            now = txns  # nobody has committed since
+        seen, latest = (metastore.get_valid_write_ids([table], each)[0] for each in (txns, now))
+        return cls(latest.unseen_by(seen), seen, txns)
+
+    def require_none(self, table: Table, locations: Sequence[str], *, or_added: bool = False) -> None:
+        """Raises: StartOver where one of them has replaced rows in a directory (or added some)."""
+        if not self.write_ids:
+            return
+
+        def found(location: str) -> int | None:
+            place = fs.resolve(location)
+            return removed_rows(*place, self.write_ids, self.seen, self.txns, or_added=or_added)
+
+        for write_id in fs.side_by_side(found, locations, table.location):
+            if write_id is not None:
+                what = "changed" if or_added else "replaced rows of"
+                raise SnapshotOutdated(f"Write id {write_id} has {what} {table.full_name} unseen")
