@@ -44,11 +44,18 @@ def removed_rows(
     return None
 
 
-def hidden_by(fs: FileSystem, path: str, write_id: int) -> int | None:
+def hidden_by(fs: FileSystem, path: str, write_id: int, committed: ValidWriteIdList) -> int | None:
     """The write id of a base that hides what an open transaction writes into a directory under its own write id, which
-    no compaction passes; None where there is none."""
+    no compaction passes; None where there is none.
+
+    Args:
+        fs: The file system of ``path``.
+        path: The directory.
+        write_id: The transaction's.
+        committed: What has been committed by now: other bases, of those who were killed, hide nothing.
+    """
     bases = (name.write_id for name, _ in _named(fs, path) if isinstance(name, BaseName))
-    return max((base for base in bases if base > write_id), default=None)
+    return max((base for base in bases if base > write_id and committed.is_valid(base)), default=None)
 
 
 def _named(fs: FileSystem, path: str) -> list[tuple[BaseName | DeltaName | None, str]]:

@@ -82,8 +82,8 @@ XLOCK_IOW = define(
     parse_bool,
     "true",
     (
-        "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE, and as in Hive it then hides rows of an INSERT that"
-        " began before and commits after it."
+        "INSERT OVERWRITE takes EXCLUSIVE locks; false: EXCL_WRITE, which lets readers and INSERT go on: it waits until"
+        " whoever has begun to write before it has ended."
     ),
 )
 XLOCK_MERGE_INSERT = define(

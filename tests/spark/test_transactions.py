@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import itertools
 import threading
 import time
@@ -30,6 +31,7 @@ from acidsql.errors import (
     WriteConflict,
 )
 from acidsql.metastore.model import LockState, Table
+from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
 from acidsql.sql.statements import TableName
 from tests.spark.answers import nothing_is_open, rows
@@ -575,6 +577,62 @@ def test_a_later_base_hides_no_row_of_an_earlier_write_id(
         bank.sql(f"INSERT INTO t {added}")
     bank.sql("ROLLBACK")
     assert sorted(rows(bank, "SELECT * FROM t")) == [(1, 1), (3, 2), (5, 1)]
+    nothing_is_left(other, bank)
+
+
+def test_a_base_of_a_killed_writer_is_no_conflict(bank: AcidSession, other: AcidSession, warehouse: Path) -> None:
+    """Nothing has been replaced: its write id is aborted."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    bank.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO t PARTITION (p = 1) VALUES (5)")
+
+    def killed(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Staging, "discard", lambda self: False)
+        patch.setattr(other._env.metastore, "update_statistics", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            other.sql("INSERT OVERWRITE TABLE t PARTITION (p = 2) VALUES (3)")
+    assert len(list(warehouse.glob("t/p=2/base_*"))) == 1
+    bank.sql("INSERT INTO t PARTITION (p = 2) VALUES (8)")
+    bank.sql("COMMIT")
+    assert sorted(rows(bank, "SELECT * FROM t")) == [(1, 1), (2, 2), (5, 1), (8, 2)]
+
+
+@pytest.mark.parametrize("setting", ["hive.txn.xlock.write", "hive.txn.xlock.iow"])
+@pytest.mark.parametrize(
+    ("added", "overwriting"),
+    [
+        ("INSERT INTO t PARTITION (p = 2) VALUES (5)", "INSERT OVERWRITE TABLE t PARTITION (p = 2) VALUES (9)"),
+        ("INSERT INTO t VALUES (5, 2)", "INSERT OVERWRITE TABLE t PARTITION (p) SELECT id + 7, p FROM t WHERE p = 2"),
+        (
+            "MERGE INTO t USING (SELECT 5 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, 2)",
+            "FROM t INSERT OVERWRITE TABLE t PARTITION (p = 2) SELECT id + 7 WHERE p = 2",
+        ),
+    ],
+)
+def test_a_base_hides_nothing_that_is_being_inserted(
+    bank: AcidSession, other: AcidSession, setting: str, added: str, overwriting: str
+) -> None:
+    """EXCL_WRITE does not keep out INSERT's SHARED_READ: the row of an acknowledged COMMIT was gone."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    bank.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    other.sql(f"SET {setting} = false")
+    bank.sql("START TRANSACTION")
+    bank.sql(added)
+    other.sql("SET acidsql.lock.timeout = 1s")
+    with pytest.raises(LockTimeout, match="have not ended in time"):
+        other.sql(overwriting)
+    other.sql("SET acidsql.lock.timeout = 60s")
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(lambda: other.sql(overwriting))
+        assert not concurrent.futures.wait([waits], timeout=2).done, "it waits"
+        bank.sql("COMMIT")
+        waits.result(60)
+    read = [(12, 2)] if "FROM" in overwriting else []
+    assert sorted(rows(bank, "SELECT * FROM t")) == [(1, 1), (9, 2), *read]
     nothing_is_left(other, bank)
 
 

@@ -234,6 +234,7 @@ class InsertCommand:
         """
         hides = self.statement.overwrite and not txn.has_several_statements
         if hides and any(t.full_name == self.table.full_name for t in plan.tables):
+            txn.exclude_writers(self.table)
             txn.require_all_seen(self.table)
 
     def changes(self, plan: InsertPlan) -> ChangeSet:

@@ -20,7 +20,6 @@ from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
-from acidsql.metastore.waiting import wait_for_earlier_writers
 from acidsql.plan.snapshot import partition_names
 from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
@@ -186,7 +185,6 @@ def hide_rows(env: Environment, txn: WriteTransaction, table: Table, places: Seq
             txn.publish(table, staged, dynamic=dynamic)
         return
     target = txn.target(table, overwrite=True)
-    wait_for_earlier_writers(env.metastore, env.settings, table, target.write_id, txn.id)
     staging = txn.stage(table)
     writer = Writer(env.sessions.own, target, staging, env.driver_limit)
     for place in places:

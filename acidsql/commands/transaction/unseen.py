@@ -69,13 +69,18 @@ def require_places_seen(metastore: Metastore, table: Table, locations: Sequence[
         unseen.require_none(table, locations, or_added=True)
 
 
-def require_not_hidden(table: Table, locations: Sequence[str], write_id: int) -> None:
-    """Check that nobody has replaced the rows of a place since a write id was allocated, for another place.
+def require_not_hidden(metastore: Metastore, table: Table, locations: Sequence[str], write_id: int) -> None:
+    """Check that nobody has replaced the rows of a place since a write id was allocated.
+
+    That may have been for another place, and locks of different settings may let both in.
 
     Raises:
-        StartOver: When somebody has: his base would hide what is written now.
+        StartOver: When somebody has: his base hides what is written under the write id.
     """
-    found = fs.side_by_side(lambda at: hidden_by(*fs.resolve(at), write_id), locations, table.location)
+    [now] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
+    if now.high_watermark <= write_id:
+        return
+    found = fs.side_by_side(lambda at: hidden_by(*fs.resolve(at), write_id, now), locations, table.location)
     if bases := [one for one in found if one is not None]:
         raise SnapshotOutdated(f"Write id {bases[0]} has replaced rows of {table.full_name} unseen")
 

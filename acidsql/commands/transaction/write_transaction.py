@@ -29,7 +29,7 @@ from acidsql.metastore.model import (
     RowChange,
     Table,
 )
-from acidsql.metastore.waiting import wait_for_lock
+from acidsql.metastore.waiting import wait_for_earlier_writers, wait_for_lock
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target
@@ -198,8 +198,11 @@ class WriteTransaction:
             compression: How files are compressed; as the table's are, when left out.
 
         Raises:
+            LockTimeout: When whom a base might hide has not ended in time.
             TransactionError: When the transaction has no numbers left.
         """
+        if overwrite:
+            self.exclude_writers(table)
         first = self._next_statement
         if first + statements > MAX_STATEMENT_ID + 1:
             raise TransactionError(
@@ -208,6 +211,20 @@ class WriteTransaction:
         self._next_statement += statements
         chosen = compression or self.env.compression_of(table)
         return Target(table, self.allocate_write_id(table), chosen, first, overwrite)
+
+    def exclude_writers(self, table: Table) -> None:
+        """Wait until all who have lower write ids in a table have ended: a base would hide what they are writing.
+
+        An EXCLUSIVE lock lets none of them in; EXCL_WRITE is not in the way of INSERT's SHARED_READ (Hive's matrix).
+
+        Raises:
+            Deadlock: When one of them waits for a lock of this transaction's, or for somebody who does.
+            LockTimeout: When one is still open after ``acidsql.lock.timeout``.
+        """
+        place, env = (table.database, table.name), self.env
+        held = [c.type for c in self.locked if (c.database, c.table) == place and c.operation in CHANGES]
+        if any(type is not LockType.EXCLUSIVE for type in held):
+            wait_for_earlier_writers(env.metastore, env.settings, table, self.allocate_write_id(table), self.id)
 
     def replaces_rows_of(self, table: Table) -> bool:
         """Whether a statement that replaces all rows deletes each of them: a base would hide what comes after it."""
@@ -295,7 +312,7 @@ class WriteTransaction:
             self.name_partitions(table, staging, as_changes=as_changes)
         places = locations if table.partition_keys else {"": table.location}
         if table.full_name in self._allocated_before:
-            require_not_hidden(table, list(places.values()), self.allocate_write_id(table))
+            require_not_hidden(metastore, table, list(places.values()), self.allocate_write_id(table))
         if self.has_several_statements:
             # a base hides what the transaction has not seen, too
             hidden = [at for name, at in places.items() if name in names and staging.changes[name].overwrites]
@@ -406,6 +423,10 @@ class WriteTransaction:
         metastore, shares = self.env.metastore, [c for c in self.locked if c.type is LockType.SHARED_WRITE]
         if metastore.capabilities.is_shared_with_hive:
             require_rows_seen(metastore, shares, self.valid_txns)
+            for table, staging in zip(self._staged_for, self.stagings, strict=True):
+                if staging.is_published:
+                    places = list(staging.registered.values()) if table.partition_keys else [table.location]
+                    require_not_hidden(metastore, table, places, self.allocate_write_id(table))
         for table, _, changes in self._written:
             metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
         self.may_be_committed = True

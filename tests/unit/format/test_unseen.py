@@ -58,10 +58,16 @@ def test_who_has_added_rows(tmp_path: Path, names: list[str], unseen: list[int],
 
 
 def test_which_base_hides_what_is_written(tmp_path: Path) -> None:
-    place = fs.resolve(str(tmp_path))
-    assert hidden_by(*place, 7) is None
-    for name in ("base_0000006_v0000033", "delta_0000009_0000009_0000", "_base_0000009"):
+    place, committed = fs.resolve(str(tmp_path)), ValidWriteIdList("default.t", 11, (10,), (11,))
+    assert hidden_by(*place, 7, committed) is None
+    for name in (
+        "base_0000006_v0000033",
+        "delta_0000009_0000009_0000",
+        "_base_0000009",
+        "base_0000010",
+        "base_0000011",
+    ):
         (tmp_path / name).mkdir()
-    assert hidden_by(*place, 7) is None
+    assert hidden_by(*place, 7, committed) is None
     (tmp_path / "base_0000008").mkdir()
-    assert (hidden_by(*place, 7), hidden_by(*place, 8)) == (8, None)
+    assert (hidden_by(*place, 7, committed), hidden_by(*place, 8, committed)) == (8, None)
