@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import StartOver
+from acidsql.commands.resolve.context import StartOver, in_conflict
 from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction
@@ -247,11 +247,12 @@ class StreamingConnection:
         """Commit the transaction: its rows are visible when this returns.
 
         Raises:
+            WriteConflict: When others have replaced what it has written to or changed, unseen.
             TransactionError: When no transaction is open, or others have ended it.
         """
         with self._lock:
             now, started = self._required(), time.monotonic()
-            with self._step(now.txn):
+            with self._step(now.txn), in_conflict():
                 now.flush()
                 if now.done.rows:
                     table = now.target.table

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import StartOver, StatementContext
+from acidsql.commands.resolve.context import StartOver, StatementContext, in_conflict
 from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.locking import change_locks, upsert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction
@@ -277,11 +277,12 @@ class Mutation:
             NoSuchRow: When a row id names no row, or was named twice.
             ConstraintViolation: When a new row does not meet a CHECK constraint.
             InvalidValue: When a new row is in the wrong bucket.
+            WriteConflict: When others have replaced what it has written to or changed, unseen.
             TransactionError: When a task has handed in nothing, or twice; the mutation is over; others have ended it.
         """
         with self._lock:
             now = self._required()
-            with self._step(now.txn):
+            with self._step(now.txn), in_conflict():
                 parts = self._all_of(now, list(written))
                 self._publish(now, parts)
                 published = Published(self._env, now.txn, now.seen, tuple(parts))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 
 import pytest
 from pyspark.errors import PySparkException
 
 from acidsql.errors import AcidError, Deadlock, WriteConflict
 from acidsql.metastore.model import CompactionState, LockRequest, LockResponse
+from acidsql.plan.staging import Staging
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid
 
@@ -182,6 +184,49 @@ def test_a_base_of_hives_hides_no_row_of_an_earlier_write_id(both: Both, open_ac
         writer.sql(t.text("INSERT INTO {t} PARTITION (k = 1) VALUES (5, 'lost')"))
     writer.sql("ROLLBACK")
     assert sorted(t.read(HIVE), key=repr) == before
+
+
+def test_what_hives_truncate_would_hide_is_a_conflict(both: Both, open_acid: OpenAcid) -> None:
+    """It does not wait for whoever is inserting; where it is about another partition nothing is hidden."""
+    t, writer = prepared(both, "k int"), open_acid()
+    for truncated, outcome in ((1, pytest.raises(WriteConflict)), (2, nullcontext())):
+        writer.sql("START TRANSACTION")
+        writer.sql(t.text("INSERT INTO {t} VALUES (4, 'd', 1)"))
+        t.hive(f"TRUNCATE TABLE {{t}} PARTITION (k = {truncated})")
+        with outcome:
+            writer.sql("COMMIT")
+        left = [r[3:5] for r in t.agree()]
+        assert left == ([(3, "c")] if truncated == 1 else [(4, "d")])
+
+
+def test_what_hives_truncate_hides_of_a_stream_is_a_conflict(both: Both, open_acid: OpenAcid) -> None:
+    """A row that was written after the TRUNCATE was acknowledged, and never seen."""
+    t, writer = prepared(both, "k int"), open_acid()
+    with writer.streaming(t.text("{t}"), buffer_rows=1) as stream:
+        stream.begin()
+        stream.write([(10, "s", 2)])
+        t.hive("TRUNCATE TABLE {t} PARTITION (k = 1)")
+        stream.write([(11, "s", 1)])
+        with pytest.raises(WriteConflict):
+            stream.commit()
+    assert all(r[3] not in (10, 11) for r in t.read(HIVE))
+    t.agree()
+
+
+def test_an_insert_that_hives_truncate_would_hide_runs_again(both: Both, open_acid: OpenAcid) -> None:
+    t, writer = prepared(both, "k int"), open_acid()
+    publish, done = Staging.publish, list[SharedTable]()
+
+    def truncated(self: Staging, locations: Mapping[str, str] | None = None) -> None:
+        publish(self, locations)
+        if not done:
+            done.append(t.hive("TRUNCATE TABLE {t} PARTITION (k = 1)"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Staging, "publish", truncated)
+        writer.sql(t.text("INSERT INTO {t} VALUES (4, 'd', 1)"))
+    t.agree()
+    assert [r[3:5] for r in t.read(HIVE) if r[5] == 1] == [(4, "d")]
 
 
 def test_an_insert_that_was_open_at_the_snapshot_is_no_conflict(both: Both, open_acid: OpenAcid) -> None:

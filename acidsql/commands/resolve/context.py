@@ -14,7 +14,7 @@ from acidsql.catalyst import CurrentValues
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.names import AcidTable, Missing, Resolved, SparkTable, View, resolve
 from acidsql.compactor.rename_journal import finish_moves
-from acidsql.errors import AcidError, InvalidValue, SnapshotTooOld, TableNotFound, TransactionError
+from acidsql.errors import AcidError, InvalidValue, SnapshotTooOld, TableNotFound, TransactionError, WriteConflict
 from acidsql.metastore.model import (
     BUCKETING_VERSION,
     TRANSACTIONAL,
@@ -53,6 +53,22 @@ class StartOver(TransactionError):
 
 class SnapshotOutdated(StartOver):
     """The snapshot does not see what others have committed, which the statement would have to see."""
+
+    def as_conflict(self) -> WriteConflict:
+        """The same for whoever cannot run again by himself: what he has done before would be lost."""
+        return WriteConflict(
+            f"{self.message}: the transaction cannot change what another one has changed since its snapshot",
+            hint="ROLLBACK, and run it again.",
+        )
+
+
+@contextmanager
+def in_conflict() -> Iterator[None]:
+    """Raises: WriteConflict instead of SnapshotOutdated."""
+    try:
+        yield
+    except SnapshotOutdated as e:
+        raise e.as_conflict() from e
 
 
 class DefinitionChanged(StartOver):

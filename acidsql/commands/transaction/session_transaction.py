@@ -28,7 +28,6 @@ from acidsql.errors import (
     NoSuchTransaction,
     TransactionAborted,
     TransactionError,
-    WriteConflict,
 )
 from acidsql.format.data_files import DirectoryGone
 from acidsql.interrupts import Deferred
@@ -157,7 +156,7 @@ class SessionTransaction(OpenTransaction):
         if not self._undone(txn, point, error):
             return False
         if isinstance(error, SnapshotOutdated):
-            conflict = _conflict(error)
+            conflict = error.as_conflict()
             self._end(conflict)
             raise conflict from error
         if isinstance(error, DefinitionChanged) and self._has_run:
@@ -198,7 +197,7 @@ class SessionTransaction(OpenTransaction):
             except BaseException as e:
                 ended = self._give_up(e)
                 if isinstance(e, SnapshotOutdated):
-                    ended = _conflict(e)
+                    ended = e.as_conflict()
                 self._over = ended or TransactionError(f"The commit failed: {e}")
                 if ended is not None:
                     raise ended from e
@@ -247,13 +246,6 @@ class SessionTransaction(OpenTransaction):
             self._reader.let_go()
         self._txn = self._reader = None
         self._has_run = False
-
-
-def _conflict(error: SnapshotOutdated) -> WriteConflict:
-    return WriteConflict(
-        f"{error.message}: the transaction cannot change what another one has changed since its snapshot",
-        hint="ROLLBACK, and run it again.",
-    )
 
 
 class _Reader:
