@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from acidsql.format.directory import data_format, parse_listed
 from acidsql.format.names import BaseName, DeltaName, is_hidden
@@ -10,12 +11,25 @@ from acidsql.fs import FileSystem
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """The transactions, and the write ids of a table, that are committed for it."""
+
+    txns: ValidTxnList
+    write_ids: ValidWriteIdList
+
+    def has(self, base: BaseName) -> bool:
+        """Whether a base is committed: by its compaction's transaction, or by its write id."""
+        txn = base.visibility_txn
+        return self.txns.is_valid(txn) if txn else self.write_ids.is_valid(base.write_id)
+
+
 def removed_rows(
     fs: FileSystem,
     path: str,
     unseen: Collection[int],
-    seen: ValidWriteIdList,
-    txns: ValidTxnList,
+    seen: Snapshot,
+    now: Snapshot,
     *,
     or_added: bool = False,
 ) -> int | None:
@@ -25,12 +39,16 @@ def removed_rows(
         fs: The file system of ``path``.
         path: The directory that holds bases, deltas and original files.
         unseen: Write ids that were committed since the snapshot, all of whose files are there, or were compacted since.
-        seen: The write ids that the snapshot sees.
-        txns: The transactions that it sees.
+        seen: What the snapshot sees.
+        now: What is committed by now: bases of those who were killed have replaced nothing.
         or_added: Whether one that has added rows counts, too.
     """
     named = _named(fs, path)
-    bases = [name for name, base in named if isinstance(name, BaseName) and not _is_seen(fs, name, base, seen, txns)]
+    bases = [
+        name
+        for name, base in named
+        if isinstance(name, BaseName) and now.has(name) and not (seen.has(name) and _was_there(fs, name, base))
+    ]
     deltas = [name for name, _ in named if isinstance(name, DeltaName)]
     for write_id in sorted(unseen):
         covering = [one for one in deltas if one.min_write_id <= write_id <= one.max_write_id]
@@ -62,8 +80,6 @@ def _named(fs: FileSystem, path: str) -> list[tuple[BaseName | DeltaName | None,
     return [(parse_listed(one), one.path) for one in fs.list(path) if one.is_dir and not is_hidden(one.name)]
 
 
-def _is_seen(fs: FileSystem, name: BaseName, base: str, seen: ValidWriteIdList, txns: ValidTxnList) -> bool:
-    """Whether a base was there at the snapshot: what has a lower write id is not in it, and is hidden."""
-    if name.visibility_txn:
-        return txns.is_valid(name.visibility_txn)
-    return seen.is_valid(name.write_id) and data_format(fs, base) != "compacted"
+def _was_there(fs: FileSystem, name: BaseName, base: str) -> bool:
+    """Whether a base whose write id a snapshot sees was there at it: Hive 3's compactor makes one for it later."""
+    return name.visibility_txn != 0 or data_format(fs, base) != "compacted"

@@ -374,8 +374,17 @@ class Transactions(Protocol):
         """Try a waiting request again; also counts as a heartbeat. Raises: NoSuchLock, TransactionAborted."""
         ...
 
-    def unlock(self, lock_id: int) -> None:
-        """Release a lock that belongs to no transaction, or a waiting one. Raises: NoSuchLock, TransactionError."""
+    def unlock(self, lock_id: int, withdrawn: LockRequest | None = None) -> None:
+        """Release a lock that belongs to no transaction, or a waiting one.
+
+        Args:
+            lock_id: The lock.
+            withdrawn: The request that waits, of a transaction that goes on: it has changed nothing of what it asked
+                for there. A Hive Metastore remembers that as changed all the same.
+
+        Raises:
+            NoSuchLock, TransactionError: When there is none, or a transaction holds it.
+        """
         ...
 
     def heartbeat(self, *, txn_id: int = 0, lock_id: int = 0) -> None:

@@ -36,7 +36,7 @@ def wait_for_lock(metastore: Metastore, settings: Settings, request: LockRequest
         # a transaction of several statements goes on: others would wait for what nobody asks for any more
         with suppress(AcidError):
             for lock_id in _waiting(metastore, request.txn_id) if response is None else {response.lock_id}:
-                metastore.unlock(lock_id)
+                metastore.unlock(lock_id, request)
         raise
 
 

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 import pytest
 from pyspark.errors import PySparkException
 
-from acidsql.errors import AcidError, Deadlock, WriteConflict
+from acidsql.errors import AcidError, Deadlock, LockTimeout, TransactionError, WriteConflict
 from acidsql.metastore.model import CompactionState, LockRequest, LockResponse
 from acidsql.plan.staging import Staging
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
@@ -227,6 +227,42 @@ def test_an_insert_that_hives_truncate_would_hide_runs_again(both: Both, open_ac
         writer.sql(t.text("INSERT INTO {t} VALUES (4, 'd', 1)"))
     t.agree()
     assert [r[3:5] for r in t.read(HIVE) if r[5] == 1] == [(4, "d")]
+
+
+def test_what_was_never_locked_counts_for_nothing(both: Both, open_acid: OpenAcid) -> None:
+    """A metastore keeps what was asked for."""
+    t, u = prepared(both, "k int"), prepared(both, "k int")
+    writer, other = open_acid(**{"acidsql.lock.timeout": "1s"}), open_acid()
+    writer.sql("START TRANSACTION")
+    writer.sql(u.text("UPDATE {t} SET v = 'u' WHERE k = 1"))
+    other.sql("START TRANSACTION")
+    other.sql(t.text("UPDATE {t} SET v = 'o' WHERE k = 1"))
+    with pytest.raises(LockTimeout):
+        writer.sql(t.text("UPDATE {t} SET v = 'w' WHERE k = 1"))
+    other.sql("COMMIT")
+    writer.sql(u.text("INSERT INTO {t} VALUES (5, 'e', 2)"))
+    with pytest.raises(WriteConflict):
+        writer.sql(t.text("UPDATE {t} SET v = 'w' WHERE k = 1"))
+    writer.sql("ROLLBACK")
+    writer.sql("START TRANSACTION")
+    writer.sql(u.text("UPDATE {t} SET v = 'u' WHERE k = 1"))
+    writer.sql("COMMIT")
+    assert [sorted(r[1] for r in x.agree()) for x in (t, u)] == [["c", "o", "o"], ["c", "u", "u"]]
+
+
+def test_a_table_that_was_made_anew_before_its_first_use_is_told(both: Both, open_acid: OpenAcid) -> None:
+    """It was empty for the snapshot: an answer of no moment."""
+    t, u, writer = prepared(both, "k int"), prepared(both, "k int"), open_acid()
+    writer.sql("START TRANSACTION")
+    assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
+    time.sleep(1)  # the metastore counts seconds
+    for change in ("CREATE TABLE {t}_like LIKE {t}", "DROP TABLE {t} PURGE", "CREATE TABLE {t} LIKE {t}_like"):
+        both.hive.run(t.text(change))
+    for text in ("SELECT * FROM {t}", "INSERT INTO {t} VALUES (1, 'x', 1)", "DELETE FROM {t}"):
+        with pytest.raises(TransactionError, match="after the transaction's snapshot"):
+            writer.sql(t.text(text))
+    assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
+    writer.sql("COMMIT")
 
 
 def test_an_insert_that_was_open_at_the_snapshot_is_no_conflict(both: Both, open_acid: OpenAcid) -> None:

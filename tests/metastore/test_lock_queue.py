@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acidsql.errors import NoSuchLock, NoSuchTransaction, TransactionAborted, TransactionError
-from acidsql.metastore.model import LockState, LockType, Operation
+from acidsql.metastore.model import LockRequest, LockState, LockType, Operation
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import (
     EXCL_WRITE,
@@ -20,7 +20,9 @@ from tests.metastore.situations import (
     component,
     lock_states,
     locks_of,
+    table,
     take,
+    write,
 )
 
 
@@ -251,6 +253,28 @@ class TestRelease:
         store.unlock(waiting.lock_id)
         assert lock_states(store) == [(holder, "a")]
 
+    @pytest.mark.needs("embedded")
+    @pytest.mark.parametrize("partition", ["", "p=1"])
+    @pytest.mark.parametrize("changes_before", [False, True])
+    def test_what_was_asked_for_in_vain_was_not_changed(
+        self, store: Metastore, changes_before: bool, partition: str
+    ) -> None:
+        """A transaction of several statements goes on, and what it has changed before counts."""
+        store.create_table(table("t", partitioned=bool(partition)))
+        place = f"default.t/{partition}" if partition else "default.t"
+        mine = begin(store)
+        take(store, begin(store), READ, place, Operation.SELECT)
+        if changes_before:
+            write(store, place, Operation.UPDATE, txn_id=mine, type=SHARED_WRITE)
+        wanted = (component(EXCLUSIVE, place, Operation.UPDATE), component(EXCL_WRITE, "default.t", Operation.DELETE))
+        request = LockRequest(wanted, mine, "ann", "desk", "test agent")
+        waiting = store.lock(request)
+        assert waiting.state is LockState.WAITING
+        store.unlock(waiting.lock_id, request)
+        store.commit_txn(mine)
+        done = [(one.txn_id, one.partition, one.changes_rows) for one in store.completed_writes("default", "t") or ()]
+        assert done == ([(mine, partition, True)] if changes_before else [])
+
     def test_a_granted_lock_of_a_transaction_is_not_unlocked(self, store: Metastore) -> None:
         txn_id = begin(store)
         lock_id = take(store, txn_id, EXCLUSIVE)
@@ -361,13 +385,13 @@ class TestSeveralRequestsOfATransaction:
     def test_two_that_wait_for_each_others_writers(self, store: Metastore) -> None:
         """None of them has asked for a lock that it does not hold: the store keeps who waits for whom."""
         one, two, beside = (begin(store) for _ in range(3))
-        for txn_id, table in ((one, "a"), (two, "b")):
-            store.allocate_table_write_id(txn_id, "default", table)
-            take(store, txn_id, READ, f"default.{table}")
+        for txn_id, name in ((one, "a"), (two, "b")):
+            store.allocate_table_write_id(txn_id, "default", name)
+            take(store, txn_id, READ, f"default.{name}")
         below = {}
         for txn_id, table in ((one, "b"), (two, "a")):
             take(store, txn_id, EXCL_WRITE, f"default.{table}")
-            below[txn_id, table] = store.allocate_table_write_id(txn_id, "default", table)
+            below[txn_id, table] = store.allocate_table_write_id(txn_id, "default", name)
 
         def circle(txn_id: int, table: str) -> tuple[int, ...]:
             return store.circle_with_writers(txn_id, "default", table, below[txn_id, table])

@@ -580,6 +580,29 @@ def test_a_later_base_hides_no_row_of_an_earlier_write_id(
     nothing_is_left(other, bank)
 
 
+@pytest.mark.parametrize("conflicts", ["SET acidsql.write.conflicts = partition", "SET hive.txn.xlock.write = false"])
+def test_what_was_never_locked_counts_for_nothing(bank: AcidSession, other: AcidSession, conflicts: str) -> None:
+    """The transaction went on, and each later statement, or its commit, was a conflict with who had held the lock."""
+    bank.sql(conflicts)
+    bank.sql("SET acidsql.lock.timeout = 100ms")
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    bank.sql("INSERT INTO t VALUES (1)")
+    bank.sql("START TRANSACTION")
+    bank.sql("UPDATE a SET v = v + 1 WHERE id = 1")
+    other.sql("START TRANSACTION")
+    other.sql("UPDATE b SET v = v - 1 WHERE id = 1")
+    other.sql("UPDATE t SET id = 2")
+    for text in ("UPDATE t SET id = 3", "DELETE FROM b", "INSERT OVERWRITE TABLE t VALUES (4)", "DELETE FROM t"):
+        with pytest.raises(LockTimeout):
+            bank.sql(text)
+    other.sql("COMMIT")
+    bank.sql("UPDATE a SET v = v + 1 WHERE id = 1")
+    bank.sql("COMMIT")
+    assert sorted(rows(bank, "SELECT * FROM a")) == [(1, 102), (2, 100)]
+    assert (sorted(rows(bank, "SELECT * FROM b")), rows(bank, "SELECT * FROM t")) == ([(1, 99), (2, 100)], [(2,)])
+    nothing_is_left(other, bank)
+
+
 def test_a_base_of_a_killed_writer_is_no_conflict(bank: AcidSession, other: AcidSession, warehouse: Path) -> None:
     """Nothing has been replaced: its write id is aborted."""
     bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")

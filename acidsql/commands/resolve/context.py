@@ -42,6 +42,8 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 T = TypeVar("T")
 
+_YOUNG = 30 * 86400
+"""Seconds since a table was made, within which a transaction may have begun before it, and clocks may differ."""
 _LOOKS, _BETWEEN_LOOKS = 20, 0.1
 """How often changes are looked for again while a compaction runs, and seconds between two looks."""
 _ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
@@ -89,16 +91,28 @@ def essence(table: Table) -> Table:
 
 class SeenDefinitions:
     """What a transaction of several statements has looked up first, in a store that does not count changes: its later
-    statements must find the same. Partitions may come."""
+    statements must find the same. Partitions may come.
 
-    def __init__(self) -> None:
+    Args:
+        snapshot_ms: Gives the moment of the snapshot, by the clock of the store, in milliseconds since 1970; asked only
+            for young tables. Of a table that was made anew in that second nothing tells.
+    """
+
+    def __init__(self, snapshot_ms: Callable[[], int]) -> None:
+        self._snapshot_ms = snapshot_ms
         self._tables: dict[str, Table] = {}
         self._places: dict[str, set[tuple[tuple[str, ...], str, int]]] = {}
 
     def require_table(self, table: Table) -> None:
         """Raises: DefinitionChanged when it is another one than before."""
-        known = self._tables.setdefault(table.full_name, table)
-        if known.version != table.version or essence(known) != essence(table):
+        known = self._tables.get(table.full_name)
+        if known is None:
+            is_other = table.created_at > time.time() - _YOUNG and table.created_at * 1000 > self._snapshot_ms()
+        else:
+            is_other = known.version != table.version or essence(known) != essence(table)
+        if not is_other:
+            self._tables[table.full_name] = known or table
+        else:
             raise DefinitionChanged(
                 f"Table {table.full_name} was changed or made anew after the transaction's snapshot"
             )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from acidsql import fs
 from acidsql.commands.resolve.context import SnapshotOutdated
-from acidsql.format.unseen import hidden_by, removed_rows
+from acidsql.format.unseen import Snapshot, hidden_by, removed_rows
 from acidsql.metastore.model import CHANGES, LockComponent, Table
 from acidsql.metastore.protocol import Metastore
-from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
+from acidsql.valid_ids import ValidTxnList
 
 
 def require_rows_seen(metastore: Metastore, components: Sequence[LockComponent], txns: ValidTxnList) -> None:
@@ -89,17 +90,19 @@ def require_not_hidden(metastore: Metastore, table: Table, locations: Sequence[s
 class _Unseen:
     """What has been committed to a table since a snapshot."""
 
-    write_ids: tuple[int, ...]
-    seen: ValidWriteIdList
-    txns: ValidTxnList
+    seen: Snapshot
+    now: Snapshot
 
     @classmethod
     def of(cls, metastore: Metastore, table: str, txns: ValidTxnList) -> _Unseen:
         now = metastore.get_valid_txns()
         if now.high_watermark <= txns.high_watermark and not any(map(now.is_valid, txns.open_ids)):
             now = txns  # nobody has committed since
-        seen, latest = (metastore.get_valid_write_ids([table], each)[0] for each in (txns, now))
-        return cls(latest.unseen_by(seen), seen, txns)
+        return cls(*(Snapshot(each, metastore.get_valid_write_ids([table], each)[0]) for each in (txns, now)))
+
+    @cached_property
+    def write_ids(self) -> tuple[int, ...]:
+        return self.now.write_ids.unseen_by(self.seen.write_ids)
 
     def require_none(self, table: Table, locations: Sequence[str], *, or_added: bool = False) -> None:
         """Raises: StartOver where one of them has replaced rows in a directory (or added some)."""
@@ -107,8 +110,7 @@ class _Unseen:
             return
 
         def found(location: str) -> int | None:
-            place = fs.resolve(location)
-            return removed_rows(*place, self.write_ids, self.seen, self.txns, or_added=or_added)
+            return removed_rows(*fs.resolve(location), self.write_ids, self.seen, self.now, or_added=or_added)
 
         for write_id in fs.side_by_side(found, locations, table.location):
             if write_id is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -78,6 +79,8 @@ class WriteTransaction:
     stay wrong."""
     locked: list[LockComponent] = field(default_factory=list)
     """The locks that it holds."""
+    _has_asked_in_vain: bool = False
+    """Whether it may have asked a Hive Metastore for a lock that it did not get: then files alone tell of conflicts."""
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
@@ -87,7 +90,8 @@ class WriteTransaction:
     """Whether it is run again after a conflict about rows: then it excludes others."""
     is_by_rows: bool = False
     """Whether a conflict may have been about rows."""
-    _definitions: SeenDefinitions = field(default_factory=SeenDefinitions)
+    _opened: float = field(default_factory=time.monotonic)
+    _definitions: SeenDefinitions | None = None
     _deleted: dict[str, RowSet | None] = field(default_factory=dict)
     """The rows that it has deleted, by table; None where they do not tell all that it has replaced."""
 
@@ -119,6 +123,8 @@ class WriteTransaction:
             self._txns = None  # an earlier statement's
         told = () if self.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
         conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
+        if self._has_asked_in_vain:
+            conflict = None  # it may be about what it did not get: a Hive Metastore does not forget that
         if conflict is not None and (conflict > self.id or self._txns is not None):
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
         if env.metastore.capabilities.is_shared_with_hive:
@@ -137,7 +143,11 @@ class WriteTransaction:
         if components:
             env = self.env
             request = LockRequest(tuple(components), self.id, env.user, env.host, env.agent)
-            wait_for_lock(env.metastore, env.settings, request)
+            try:
+                wait_for_lock(env.metastore, env.settings, request)
+            except BaseException:
+                self._has_asked_in_vain = env.metastore.capabilities.is_shared_with_hive
+                raise
             self.locked += components
 
     def start_over(self, reason: str) -> None:
@@ -159,10 +169,15 @@ class WriteTransaction:
     @property
     def snapshot(self) -> StatementSnapshot:
         """The same, for a :class:`StatementContext`."""
-        is_told = self.version is not None or not self.has_several_statements
-        return StatementSnapshot(
-            self.valid_txns, self.version, dict(self._write_ids), None if is_told else self._definitions
-        )
+        txns = self.valid_txns
+        if self.version is None and self.has_several_statements and self._definitions is None:
+            since = time.monotonic() - self._opened
+            self._definitions = SeenDefinitions(lambda: self._started_ms() + int(since * 1000))
+        return StatementSnapshot(txns, self.version, dict(self._write_ids), self._definitions)
+
+    def _started_ms(self) -> int:
+        """When it was opened, by the clock of the store."""
+        return next((one.started_ms for one in self.env.metastore.show_txns() if one.id == self.id), 0)
 
     def revalidate(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
         """Check that a table that was resolved before the locks were granted is still the same.

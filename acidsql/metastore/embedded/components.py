@@ -41,26 +41,52 @@ _SET_WRITE_ID = (
 
 
 def record_locked(db: Connection, request: LockRequest) -> None:
-    """Record what a request locks for writing (Hive: ``InsertTxnComponentsCommand``).
+    """Record what a request locks for writing (Hive: ``InsertTxnComponentsCommand``)."""
+    places = _written_places(request)
+    if places:
+        write_ids = {(d, t): w for d, t, w in db.execute(_WRITE_IDS, {"txn": request.txn_id})}
+        rows = [_row(request.txn_id, d, t, p, o, write_ids.get((d, t or ""))) for d, t, p, o in places]
+        db.execute(insert(TXN_COMPONENTS), rows)
 
-    A dynamic-partition write does not know its partitions yet: it is recorded once, for the whole table, as the
-    strongest of its operations, until :func:`name_partitions` names them.
+
+def withdraw(db: Connection, request: LockRequest) -> None:
+    """Take back what :func:`record_locked` has recorded of a request that was never granted.
+
+    An earlier one of the same transaction may have recorded the same: that stays.
     """
-    writes = [c for c in request.components if c.operation in WRITES]
-    if not (request.txn_id and writes):
-        return
-    write_ids = {(d, t): w for d, t, w in db.execute(_WRITE_IDS, {"txn": request.txn_id})}
+    for database, table, partition, operation in _written_places(request):
+        named = ((_C.TC_TABLE, table), (_C.TC_PARTITION, partition))
+        same = and_(
+            _C.TC_TXNID == request.txn_id,
+            _C.TC_DATABASE == database,
+            _C.TC_OPERATION_TYPE == operation.value,
+            *(column.is_(None) if name is None else column == name for column, name in named),
+        )
+        write_ids = db.execute(select(_C.TC_WRITEID).where(same)).scalars().all()
+        db.execute(delete(TXN_COMPONENTS).where(same))
+        if earlier := write_ids[1:]:
+            rows = [_row(request.txn_id, database, table, partition, operation, write_id) for write_id in earlier]
+            db.execute(insert(TXN_COMPONENTS), rows)
+
+
+def _written_places(request: LockRequest) -> list[tuple[str, str | None, str | None, Operation]]:
+    """Database, table, partition and operation of what a request locks for writing in a transaction.
+
+    A dynamic-partition write does not know its partitions yet: it is there once, for the whole table, as the strongest
+    of its operations, until :func:`name_partitions` names them.
+    """
+    if not request.txn_id:
+        return []
     dynamic: dict[tuple[str, str | None], Operation] = {}
     fixed: dict[tuple[str, str | None, str | None, Operation], None] = {}
-    for c in writes:
+    for c in request.components:
+        if c.operation not in WRITES:
+            continue
         if not c.is_dynamic_partition_write:
             fixed[c.database, c.table, c.partition, c.operation] = None
         elif dynamic.get((c.database, c.table), Operation.INSERT) is Operation.INSERT:
             dynamic[c.database, c.table] = _strongest(c)
-    rows = [*fixed, *((d, t, None, o) for (d, t), o in dynamic.items())]
-    db.execute(
-        insert(TXN_COMPONENTS), [_row(request.txn_id, d, t, p, o, write_ids.get((d, t or ""))) for d, t, p, o in rows]
-    )
+    return [*fixed, *((d, t, None, o) for (d, t), o in dynamic.items())]
 
 
 def _strongest(component: LockComponent) -> Operation:

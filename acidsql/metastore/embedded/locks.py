@@ -313,7 +313,7 @@ class EmbeddedLocks(EmbeddedClient):
                 )
             return _response(lock_id, found and _with_circle(db, txn_id, found))
 
-    def unlock(self, lock_id: int) -> None:
+    def unlock(self, lock_id: int, withdrawn: LockRequest | None = None) -> None:
         """Hive: ``DefaultTxnLockManager.unlock``."""
         with self._store.write(durable=False) as db:
             first = _by_id(db, lock_id)[0]
@@ -324,6 +324,8 @@ class EmbeddedLocks(EmbeddedClient):
                     hint="Commit or abort the transaction.",
                 )
             db.execute(delete(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id))
+            if withdrawn is not None:
+                components.withdraw(db, withdrawn)
 
     def show_locks(
         self, database: str | None = None, table: str | None = None, partition: str | None = None

@@ -63,7 +63,7 @@ class HiveLocks(HiveClient):
     def _judged(self, locks: Sequence[LockInfo]) -> Sequence[LockInfo]:
         return locks if self._is_hive4 else _by_rules_of_hive4(locks)
 
-    def unlock(self, lock_id: int) -> None:
+    def unlock(self, lock_id: int, withdrawn: LockRequest | None = None) -> None:
         self._call(lambda c: c.unlock(ttypes.UnlockRequest(lockid=lock_id)))
 
     def show_locks(

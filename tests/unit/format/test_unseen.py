@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from acidsql import fs
-from acidsql.format.unseen import hidden_by, removed_rows
+from acidsql.format.unseen import Snapshot, hidden_by, removed_rows
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
+SEEN = Snapshot(ValidTxnList(20), ValidWriteIdList("default.t", 9, (3, 4, 6, 7)))
+NOW = Snapshot(ValidTxnList(40, aborted_ids=(35,)), ValidWriteIdList("default.t", 12, aborted_ids=(11,)))
 CASES: list[tuple[list[str], list[int], int | None]] = [
     ([], [7], None),  # it wrote elsewhere
     (["delta_0000007_0000007_0000"], [7], None),
@@ -21,6 +23,8 @@ CASES: list[tuple[list[str], list[int], int | None]] = [
     (["base_0000006"], [7], None),
     (["base_0000008"], [3], None),  # of a transaction that the snapshot sees
     (["base_0000008/compacted"], [3], 3),
+    (["base_0000011"], [7], None),  # of a writer that was killed
+    (["base_0000009_v0000035"], [7], None),
     (["base_0000009_v0000033"], [7], 7),  # what it had done is not to be told any more
     (["base_0000009_v0000019"], [3], None),
     (["base_0000009_v0000033", "delta_0000007_0000007_0000"], [7], None),  # it is, while its files are there
@@ -36,8 +40,7 @@ def test_what_the_names_tell(tmp_path: Path, names: list[str], unseen: list[int]
         (tmp_path / directory).mkdir()
         if compacted:
             (tmp_path / directory / "_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"compacted"}')
-    seen = ValidWriteIdList("default.t", 9, (3, 4, 6, 7))
-    assert removed_rows(*fs.resolve(str(tmp_path)), unseen, seen, ValidTxnList(20)) == expected
+    assert removed_rows(*fs.resolve(str(tmp_path)), unseen, SEEN, NOW) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,8 +56,7 @@ def test_what_the_names_tell(tmp_path: Path, names: list[str], unseen: list[int]
 def test_who_has_added_rows(tmp_path: Path, names: list[str], unseen: list[int], expected: int | None) -> None:
     for name in names:
         (tmp_path / name).mkdir()
-    seen, txns = ValidWriteIdList("default.t", 9, (3, 4, 6, 7)), ValidTxnList(20)
-    assert removed_rows(*fs.resolve(str(tmp_path)), unseen, seen, txns, or_added=True) == expected
+    assert removed_rows(*fs.resolve(str(tmp_path)), unseen, SEEN, NOW, or_added=True) == expected
 
 
 def test_which_base_hides_what_is_written(tmp_path: Path) -> None:
