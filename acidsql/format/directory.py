@@ -66,6 +66,7 @@ class AcidState:
         aborted_write_ids: The write ids of the aborted directories.
         has_partial_aborts: Whether a delta that is read holds rows of aborted write ids beside others.
         passed_over: Compacted bases that were passed over because the state is to tell changes.
+        is_overwritten: Whether there are only bases of INSERT OVERWRITE and TRUNCATE which the snapshot does not see.
     """
 
     path: str
@@ -77,6 +78,7 @@ class AcidState:
     aborted_write_ids: frozenset[int] = frozenset()
     has_partial_aborts: bool = False
     passed_over: tuple[BaseName, ...] = ()
+    is_overwritten: bool = False
 
     @property
     def insert_deltas(self) -> tuple[AcidDirectory, ...]:
@@ -201,6 +203,7 @@ class _Selection:
     ) -> None:
         self._changes_since = changes_since
         self._passed_over: list[BaseName] = []
+        self._is_overwritten = False
         self._fs = fs
         self._path = path
         self._any_file_name = any_file_name
@@ -253,6 +256,7 @@ class _Selection:
             aborted_write_ids=frozenset(self._aborted_write_ids),
             has_partial_aborts=self._has_partial_aborts,
             passed_over=tuple(self._passed_over),
+            is_overwritten=self._is_overwritten,
         )
 
     def _is_visible(self, name: BaseName | DeltaName, path: str) -> bool:
@@ -290,6 +294,7 @@ class _Selection:
             oldest = min(bases, key=lambda b: b.name.write_id)
             if self._is_compacted(oldest):
                 raise self._too_old(oldest)
+        self._is_overwritten = best is None and any(b.path not in self._aborted for b in bases)
         return best
 
     def _replaces_twin(self, base: _Base, best: _Base) -> bool:

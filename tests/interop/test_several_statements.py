@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.errors import PySparkException
 
-from acidsql.errors import AcidError, Deadlock, LockTimeout, TransactionError, WriteConflict
+from acidsql.errors import AcidError, Deadlock, LockTimeout, SnapshotTooOld, TransactionError, WriteConflict
 from acidsql.metastore.model import CompactionState, LockRequest, LockResponse
 from acidsql.plan.staging import Staging
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
@@ -263,6 +266,32 @@ def test_a_table_that_was_made_anew_before_its_first_use_is_told(both: Both, ope
             writer.sql(t.text(text))
     assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
     writer.sql("COMMIT")
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+@pytest.mark.parametrize("keys", ["", "k int"], ids=["plain", "partitioned"])
+def test_what_hives_cleaner_removes_of_the_snapshot_is_told(
+    both: Both, open_acid: OpenAcid, keys: str, is_seen: bool
+) -> None:
+    """After aborted transactions it removes what INSERT OVERWRITE has replaced, whoever reads it: rows were missing."""
+    t, u, writer = prepared(both, keys), prepared(both, keys), open_acid()
+    time.sleep(1)  # a partition of the same second would be taken for a new one
+    writer.sql("START TRANSACTION")
+    assert writer.sql((t if is_seen else u).text("SELECT * FROM {t}")).count() == 3
+    into = "INSERT OVERWRITE TABLE {t} PARTITION (k = 1) " if keys else "INSERT OVERWRITE TABLE {t} "
+    both.hive.run(t.text(f"{into} SELECT id, v{'' if keys else ', k'} FROM {{t}} WHERE k = 1"))
+    where = Path(urlsplit(writer._env.metastore.get_table(*t.name.split(".")).location).path)
+    removed = list((where / "k=1" if keys else where).glob("delta_*"))
+    assert removed
+    for directory in removed:
+        shutil.rmtree(directory)
+    for text in ("SELECT * FROM {t}", f"{u.text('INSERT INTO {t}')} SELECT * FROM {{t}}", "DELETE FROM {t}"):
+        with pytest.raises((SnapshotTooOld, WriteConflict)):
+            writer.sql(t.text(text)).count()
+        if "DELETE" not in text:
+            assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
+    writer.sql("ROLLBACK")
+    t.agree()
 
 
 def test_an_insert_that_was_open_at_the_snapshot_is_no_conflict(both: Both, open_acid: OpenAcid) -> None:

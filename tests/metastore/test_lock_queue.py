@@ -389,9 +389,9 @@ class TestSeveralRequestsOfATransaction:
             store.allocate_table_write_id(txn_id, "default", name)
             take(store, txn_id, READ, f"default.{name}")
         below = {}
-        for txn_id, table in ((one, "b"), (two, "a")):
-            take(store, txn_id, EXCL_WRITE, f"default.{table}")
-            below[txn_id, table] = store.allocate_table_write_id(txn_id, "default", name)
+        for txn_id, name in ((one, "b"), (two, "a")):
+            take(store, txn_id, EXCL_WRITE, f"default.{name}")
+            below[txn_id, name] = store.allocate_table_write_id(txn_id, "default", name)
 
         def circle(txn_id: int, table: str) -> tuple[int, ...]:
             return store.circle_with_writers(txn_id, "default", table, below[txn_id, table])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from acidsql import fs
 from acidsql.catalyst import CurrentValues
@@ -26,7 +26,6 @@ from acidsql.metastore.model import (
     Table,
 )
 from acidsql.metastore.protocol import Metastore
-from acidsql.partition_names import partition_name
 from acidsql.plan.feed_history import (
     Changes,
     PlaceHistory,
@@ -40,10 +39,11 @@ from acidsql.plan.history import require_history
 from acidsql.plan.snapshot import PartitionState, Resolve, TableSnapshot, partition_names, take_snapshot
 from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
+if TYPE_CHECKING:
+    from acidsql.commands.resolve.before import SeenBefore
+
 T = TypeVar("T")
 
-_YOUNG = 30 * 86400
-"""Seconds since a table was made, within which a transaction may have begun before it, and clocks may differ."""
 _LOOKS, _BETWEEN_LOOKS = 20, 0.1
 """How often changes are looked for again while a compaction runs, and seconds between two looks."""
 _ESSENTIAL = (TRANSACTIONAL, TRANSACTIONAL_PROPERTIES, BUCKETING_VERSION, "external")
@@ -89,46 +89,6 @@ def essence(table: Table) -> Table:
     return replace(table, parameters=parameters, comment=None)
 
 
-class SeenDefinitions:
-    """What a transaction of several statements has looked up first, in a store that does not count changes: its later
-    statements must find the same. Partitions may come.
-
-    Args:
-        snapshot_ms: Gives the moment of the snapshot, by the clock of the store, in milliseconds since 1970; asked only
-            for young tables. Of a table that was made anew in that second nothing tells.
-    """
-
-    def __init__(self, snapshot_ms: Callable[[], int]) -> None:
-        self._snapshot_ms = snapshot_ms
-        self._tables: dict[str, Table] = {}
-        self._places: dict[str, set[tuple[tuple[str, ...], str, int]]] = {}
-
-    def require_table(self, table: Table) -> None:
-        """Raises: DefinitionChanged when it is another one than before."""
-        known = self._tables.get(table.full_name)
-        if known is None:
-            is_other = table.created_at > time.time() - _YOUNG and table.created_at * 1000 > self._snapshot_ms()
-        else:
-            is_other = known.version != table.version or essence(known) != essence(table)
-        if not is_other:
-            self._tables[table.full_name] = known or table
-        else:
-            raise DefinitionChanged(
-                f"Table {table.full_name} was changed or made anew after the transaction's snapshot"
-            )
-
-    def require_partitions(self, table: Table, partitions: Iterable[Partition]) -> None:
-        """Raises: DefinitionChanged when one is missing, at another place than before, or made anew."""
-        now = {(p.values, p.location, p.created_at) for p in partitions}
-        known = self._places.setdefault(table.full_name, now)
-        if not known <= now:
-            gone = min(values for values, *_ in known - now)
-            raise DefinitionChanged(
-                f"Partition {partition_name([k.name for k in table.partition_keys], gone)} of {table.full_name} was"
-                " dropped, moved or made anew after the transaction's snapshot"
-            )
-
-
 @dataclass(frozen=True)
 class StatementSnapshot:
     """What a statement sees.
@@ -138,13 +98,13 @@ class StatementSnapshot:
         version: The latest version of any table, from before; None where the store does not count. A table of a later
             one was changed by others since then, and rows that they have written first are not seen: it does not fit.
         own: The write ids of the statement's transaction, from its earlier statements, by the tables' full names.
-        definitions: What its earlier statements have looked up, where the store does not count changes.
+        before: What its earlier statements have seen, where the store does not count changes.
     """
 
     txns: ValidTxnList
     version: int | None = None
     own: Mapping[str, int] = field(default_factory=dict)
-    definitions: SeenDefinitions | None = None
+    before: SeenBefore | None = None
 
 
 class StatementContext:
@@ -227,8 +187,8 @@ class StatementContext:
             raise DefinitionChanged(
                 f"Table {table.full_name} was changed after the statement started", hint="Run it again."
             )
-        if self._snapshot is not None and self._snapshot.definitions is not None:
-            self._snapshot.definitions.require_table(table)
+        if self._snapshot is not None and self._snapshot.before is not None:
+            self._snapshot.before.require_table(table)
         self._records[table.full_name] = table
 
     @property
@@ -252,8 +212,8 @@ class StatementContext:
             return None
         if table.full_name not in self._partitions:
             listed = self.env.metastore.list_partitions(table.database, table.name)
-            if self._snapshot is not None and self._snapshot.definitions is not None:
-                self._snapshot.definitions.require_partitions(table, listed)
+            if self._snapshot is not None and self._snapshot.before is not None:
+                self._snapshot.before.require_partitions(table, listed)
             self._partitions[table.full_name] = tuple(listed)
         return self._partitions[table.full_name]
 
@@ -298,7 +258,10 @@ class StatementContext:
     ) -> TableSnapshot:
         valid = self.write_ids(table)
         if version is None:
-            return take_snapshot(table, valid, self.snapshot.txns, partitions, resolve=self._resolve, is_pinned=True)
+            seen = take_snapshot(table, valid, self.snapshot.txns, partitions, resolve=self._resolve, is_pinned=True)
+            if self.snapshot.before is not None:
+                self.snapshot.before.require_files(seen, self.snapshot.own.get(table.full_name))
+            return seen
         if not 0 <= version <= valid.high_watermark:
             raise InvalidValue(
                 f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"

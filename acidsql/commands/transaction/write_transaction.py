@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import SeenDefinitions, SnapshotOutdated, StartOver, StatementSnapshot, essence
+from acidsql.commands.resolve.before import SeenBefore
+from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, StatementSnapshot, essence
 from acidsql.commands.transaction.unseen import (
     require_all_seen,
     require_not_hidden,
@@ -91,7 +92,7 @@ class WriteTransaction:
     is_by_rows: bool = False
     """Whether a conflict may have been about rows."""
     _opened: float = field(default_factory=time.monotonic)
-    _definitions: SeenDefinitions | None = None
+    _before: SeenBefore | None = None
     _deleted: dict[str, RowSet | None] = field(default_factory=dict)
     """The rows that it has deleted, by table; None where they do not tell all that it has replaced."""
 
@@ -170,10 +171,10 @@ class WriteTransaction:
     def snapshot(self) -> StatementSnapshot:
         """The same, for a :class:`StatementContext`."""
         txns = self.valid_txns
-        if self.version is None and self.has_several_statements and self._definitions is None:
+        if self.version is None and self.has_several_statements and self._before is None:
             since = time.monotonic() - self._opened
-            self._definitions = SeenDefinitions(lambda: self._started_ms() + int(since * 1000))
-        return StatementSnapshot(txns, self.version, dict(self._write_ids), self._definitions)
+            self._before = SeenBefore(lambda: self._started_ms() + int(since * 1000))
+        return StatementSnapshot(txns, self.version, dict(self._write_ids), self._before)
 
     def _started_ms(self) -> int:
         """When it was opened, by the clock of the store."""

@@ -1,0 +1,107 @@
+"""What a transaction of several statements has seen before: for a store that does not count changes, Hive's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from acidsql.commands.resolve.context import DefinitionChanged, essence
+from acidsql.errors import SnapshotTooOld
+from acidsql.format.names import BaseName, DeltaName
+from acidsql.metastore.model import Partition, Table
+from acidsql.partition_names import partition_name
+from acidsql.plan.snapshot import PartitionState, TableSnapshot
+
+_YOUNG = 30 * 86400
+"""Seconds since a table was made, within which a transaction may have begun before it, and clocks may differ."""
+_Directory = BaseName | DeltaName
+
+
+class SeenBefore:
+    """The tables, partitions and files that its statements have looked up: later ones must find the same.
+
+    Partitions may come. Files may go that compacted ones have replaced, and those of a statement that was undone. But
+    Hive's cleaner removes what INSERT OVERWRITE has replaced without a look at who may still read it, where it cleans
+    up after aborted transactions (4.0.1, ``AbortedTxnCleaner``).
+
+    Args:
+        snapshot_ms: Gives the moment of the snapshot, by the clock of the store, in milliseconds since 1970; asked only
+            for what is young. Of a table that was made anew in that second nothing tells.
+    """
+
+    def __init__(self, snapshot_ms: Callable[[], int]) -> None:
+        self._snapshot_ms = snapshot_ms
+        self._tables: dict[str, Table] = {}
+        self._partitions: dict[str, set[tuple[tuple[str, ...], str, int]]] = {}
+        self._directories: dict[str, Mapping[str, _Directory]] = {}
+
+    def require_table(self, table: Table) -> None:
+        """Raises: DefinitionChanged when it is another one than before, or than at the snapshot."""
+        known = self._tables.get(table.full_name)
+        if known is None:
+            is_other = self._is_later(table.created_at)
+        else:
+            is_other = known.version != table.version or essence(known) != essence(table)
+        if is_other:
+            raise DefinitionChanged(
+                f"Table {table.full_name} was changed or made anew after the transaction's snapshot"
+            )
+        self._tables.setdefault(table.full_name, table)
+
+    def require_partitions(self, table: Table, partitions: Iterable[Partition]) -> None:
+        """Raises: DefinitionChanged when one is missing, at another place than before, or made anew."""
+        now = {(p.values, p.location, p.created_at) for p in partitions}
+        known = self._partitions.setdefault(table.full_name, now)
+        if not known <= now:
+            gone = min(values for values, *_ in known - now)
+            raise DefinitionChanged(
+                f"Partition {partition_name([k.name for k in table.partition_keys], gone)} of {table.full_name} was"
+                " dropped, moved or made anew after the transaction's snapshot"
+            )
+
+    def require_files(self, snapshot: TableSnapshot, own: int | None) -> None:
+        """Check that nothing was removed that the transaction's snapshot needs.
+
+        Args:
+            snapshot: What is seen now.
+            own: The transaction's write id in the table.
+
+        Raises:
+            SnapshotTooOld: When something was.
+        """
+        for part in snapshot.partitions:
+            path, state = part.state.path, part.state
+            now = {d.path: d.name for d in (*state.data_directories, *state.delete_deltas)}
+            known = self._directories.get(path)
+            if known is None:
+                is_lost = state.is_overwritten and not now and not state.originals and not self._is_new(part)
+            else:
+                come = [name for at, name in now.items() if at not in known]
+                gone = [name for at, name in known.items() if at not in now]
+                is_lost = any(not _is_of(name, own) and not any(_replaces(one, name) for one in come) for name in gone)
+            if is_lost:
+                raise SnapshotTooOld(
+                    f"Files of {path} that the transaction's snapshot needs were removed by others",
+                    hint="ROLLBACK, and run it again.",
+                )
+            self._directories[path] = now
+
+    def _is_new(self, part: PartitionState) -> bool:
+        return part.partition is not None and self._is_later(part.partition.created_at + 1)
+
+    def _is_later(self, created_at: int) -> bool:
+        return created_at > time.time() - _YOUNG and created_at * 1000 > self._snapshot_ms()
+
+
+def _is_of(name: _Directory, own: int | None) -> bool:
+    first, last = (0, name.write_id) if isinstance(name, BaseName) else (name.min_write_id, name.max_write_id)
+    return last == own and first in (0, own)
+
+
+def _replaces(new: _Directory, old: _Directory) -> bool:
+    """Whether a directory may be the compacted form of another one."""
+    last = old.write_id if isinstance(old, BaseName) else old.max_write_id
+    if isinstance(new, BaseName):
+        return new.write_id >= last
+    first = old.write_id if isinstance(old, BaseName) else old.min_write_id
+    return new.min_write_id <= first and last <= new.max_write_id
