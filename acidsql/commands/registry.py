@@ -125,7 +125,7 @@ COMMANDS: dict[type[s.Statement], Command] = {
 def execute(env: Environment, statement: s.Statement, parameters: Mapping[str, Any]) -> DataFrame:
     """Run one statement."""
     env = control.environment_of(env, statement)
-    with env.catalyst.active(), env.sessions.fixed():
+    with control.answering(env), env.catalyst.active(), env.sessions.fixed():
         return COMMANDS[type(statement)](env, statement, parameters)
 
 

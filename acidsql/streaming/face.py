@@ -251,7 +251,9 @@ class StreamingFace(ABC):
         self._require_open()
         options = options_of(keys, sequence_by, deletes, except_columns, scd_type, validity)
         name = _text(table)
-        return ChangeApplier(control.environment_of_change(self._env), name, changes, options).apply()
+        env = control.environment_of_change(self._env)
+        with control.answering(env):
+            return ChangeApplier(env, name, changes, options).apply()
 
     def write_stream(
         self,

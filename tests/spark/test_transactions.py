@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame
 
 import acidsql
 from acidsql.commands.environment import Environment
@@ -601,6 +602,39 @@ def test_what_was_never_locked_counts_for_nothing(bank: AcidSession, other: Acid
     assert sorted(rows(bank, "SELECT * FROM a")) == [(1, 102), (2, 100)]
     assert (sorted(rows(bank, "SELECT * FROM b")), rows(bank, "SELECT * FROM t")) == ([(1, 99), (2, 100)], [(2,)])
     nothing_is_left(other, bank)
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_statement_without_an_answer_is_undone(bank: AcidSession, is_last: bool) -> None:
+    """Ctrl-C came after its rows were published: they stayed, and were there twice when it was run again."""
+    counts = Environment.counts
+
+    def interrupted(self: Environment, **counted: int) -> DataFrame:
+        if not is_last:
+            with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Environment, "counts", counts)
+                pool.submit(bank.sql, "INSERT INTO a VALUES (4, 0)").result()
+        raise KeyboardInterrupt
+
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 0)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Environment, "counts", interrupted)
+        for text in ("INSERT INTO a VALUES (5, 0)", "UPDATE a SET v = 0", "DELETE FROM b"):
+            with pytest.raises(KeyboardInterrupt):
+                bank.sql(text)
+            if not is_last:
+                break
+    if is_last:
+        bank.sql("INSERT INTO b VALUES (5, 0)")
+        bank.sql("COMMIT")
+    else:
+        with pytest.raises(TransactionError, match="could not be undone"):
+            bank.sql("SELECT * FROM a")
+        bank.sql("ROLLBACK")
+    kept = ([(3, 0)], [(5, 0)]) if is_last else ([], [])
+    assert [sorted(rows(bank, f"SELECT * FROM {t}")) for t in "ab"] == [[(1, 100), (2, 100), *more] for more in kept]
+    nothing_is_left(bank)
 
 
 def test_a_base_of_a_killed_writer_is_no_conflict(bank: AcidSession, other: AcidSession, warehouse: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -62,6 +62,12 @@ def environment_of(env: Environment, statement: s.Statement) -> Environment:
         hint="COMMIT or ROLLBACK before it.",
     )
     raise with_location(statement.span, error)
+
+
+def answering(env: Environment) -> AbstractContextManager[None]:
+    """A statement in its environment, up to its answer: in a transaction it is undone where there is none."""
+    txn = current(env)
+    return nullcontext() if txn is None else txn.answering()
 
 
 def environment_of_change(env: Environment) -> Environment:

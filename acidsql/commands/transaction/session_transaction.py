@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from pyspark.sql import DataFrame
@@ -60,6 +61,10 @@ class SessionTransaction(OpenTransaction):
         self._has_run = False
         """Whether a statement has seen the snapshot, or written."""
         self._is_running = False
+        self._unanswered: dict[int, Savepoint] = {}
+        """By thread, where its statement began that has written and has not been answered yet."""
+        self._writer = 0
+        """The thread that has written last."""
         self._over: TransactionError | None = None
         """Why it was ended before its COMMIT or ROLLBACK."""
         self._is_finished = False
@@ -92,6 +97,31 @@ class SessionTransaction(OpenTransaction):
 
         return self._statement(over)
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """A statement up to its answer: whoever is interrupted before he has it would run it once more.
+
+        Then it is undone; or, where another thread has written meanwhile, the transaction is over.
+        """
+        thread = threading.get_ident()
+        with self._lock:
+            self._unanswered.pop(thread, None)
+        try:
+            yield
+        except BaseException as e:
+            with self._lock:
+                self._take_back(self._unanswered.pop(thread, None), e)
+            raise
+
+    def _take_back(self, point: Savepoint | None, error: BaseException) -> None:
+        txn = self._txn
+        if point is None or txn is None:
+            return
+        if self._writer == threading.get_ident():
+            self._undone(txn, point, error)
+        else:
+            self._end(TransactionError(f"A statement that others have written after could not be undone: {error}"))
+
     def _statement(self, run: Callable[[WriteTransaction], T]) -> T:
         with self._lock:
             if self._is_running and self._txn is not None:  # a part of the statement that runs
@@ -119,6 +149,9 @@ class SessionTransaction(OpenTransaction):
                 pause_before(attempt)
                 continue
             self._has_run = True
+            if len(txn.stagings) > point.stagings:
+                self._writer = threading.get_ident()
+                self._unanswered.setdefault(self._writer, point)
             return made
 
     def _opened(self) -> WriteTransaction:
@@ -246,6 +279,7 @@ class SessionTransaction(OpenTransaction):
             self._reader.let_go()
         self._txn = self._reader = None
         self._has_run = False
+        self._unanswered.clear()
 
 
 class _Reader:
