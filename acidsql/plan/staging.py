@@ -84,7 +84,7 @@ class Staging:
         self._taken: list[str] = []
         """Directories of other processes, for which this one answers."""
         self.registered: Mapping[str, str] = {}
-        """Where the partitions were, by name, that were registered when it was published."""
+        """Where the partitions are, by name, that were registered when it was published, or have been since."""
         self._rows: Counter[StagedDirectory] = Counter()
         self._seen_at = -math.inf
         self._require_root()

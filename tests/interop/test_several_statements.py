@@ -202,6 +202,22 @@ def test_what_hives_truncate_would_hide_is_a_conflict(both: Both, open_acid: Ope
             assert [r[3:5] for r in t.read(side)] == [(3, "c") if truncated == 1 else (4, "d")]
 
 
+@pytest.mark.parametrize(
+    "added", ["INSERT INTO {t} VALUES (4, 'd', 9)", "INSERT INTO {t} PARTITION (k = 9) VALUES (4, 'd')"]
+)
+def test_what_hives_truncate_would_hide_of_a_new_partition_is_a_conflict(
+    both: Both, open_acid: OpenAcid, added: str
+) -> None:
+    """The partition was none of those that were known when its files were published: its row was gone."""
+    t, writer = prepared(both, "k int"), open_acid()
+    writer.sql("START TRANSACTION")
+    writer.sql(t.text(added))
+    t.hive("TRUNCATE TABLE {t} PARTITION (k = 9)")
+    with pytest.raises(WriteConflict):
+        writer.sql("COMMIT")
+    assert all(len(t.read(side)) == 3 for side in SIDES)
+
+
 def test_what_hives_truncate_hides_of_a_stream_is_a_conflict(both: Both, open_acid: OpenAcid) -> None:
     """A row that was written after the TRUNCATE was acknowledged, and never seen."""
     t, writer = prepared(both, "k int"), open_acid()
@@ -293,6 +309,17 @@ def test_what_hives_cleaner_removes_of_the_snapshot_is_told(
             assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
     writer.sql("ROLLBACK")
     t.agree()
+
+
+def test_an_empty_table_that_hive_fills_stays_empty(both: Both, open_acid: OpenAcid) -> None:
+    """Nothing was removed."""
+    t, u, writer = both.table("id int, v string", "", by=HIVE), prepared(both, "k int"), open_acid()
+    writer.sql("START TRANSACTION")
+    assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
+    both.hive.run(t.text("INSERT OVERWRITE TABLE {t} SELECT 1, 'x'"))
+    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 0
+    writer.sql("COMMIT")
+    assert len(t.agree()) == 1
 
 
 def test_an_insert_that_was_open_at_the_snapshot_is_no_conflict(both: Both, open_acid: OpenAcid) -> None:

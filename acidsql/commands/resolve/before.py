@@ -74,7 +74,8 @@ class SeenBefore:
             now = {d.path: d.name for d in (*state.data_directories, *state.delete_deltas)}
             known = self._directories.get(path)
             if known is None:
-                is_lost = state.is_overwritten and not now and not state.originals and not self._is_new(part)
+                is_empty = not now and not state.originals
+                is_lost = is_empty and state.is_overwritten and snapshot.write_ids.sees_some and not self._is_new(part)
             else:
                 come = [name for at, name in now.items() if at not in known]
                 gone = [name for at, name in known.items() if at not in now]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
@@ -151,7 +152,7 @@ class WriteTransaction:
                 raise
             self.locked += components
 
-    def start_over(self, reason: str) -> None:
+    def start_over(self, reason: str) -> NoReturn:
         """Raises: StartOver."""
         raise StartOver(reason, hint="Run it again.")
 
@@ -347,7 +348,7 @@ class WriteTransaction:
         added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         if added:
             metastore.add_partitions(added)
-            self._require_places(table, added)
+            staging.registered = {**staging.registered, **self._places(table, added)}
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
         """Keep which rows are deleted by what is staged, for the commit."""
@@ -372,8 +373,8 @@ class WriteTransaction:
         hidden = {(table.full_name, name) for name, done in staging.changes.items() if done.overwrites}
         self._overwritten |= hidden
 
-    def _require_places(self, table: Table, published: Sequence[Partition]) -> None:
-        """Check that partitions which were published as new ones are registered where their files are.
+    def _places(self, table: Table, published: Sequence[Partition]) -> dict[str, str]:
+        """Where partitions are registered which were published as new ones, by name: it must be where their files are.
 
         ADD PARTITION, which like INSERT takes a shared lock, may have put one elsewhere in the meantime.
 
@@ -382,10 +383,13 @@ class WriteTransaction:
         """
         names = [partition_names(table, p) for p in published]
         known = {p.values: p.location for p in self.env.metastore.list_partitions(table.database, table.name, names)}
+        places = {}
         for name, partition in zip(names, published, strict=True):
             found = known.get(partition.values)
             if found is None or fs.absolute(found) != fs.absolute(partition.location):
                 self.start_over(f"Partition {name} of {table.full_name} was added at {found} meanwhile")
+            places[name] = found
+        return places
 
     def savepoint(self) -> Savepoint:
         """Where :meth:`undo` goes back to: a statement begins."""
