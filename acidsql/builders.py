@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -113,8 +113,10 @@ class MergeBuilder:
         *,
         alias: str | None = None,
         source_alias: str | None = None,
+        answering: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._run = run
+        self._answering = answering
         self._spark = spark
         self._table = table
         self._source = source
@@ -188,7 +190,10 @@ class MergeBuilder:
             raise InvalidValue("MERGE needs a condition: on('t.id = source.id')")
         if not self._clauses:
             raise InvalidValue("MERGE needs a clause: when_matched_update(…), when_not_matched_insert_all() …")
-        with Views(self._spark) if isinstance(self._source, DataFrame) else nullcontext() as views:
+        with (
+            self._answering(),
+            Views(self._spark) if isinstance(self._source, DataFrame) else nullcontext() as views,
+        ):
             source = self._source if isinstance(self._source, str) else quote(views.add(self._source))  # type: ignore[union-attr]
             return self._run(self._text(source), **self._expressions.parameters, **parameters)
 

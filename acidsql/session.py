@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -146,7 +147,7 @@ class AcidSession(StreamingFace):
             The row of counts. Raises the errors of :meth:`sql`.
         """
         self._require_open()
-        with Views(self.spark) as views:
+        with control.answering(self._env), Views(self.spark) as views:
             text, parameters = insert_text(
                 table,
                 views.add(frame),
@@ -194,7 +195,10 @@ class AcidSession(StreamingFace):
             source_alias: The alias of the source in the expressions.
         """
         self._require_open()
-        return MergeBuilder(self.sql, self.spark, table, source, alias=alias, source_alias=source_alias)
+        answering = partial(control.answering, self._env)
+        return MergeBuilder(
+            self.sql, self.spark, table, source, alias=alias, source_alias=source_alias, answering=answering
+        )
 
     @contextmanager
     def transaction(self, *, read_only: bool = False) -> Iterator[None]:

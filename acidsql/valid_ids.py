@@ -127,10 +127,10 @@ class ValidWriteIdList:
         opened, aborted = (tuple(w for w in ids if w <= write_id) for ids in (self.open_ids, self.aborted_ids))
         return ValidWriteIdList(self.table, min(write_id, self.high_watermark), opened, aborted)
 
-    @property
-    def sees_some(self) -> bool:
-        """Whether it sees any write id."""
-        return self.high_watermark > len(self.exceptions)
+    def sees_any_but(self, own: int | None) -> bool:
+        """Whether it sees any write id, but for that of a transaction itself."""
+        is_own = own is not None and self.is_valid(own)
+        return self.high_watermark - len(self.exceptions) > is_own
 
     def unseen_by(self, earlier: ValidWriteIdList) -> tuple[int, ...]:
         """The write ids that this list sees, and an earlier one does not."""

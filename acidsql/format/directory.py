@@ -66,7 +66,7 @@ class AcidState:
         aborted_write_ids: The write ids of the aborted directories.
         has_partial_aborts: Whether a delta that is read holds rows of aborted write ids beside others.
         passed_over: Compacted bases that were passed over because the state is to tell changes.
-        is_overwritten: Whether there are only bases of INSERT OVERWRITE and TRUNCATE which the snapshot does not see.
+        unseen: Bases and compacted deltas that the snapshot does not see: they may have replaced what it does see.
     """
 
     path: str
@@ -78,7 +78,7 @@ class AcidState:
     aborted_write_ids: frozenset[int] = frozenset()
     has_partial_aborts: bool = False
     passed_over: tuple[BaseName, ...] = ()
-    is_overwritten: bool = False
+    unseen: tuple[BaseName | DeltaName, ...] = ()
 
     @property
     def insert_deltas(self) -> tuple[AcidDirectory, ...]:
@@ -203,7 +203,7 @@ class _Selection:
     ) -> None:
         self._changes_since = changes_since
         self._passed_over: list[BaseName] = []
-        self._is_overwritten = False
+        self._unseen: list[BaseName | DeltaName] = []
         self._fs = fs
         self._path = path
         self._any_file_name = any_file_name
@@ -256,7 +256,7 @@ class _Selection:
             aborted_write_ids=frozenset(self._aborted_write_ids),
             has_partial_aborts=self._has_partial_aborts,
             passed_over=tuple(self._passed_over),
-            is_overwritten=self._is_overwritten,
+            unseen=tuple(self._unseen),
         )
 
     def _is_visible(self, name: BaseName | DeltaName, path: str) -> bool:
@@ -265,6 +265,8 @@ class _Selection:
             return True
         if self._txns.is_aborted(name.visibility_txn):
             self._aborted.append(path)
+        else:
+            self._unseen.append(name)
         return False
 
     def _pass_over_manifests(self, write_id: int, path: str) -> None:
@@ -288,13 +290,14 @@ class _Selection:
                     if best is not None:
                         self._obsolete.append(best.path)
                     best = base
+                else:
+                    self._unseen.append(base.name)
             else:
                 self._obsolete.append(base.path)
         if best is None and bases and not self._is_pinned:
             oldest = min(bases, key=lambda b: b.name.write_id)
             if self._is_compacted(oldest):
                 raise self._too_old(oldest)
-        self._is_overwritten = best is None and any(b.path not in self._aborted for b in bases)
         return best
 
     def _replaces_twin(self, base: _Base, best: _Base) -> bool:

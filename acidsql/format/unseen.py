@@ -18,10 +18,10 @@ class Snapshot:
     txns: ValidTxnList
     write_ids: ValidWriteIdList
 
-    def has(self, base: BaseName) -> bool:
-        """Whether a base is committed: by its compaction's transaction, or by its write id."""
-        txn = base.visibility_txn
-        return self.txns.is_valid(txn) if txn else self.write_ids.is_valid(base.write_id)
+    def has(self, name: BaseName | DeltaName) -> bool:
+        """Whether a directory is committed: by its compaction's transaction, or by its last write id."""
+        txn, last = name.visibility_txn, name.write_id if isinstance(name, BaseName) else name.max_write_id
+        return self.txns.is_valid(txn) if txn else self.write_ids.is_valid(last)
 
 
 def removed_rows(
@@ -32,6 +32,7 @@ def removed_rows(
     now: Snapshot,
     *,
     or_added: bool = False,
+    or_compacted: bool = False,
 ) -> int | None:
     """A write id that has deleted or replaced rows of a directory, or may have; None where all have only added rows.
 
@@ -42,6 +43,7 @@ def removed_rows(
         seen: What the snapshot sees.
         now: What is committed by now: bases of those who were killed have replaced nothing.
         or_added: Whether one that has added rows counts, too.
+        or_compacted: Whether a base that was compacted since counts: a rebalance gives rows other ids.
     """
     named = _named(fs, path)
     bases = [
@@ -49,6 +51,8 @@ def removed_rows(
         for name, base in named
         if isinstance(name, BaseName) and now.has(name) and not (seen.has(name) and _was_there(fs, name, base))
     ]
+    if or_compacted and (compacted := [base.write_id for base in bases if base.visibility_txn]):
+        return compacted[0]
     deltas = [name for name, _ in named if isinstance(name, DeltaName)]
     for write_id in sorted(unseen):
         covering = [one for one in deltas if one.min_write_id <= write_id <= one.max_write_id]

@@ -8,6 +8,7 @@ Each client is a process with a session of the store; what it does over and over
 * ``update``: the same with EXCL_WRITE on one of as many tables as there are clients, or all on one (``one table``).
 
 No Spark and no files: this measures the store, which all clients share, and not the machine that the clients run on.
+``sessions.py`` is the same with both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -83,15 +84,18 @@ def measure(url: str, kind: str, clients: int, seconds: float) -> dict[str, Any]
     found = [answers.get() for _ in running]
     for process in running:
         process.join()
-    latencies = sorted(one for some, _ in found for one in some)
+    latencies = [one for some, _ in found for one in some]
+    return {"kind": kind, "clients": clients, **point(latencies, seconds), "failed": sum(failed for _, failed in found)}
+
+
+def point(latencies: Sequence[float], seconds: float) -> dict[str, float]:
+    """How many a second there were, and how long they took, all of them in seconds."""
+    latencies = sorted(latencies)
     return {
-        "kind": kind,
-        "clients": clients,
         "a second": round(len(latencies) / seconds, 1),
         "median ms": round(statistics.median(latencies) * 1000, 1),
         "95 % ms": round(latencies[int(len(latencies) * 0.95)] * 1000, 1),
         "worst ms": round(latencies[-1] * 1000, 1),
-        "failed": sum(failed for _, failed in found),
     }
 
 

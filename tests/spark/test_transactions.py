@@ -33,6 +33,7 @@ from acidsql.errors import (
 )
 from acidsql.metastore.model import LockState, Table
 from acidsql.plan.staging import Staging
+from acidsql.plan.views import Views
 from acidsql.session import AcidSession
 from acidsql.sql.statements import TableName
 from tests.spark.answers import nothing_is_open, rows
@@ -625,6 +626,19 @@ def test_a_statement_without_an_answer_is_undone(bank: AcidSession, is_last: boo
                 bank.sql(text)
             if not is_last:
                 break
+    if is_last:
+        frame, drop = bank.spark.sql("SELECT 6 AS id, 0 AS v"), Views.__exit__
+
+        def interrupted_later(self: Views, *error: Any) -> None:
+            drop(self, *error)
+            raise KeyboardInterrupt
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Views, "__exit__", interrupted_later)
+            with pytest.raises(KeyboardInterrupt):
+                bank.insert(frame, "a")
+            with pytest.raises(KeyboardInterrupt):
+                bank.merge("a", frame).on("a.id = source.id").when_not_matched_insert_all().execute()
     if is_last:
         bank.sql("INSERT INTO b VALUES (5, 0)")
         bank.sql("COMMIT")

@@ -16,7 +16,7 @@ from acidsql.commands.dml.load_files import ClaimedFiles, at_path, plain_footer,
 from acidsql.commands.dml.load_rows import LoadRowsCommand, loads_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.context import SnapshotOutdated, StatementContext
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.run import write_transaction
 from acidsql.errors import AnalysisError, UnsupportedError
@@ -25,6 +25,7 @@ from acidsql.format.tail import OrcFooter
 from acidsql.metastore.model import LockComponent, Table
 from acidsql.plan.bucketing import bucket_number
 from acidsql.plan.staging import StagedDirectory
+from acidsql.settings import SNAPSHOT_RETRIES
 from acidsql.sql.statements import LoadData
 from acidsql.types import parse_type, to_spark
 
@@ -71,7 +72,16 @@ class LoadCommand:
         """Name of the partition; empty for a table without partition keys."""
 
     def run(self) -> None:
-        """All phases."""
+        """All phases, and once more where others have overwritten the place meanwhile."""
+        for _ in range(self.env.settings.value(SNAPSHOT_RETRIES)):
+            try:
+                self._load()
+            except SnapshotOutdated:
+                continue
+            return
+        self._load()
+
+    def _load(self) -> None:
         env, table = self.env, self.table
         sources = self._found()
         with ClaimedFiles() as claimed, write_transaction(env, [self._lock()]) as txn:

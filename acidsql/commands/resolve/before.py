@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from acidsql.commands.resolve.context import DefinitionChanged, essence
 from acidsql.errors import SnapshotTooOld
 from acidsql.format.names import BaseName, DeltaName
+from acidsql.format.unseen import Snapshot
 from acidsql.metastore.model import Partition, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
@@ -15,6 +16,8 @@ from acidsql.plan.snapshot import PartitionState, TableSnapshot
 _YOUNG = 30 * 86400
 """Seconds since a table was made, within which a transaction may have begun before it, and clocks may differ."""
 _Directory = BaseName | DeltaName
+_ORIGINAL = BaseName(0)
+"""What stands for a file from before the table was transactional."""
 
 
 class SeenBefore:
@@ -27,13 +30,14 @@ class SeenBefore:
     Args:
         snapshot_ms: Gives the moment of the snapshot, by the clock of the store, in milliseconds since 1970; asked only
             for what is young. Of a table that was made anew in that second nothing tells.
+        committed: Gives what is committed to a table by now.
     """
 
-    def __init__(self, snapshot_ms: Callable[[], int]) -> None:
-        self._snapshot_ms = snapshot_ms
+    def __init__(self, snapshot_ms: Callable[[], int], committed: Callable[[str], Snapshot]) -> None:
+        self._snapshot_ms, self._committed = snapshot_ms, committed
         self._tables: dict[str, Table] = {}
         self._partitions: dict[str, set[tuple[tuple[str, ...], str, int]]] = {}
-        self._directories: dict[str, Mapping[str, _Directory]] = {}
+        self._files: dict[str, Mapping[str, _Directory]] = {}
 
     def require_table(self, table: Table) -> None:
         """Raises: DefinitionChanged when it is another one than before, or than at the snapshot."""
@@ -70,39 +74,48 @@ class SeenBefore:
             SnapshotTooOld: When something was.
         """
         for part in snapshot.partitions:
-            path, state = part.state.path, part.state
-            now = {d.path: d.name for d in (*state.data_directories, *state.delete_deltas)}
-            known = self._directories.get(path)
+            state = part.state
+            now: dict[str, _Directory] = {d.path: d.name for d in (*state.data_directories, *state.delete_deltas)}
+            now |= {file.path: _ORIGINAL for file in state.originals}
+            known = self._files.get(state.path)
             if known is None:
-                is_empty = not now and not state.originals
-                is_lost = is_empty and state.is_overwritten and snapshot.write_ids.sees_some and not self._is_new(part)
+                is_lost = not now and self._may_be_lost(snapshot, part, own)
             else:
                 come = [name for at, name in now.items() if at not in known]
                 gone = [name for at, name in known.items() if at not in now]
                 is_lost = any(not _is_of(name, own) and not any(_replaces(one, name) for one in come) for name in gone)
             if is_lost:
                 raise SnapshotTooOld(
-                    f"Files of {path} that the transaction's snapshot needs were removed by others",
+                    f"Files of {state.path} that the transaction's snapshot needs were removed by others",
                     hint="ROLLBACK, and run it again.",
                 )
-            self._directories[path] = now
+            self._files[state.path] = now
 
-    def _is_new(self, part: PartitionState) -> bool:
-        return part.partition is not None and self._is_later(part.partition.created_at + 1)
+    def _may_be_lost(self, snapshot: TableSnapshot, part: PartitionState, own: int | None) -> bool:
+        """Whether an empty place may have had rows, which others have replaced since the snapshot; it may have had none."""
+        seen = snapshot.write_ids
+        unseen = [name for name in part.state.unseen if seen.as_of(_last(name)).sees_any_but(own)]
+        if not unseen or (part.partition is not None and self._is_later(part.partition.created_at + 1)):
+            return False
+        committed = self._committed(snapshot.table.full_name)
+        return any(map(committed.has, unseen))
 
     def _is_later(self, created_at: int) -> bool:
         return created_at > time.time() - _YOUNG and created_at * 1000 > self._snapshot_ms()
 
 
 def _is_of(name: _Directory, own: int | None) -> bool:
-    first, last = (0, name.write_id) if isinstance(name, BaseName) else (name.min_write_id, name.max_write_id)
-    return last == own and first in (0, own)
+    return _last(name) == own and (isinstance(name, BaseName) or name.min_write_id == own)
 
 
 def _replaces(new: _Directory, old: _Directory) -> bool:
     """Whether a directory may be the compacted form of another one."""
-    last = old.write_id if isinstance(old, BaseName) else old.max_write_id
+    last = _last(old)
     if isinstance(new, BaseName):
         return new.write_id >= last
-    first = old.write_id if isinstance(old, BaseName) else old.min_write_id
+    first = last if isinstance(old, BaseName) else old.min_write_id
     return new.min_write_id <= first and last <= new.max_write_id
+
+
+def _last(name: _Directory) -> int:
+    return name.write_id if isinstance(name, BaseName) else name.max_write_id

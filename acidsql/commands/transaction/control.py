@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -64,10 +64,17 @@ def environment_of(env: Environment, statement: s.Statement) -> Environment:
     raise with_location(statement.span, error)
 
 
-def answering(env: Environment) -> AbstractContextManager[None]:
-    """A statement in its environment, up to its answer: in a transaction it is undone where there is none."""
-    txn = current(env)
-    return nullcontext() if txn is None else txn.answering()
+@contextmanager
+def answering(env: Environment) -> Iterator[None]:
+    """A statement up to its answer: in a transaction it is undone where it is interrupted before that."""
+    if (txn := current(env)) is not None:
+        txn.forget_unanswered()
+    try:
+        yield
+    except BaseException as e:
+        if (txn := current(env)) is not None:  # without autocommit it may have begun it
+            txn.take_back(e)
+        raise
 
 
 def environment_of_change(env: Environment) -> Environment:

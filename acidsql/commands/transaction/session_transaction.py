@@ -11,8 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from pyspark.sql import DataFrame
@@ -97,30 +96,25 @@ class SessionTransaction(OpenTransaction):
 
         return self._statement(over)
 
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """A statement up to its answer: whoever is interrupted before he has it would run it once more.
+    def forget_unanswered(self) -> None:
+        """A statement of this thread begins: the one before it has been answered."""
+        with self._lock:
+            self._unanswered.pop(threading.get_ident(), None)
 
-        Then it is undone; or, where another thread has written meanwhile, the transaction is over.
+    def take_back(self, error: BaseException) -> None:
+        """Undo the statement of this thread that has run and was not answered: who is interrupted would run it again.
+
+        Where another thread has written meanwhile, the transaction is over.
         """
         thread = threading.get_ident()
         with self._lock:
-            self._unanswered.pop(thread, None)
-        try:
-            yield
-        except BaseException as e:
-            with self._lock:
-                self._take_back(self._unanswered.pop(thread, None), e)
-            raise
-
-    def _take_back(self, point: Savepoint | None, error: BaseException) -> None:
-        txn = self._txn
-        if point is None or txn is None:
-            return
-        if self._writer == threading.get_ident():
-            self._undone(txn, point, error)
-        else:
-            self._end(TransactionError(f"A statement that others have written after could not be undone: {error}"))
+            point, txn = self._unanswered.pop(thread, None), self._txn
+            if point is None or txn is None:
+                return
+            if self._writer == thread:
+                self._undone(txn, point, error)
+            else:
+                self._end(TransactionError(f"A statement that others have written after could not be undone: {error}"))
 
     def _statement(self, run: Callable[[WriteTransaction], T]) -> T:
         with self._lock:

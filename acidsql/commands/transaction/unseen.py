@@ -17,17 +17,22 @@ from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidTxnList
 
 
-def require_rows_seen(metastore: Metastore, components: Sequence[LockComponent], txns: ValidTxnList) -> None:
+def require_rows_seen(
+    metastore: Metastore, components: Sequence[LockComponent], txns: ValidTxnList, *, is_told: bool = False
+) -> None:
     """Check that a snapshot sees whatever others have deleted or replaced where rows are about to be changed.
 
     A Hive Metastore tells of it (``getLatestTxnIdInConflict``) only where both have named the same partition, or both
-    the table; of Hive's TRUNCATE and dynamic INSERT OVERWRITE never; and of several transactions the last one alone,
-    which the snapshot may see. So the files tell: what others have inserted is no conflict.
+    the table; of Hive's TRUNCATE and dynamic INSERT OVERWRITE never; of several transactions the last one alone, which
+    the snapshot may see; and of what somebody has asked to lock in vain. So the files tell: what others have inserted
+    is no conflict.
 
     Args:
         metastore: Where the locks are held.
         components: The locks of the changes, which others may be beside.
         txns: The snapshot.
+        is_told: Whether the metastore tells of a conflict: it may be Hive's rebalance, that files do not tell from
+            another compaction.
 
     Raises:
         StartOver: When it does not.
@@ -35,7 +40,7 @@ def require_rows_seen(metastore: Metastore, components: Sequence[LockComponent],
     changed = [c for c in components if c.operation in CHANGES]
     for database, name in sorted({(c.database, c.table) for c in changed if c.table is not None}):
         unseen = _Unseen.of(metastore, f"{database}.{name}", txns)
-        if not unseen.write_ids:
+        if not unseen.write_ids and not is_told:
             continue
         table = metastore.get_table(database, name)
         named = {c.partition for c in changed if (c.database, c.table) == (database, name)}
@@ -43,7 +48,7 @@ def require_rows_seen(metastore: Metastore, components: Sequence[LockComponent],
         if table.partition_keys:
             names = None if None in named else sorted(n for n in named if n is not None)
             locations = [p.location for p in metastore.list_partitions(database, name, names)]
-        unseen.require_none(table, locations)
+        unseen.require_none(table, locations, or_compacted=is_told)
 
 
 def require_all_seen(metastore: Metastore, table: Table, txns: ValidTxnList) -> None:
@@ -66,8 +71,7 @@ def require_places_seen(metastore: Metastore, table: Table, locations: Sequence[
         StartOver: When it does not.
     """
     if locations:
-        unseen = _Unseen.of(metastore, table.full_name, txns)
-        unseen.require_none(table, locations, or_added=True)
+        _Unseen.of(metastore, table.full_name, txns).require_none(table, locations, or_added=True)
 
 
 def require_not_hidden(metastore: Metastore, table: Table, locations: Sequence[str], write_id: int) -> None:
@@ -98,21 +102,29 @@ class _Unseen:
         now = metastore.get_valid_txns()
         if now.high_watermark <= txns.high_watermark and not any(map(now.is_valid, txns.open_ids)):
             now = txns  # nobody has committed since
-        return cls(*(Snapshot(each, metastore.get_valid_write_ids([table], each)[0]) for each in (txns, now)))
+        return cls(*(snapshot_of(metastore, table, each) for each in (txns, now)))
 
     @cached_property
     def write_ids(self) -> tuple[int, ...]:
         return self.now.write_ids.unseen_by(self.seen.write_ids)
 
-    def require_none(self, table: Table, locations: Sequence[str], *, or_added: bool = False) -> None:
-        """Raises: StartOver where one of them has replaced rows in a directory (or added some)."""
-        if not self.write_ids:
+    def require_none(
+        self, table: Table, locations: Sequence[str], *, or_added: bool = False, or_compacted: bool = False
+    ) -> None:
+        """Raises: StartOver where one of them has replaced rows in a directory (or added or compacted some)."""
+        if not self.write_ids and not or_compacted:
             return
 
         def found(location: str) -> int | None:
-            return removed_rows(*fs.resolve(location), self.write_ids, self.seen, self.now, or_added=or_added)
+            place, seen, now = fs.resolve(location), self.seen, self.now
+            return removed_rows(*place, self.write_ids, seen, now, or_added=or_added, or_compacted=or_compacted)
 
         for write_id in fs.side_by_side(found, locations, table.location):
             if write_id is not None:
                 what = "changed" if or_added else "replaced rows of"
                 raise SnapshotOutdated(f"Write id {write_id} has {what} {table.full_name} unseen")
+
+
+def snapshot_of(metastore: Metastore, table: str, txns: ValidTxnList) -> Snapshot:
+    """What is committed to a table for some transactions."""
+    return Snapshot(txns, metastore.get_valid_write_ids([table], txns)[0])

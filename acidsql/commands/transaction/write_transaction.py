@@ -16,11 +16,13 @@ from acidsql.commands.transaction.unseen import (
     require_not_hidden,
     require_places_seen,
     require_rows_seen,
+    snapshot_of,
 )
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
+from acidsql.format.unseen import Snapshot
 from acidsql.metastore.lock_rules import STRENGTH
 from acidsql.metastore.model import (
     CHANGES,
@@ -82,7 +84,8 @@ class WriteTransaction:
     locked: list[LockComponent] = field(default_factory=list)
     """The locks that it holds."""
     _has_asked_in_vain: bool = False
-    """Whether it may have asked a Hive Metastore for a lock that it did not get: then files alone tell of conflicts."""
+    """Whether it has asked a Hive Metastore for a lock that it did not get: that counts as changed there, where a commit
+    compares changes."""
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
@@ -125,12 +128,12 @@ class WriteTransaction:
             self._txns = None  # an earlier statement's
         told = () if self.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
         conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
-        if self._has_asked_in_vain:
-            conflict = None  # it may be about what it did not get: a Hive Metastore does not forget that
-        if conflict is not None and (conflict > self.id or self._txns is not None):
-            raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
+        is_told = conflict is not None and (conflict > self.id or self._txns is not None)
         if env.metastore.capabilities.is_shared_with_hive:
-            require_rows_seen(env.metastore, components, self.valid_txns)
+            changed = self.locked if is_told else components
+            require_rows_seen(env.metastore, changed, self.valid_txns, is_told=is_told)
+        elif is_told:
+            raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
 
     def lock_again(self, components: Sequence[LockComponent]) -> None:
         """Wait for what an earlier attempt of the same statement held; :meth:`lock` follows once it is planned.
@@ -174,12 +177,16 @@ class WriteTransaction:
         txns = self.valid_txns
         if self.version is None and self.has_several_statements and self._before is None:
             since = time.monotonic() - self._opened
-            self._before = SeenBefore(lambda: self._started_ms() + int(since * 1000))
+            self._before = SeenBefore(lambda: self._started_ms() + int(since * 1000), self._committed)
         return StatementSnapshot(txns, self.version, dict(self._write_ids), self._before)
 
     def _started_ms(self) -> int:
         """When it was opened, by the clock of the store."""
         return next((one.started_ms for one in self.env.metastore.show_txns() if one.id == self.id), 0)
+
+    def _committed(self, table: str) -> Snapshot:
+        """What is committed to a table by now."""
+        return snapshot_of(self.env.metastore, table, self.env.metastore.get_valid_txns())
 
     def revalidate(self, table: Table, partitions: Sequence[Partition] | None = None) -> None:
         """Check that a table that was resolved before the locks were granted is still the same.
@@ -451,7 +458,7 @@ class WriteTransaction:
             metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
-        metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
+        metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares) and not self._has_asked_in_vain)
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""

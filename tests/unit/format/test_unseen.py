@@ -59,6 +59,15 @@ def test_who_has_added_rows(tmp_path: Path, names: list[str], unseen: list[int],
     assert removed_rows(*fs.resolve(str(tmp_path)), unseen, SEEN, NOW, or_added=True) == expected
 
 
+def test_what_was_compacted_since(tmp_path: Path) -> None:
+    place = fs.resolve(str(tmp_path))
+    for name in ("base_0000006", "base_0000008_v0000019", "base_0000008_v0000035", "delta_0000007_0000008_v0000033"):
+        (tmp_path / name).mkdir()
+        assert removed_rows(*place, (), SEEN, NOW, or_compacted=True) is None
+    (tmp_path / "base_0000009_v0000033").mkdir()
+    assert removed_rows(*place, (), SEEN, NOW, or_compacted=True) == 9
+
+
 def test_which_base_hides_what_is_written(tmp_path: Path) -> None:
     place, committed = fs.resolve(str(tmp_path)), ValidWriteIdList("default.t", 11, (10,), (11,))
     assert hidden_by(*place, 7, committed) is None
