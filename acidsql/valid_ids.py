@@ -63,6 +63,10 @@ class ValidTxnList:
         """Whether the transaction is known to be aborted (Hive: ``isTxnAborted``)."""
         return _contains(self.aborted_ids, txn)
 
+    def with_own(self, txn: int) -> ValidTxnList:
+        """The list of an open transaction, which sees what it has written itself."""
+        return ValidTxnList(self.high_watermark, tuple(t for t in self.open_ids if t != txn), self.aborted_ids)
+
     def to_text(self) -> str:
         """Hive's text form: ``<high watermark>:<smallest open>:<open,…>:<aborted,…>``."""
         return _to_text(self.high_watermark, self.open_ids, self.aborted_ids)
@@ -127,10 +131,13 @@ class ValidWriteIdList:
         opened, aborted = (tuple(w for w in ids if w <= write_id) for ids in (self.open_ids, self.aborted_ids))
         return ValidWriteIdList(self.table, min(write_id, self.high_watermark), opened, aborted)
 
-    def sees_any_but(self, own: int | None) -> bool:
-        """Whether it sees any write id, but for that of a transaction itself."""
-        is_own = own is not None and self.is_valid(own)
-        return self.high_watermark - len(self.exceptions) > is_own
+    def sees_any(self, first: int, last: int, *, but: int | None = None) -> bool:
+        """Whether it sees any of the write ids ``first``…``last``, other than that of a transaction itself."""
+        last = min(last, self.high_watermark)
+        first = max(first, 1)
+        hidden = _count(self.exceptions, first, last)
+        is_own = but is not None and first <= but <= last and self.is_valid(but)
+        return last - first + 1 - hidden > is_own
 
     def unseen_by(self, earlier: ValidWriteIdList) -> tuple[int, ...]:
         """The write ids that this list sees, and an earlier one does not."""

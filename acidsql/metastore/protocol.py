@@ -380,7 +380,8 @@ class Transactions(Protocol):
         Args:
             lock_id: The lock.
             withdrawn: The request that waits, of a transaction that goes on: it has changed nothing of what it asked
-                for there. A Hive Metastore remembers that as changed all the same.
+                for there, also where it has just been granted. A Hive Metastore keeps a granted one, and remembers what
+                was asked for as changed all the same.
 
         Raises:
             NoSuchLock, TransactionError: When there is none, or a transaction holds it.

@@ -651,6 +651,33 @@ def test_a_statement_without_an_answer_is_undone(bank: AcidSession, is_last: boo
     nothing_is_left(bank)
 
 
+def test_a_first_statement_that_has_waited_sees_the_state_of_a_moment(
+    acid: AcidSession, bank: AcidSession, other: AcidSession, warehouse: Path
+) -> None:
+    """It saw who had committed last, and none of those who had begun later and committed before (a long fork)."""
+    with acidsql.connect(acid.spark, warehouse=str(warehouse)) as third:
+        other.sql("START TRANSACTION")
+        other.sql("UPDATE a SET v = 1 WHERE id = 1")
+        third.sql("START TRANSACTION")
+        with ThreadPoolExecutor(1) as pool:
+            waits = pool.submit(lambda: third.sql("UPDATE a SET v = v + 1 WHERE id = 1"))
+            while not any(row.lock_state == "WAITING" for row in acid.sql("SHOW LOCKS").collect()):
+                time.sleep(0.05)
+            acid.sql("INSERT INTO b VALUES (9, 9)")
+            acid.sql("CREATE TRANSACTIONAL TABLE new (id int)")
+            acid.sql("INSERT INTO new VALUES (1)")
+            other.sql("COMMIT")
+            waits.result(60)
+        assert (9, 9) in rows(third, "SELECT * FROM b")
+        assert rows(third, "SELECT * FROM new") == [(1,)]
+        acid.sql("INSERT INTO b VALUES (10, 10)")
+        assert (10, 10) not in rows(third, "SELECT * FROM b")
+        third.sql("UPDATE b SET v = 0 WHERE id = 9")
+        third.sql("COMMIT")
+        assert sorted(rows(acid, "SELECT * FROM a")) == [(1, 2), (2, 100)]
+        assert sorted(rows(acid, "SELECT * FROM b")) == [(1, 100), (2, 100), (9, 0), (10, 10)]
+
+
 def test_a_base_of_a_killed_writer_is_no_conflict(bank: AcidSession, other: AcidSession, warehouse: Path) -> None:
     """Nothing has been replaced: its write id is aborted."""
     bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")

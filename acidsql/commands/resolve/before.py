@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from acidsql.commands.resolve.context import DefinitionChanged, essence
 from acidsql.errors import SnapshotTooOld
@@ -79,7 +79,7 @@ class SeenBefore:
             now |= {file.path: _ORIGINAL for file in state.originals}
             known = self._files.get(state.path)
             if known is None:
-                is_lost = not now and self._may_be_lost(snapshot, part, own)
+                is_lost = self._may_be_lost(snapshot, part, [n for n in now.values() if not _is_of(n, own)], own)
             else:
                 come = [name for at, name in now.items() if at not in known]
                 gone = [name for at, name in known.items() if at not in now]
@@ -91,14 +91,24 @@ class SeenBefore:
                 )
             self._files[state.path] = now
 
-    def _may_be_lost(self, snapshot: TableSnapshot, part: PartitionState, own: int | None) -> bool:
-        """Whether an empty place may have had rows, which others have replaced since the snapshot; it may have had none."""
-        seen = snapshot.write_ids
-        unseen = [name for name in part.state.unseen if seen.as_of(_last(name)).sees_any_but(own)]
-        if not unseen or (part.partition is not None and self._is_later(part.partition.created_at + 1)):
+    def _may_be_lost(
+        self, snapshot: TableSnapshot, part: PartitionState, found: Sequence[_Directory], own: int | None
+    ) -> bool:
+        """Whether there may have been files that others have replaced since the snapshot.
+
+        That is so where a base or a compacted delta of theirs is there, and nothing of what it may have replaced.
+        """
+        ids = snapshot.write_ids
+        lost = [
+            unseen
+            for unseen in part.state.unseen
+            if ids.sees_any(_first(unseen), _last(unseen), but=own)
+            and not any(_first(one) <= _last(unseen) and _first(unseen) <= _last(one) for one in found)
+        ]
+        if not lost or (part.partition is not None and self._is_later(part.partition.created_at + 1)):
             return False
         committed = self._committed(snapshot.table.full_name)
-        return any(map(committed.has, unseen))
+        return any(map(committed.has, lost))
 
     def _is_later(self, created_at: int) -> bool:
         return created_at > time.time() - _YOUNG and created_at * 1000 > self._snapshot_ms()
@@ -110,11 +120,11 @@ def _is_of(name: _Directory, own: int | None) -> bool:
 
 def _replaces(new: _Directory, old: _Directory) -> bool:
     """Whether a directory may be the compacted form of another one."""
-    last = _last(old)
-    if isinstance(new, BaseName):
-        return new.write_id >= last
-    first = last if isinstance(old, BaseName) else old.min_write_id
-    return new.min_write_id <= first and last <= new.max_write_id
+    return _first(new) <= _first(old) and _last(old) <= _last(new)
+
+
+def _first(name: _Directory) -> int:
+    return 0 if isinstance(name, BaseName) else name.min_write_id
 
 
 def _last(name: _Directory) -> int:

@@ -302,6 +302,8 @@ class StatementContext:
 
     def _table_history(self, table: Table, partitions: Sequence[Partition] | None, changes: Changes) -> TableHistory:
         with self.unchanged(table, partitions):
+            if self.snapshot.before is not None:
+                self._table_snapshot(table, partitions, None)  # it says where files have gone
             valid = self.write_ids(table)
             first, last = range_of(table, changes, valid, self.snapshot.own.get(table.full_name))
             found = self._place_histories(table, partitions, first, last)

@@ -104,17 +104,20 @@ class SessionTransaction(OpenTransaction):
     def take_back(self, error: BaseException) -> None:
         """Undo the statement of this thread that has run and was not answered: who is interrupted would run it again.
 
-        Where another thread has written meanwhile, the transaction is over.
+        Where another thread has written meanwhile, the transaction is over; and where it has overwritten an insert-only
+        table: another base would get the same name, and frames that others have made would read it.
         """
         thread = threading.get_ident()
         with self._lock:
             point, txn = self._unanswered.pop(thread, None), self._txn
             if point is None or txn is None:
                 return
-            if self._writer == thread:
-                self._undone(txn, point, error)
-            else:
+            if self._writer != thread:
                 self._end(TransactionError(f"A statement that others have written after could not be undone: {error}"))
+            elif txn.has_overwritten_since(point):
+                self._end(TransactionError(f"A statement that has overwritten rows was not answered: {error}"))
+            else:
+                self._undone(txn, point, error)
 
     def _statement(self, run: Callable[[WriteTransaction], T]) -> T:
         with self._lock:

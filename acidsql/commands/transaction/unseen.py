@@ -12,7 +12,7 @@ from functools import cached_property
 from acidsql import fs
 from acidsql.commands.resolve.context import SnapshotOutdated
 from acidsql.format.unseen import Snapshot, hidden_by, removed_rows
-from acidsql.metastore.model import CHANGES, LockComponent, Table
+from acidsql.metastore.model import CHANGES, CompactionFilter, CompactionType, LockComponent, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.valid_ids import ValidTxnList
 
@@ -31,8 +31,8 @@ def require_rows_seen(
         metastore: Where the locks are held.
         components: The locks of the changes, which others may be beside.
         txns: The snapshot.
-        is_told: Whether the metastore tells of a conflict: it may be Hive's rebalance, that files do not tell from
-            another compaction.
+        is_told: Whether the metastore tells of a conflict: it may be a rebalance, that files do not tell from another
+            compaction.
 
     Raises:
         StartOver: When it does not.
@@ -40,7 +40,7 @@ def require_rows_seen(
     changed = [c for c in components if c.operation in CHANGES]
     for database, name in sorted({(c.database, c.table) for c in changed if c.table is not None}):
         unseen = _Unseen.of(metastore, f"{database}.{name}", txns)
-        if not unseen.write_ids and not is_told:
+        if unseen.is_nothing:
             continue
         table = metastore.get_table(database, name)
         named = {c.partition for c in changed if (c.database, c.table) == (database, name)}
@@ -48,7 +48,14 @@ def require_rows_seen(
         if table.partition_keys:
             names = None if None in named else sorted(n for n in named if n is not None)
             locations = [p.location for p in metastore.list_partitions(database, name, names)]
-        unseen.require_none(table, locations, or_compacted=is_told)
+        unseen.require_none(table, locations)
+        if is_told or _was_rebalanced(metastore, table):
+            unseen.require_none(table, locations, or_compacted=True)
+
+
+def _was_rebalanced(metastore: Metastore, table: Table) -> bool:
+    wanted = CompactionFilter(database=table.database, table=table.name, type=CompactionType.REBALANCE)
+    return bool(metastore.show_compactions(wanted))
 
 
 def require_all_seen(metastore: Metastore, table: Table, txns: ValidTxnList) -> None:
@@ -103,6 +110,10 @@ class _Unseen:
         if now.high_watermark <= txns.high_watermark and not any(map(now.is_valid, txns.open_ids)):
             now = txns  # nobody has committed since
         return cls(*(snapshot_of(metastore, table, each) for each in (txns, now)))
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.now == self.seen
 
     @cached_property
     def write_ids(self) -> tuple[int, ...]:

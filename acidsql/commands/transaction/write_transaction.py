@@ -60,7 +60,7 @@ class WriteTransaction:
     env: Environment
     id: int
     version: int | None = None
-    """The latest version of a table before it was opened."""
+    """The latest version of a table before its snapshot."""
     stagings: list[Staging] = field(default_factory=list)
     _staged_for: list[Table] = field(default_factory=list)
     _named: set[Staging] = field(default_factory=set)
@@ -84,7 +84,7 @@ class WriteTransaction:
     locked: list[LockComponent] = field(default_factory=list)
     """The locks that it holds."""
     _has_asked_in_vain: bool = False
-    """Whether it has asked a Hive Metastore for a lock that it did not get: that counts as changed there, where a commit
+    """Whether it has asked a Hive Metastore for a lock that it did not get: that counts as changed there at a commit which
     compares changes."""
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
@@ -166,7 +166,12 @@ class WriteTransaction:
     @property
     def valid_txns(self) -> ValidTxnList:
         """The single snapshot of this statement."""
-        if self._txns is None:
+        if self._txns is None and self.has_several_statements:
+            # as it is now: its first statement may have waited, and a list that ended at its own id would have who
+            # has committed last, but none of those who have begun later and committed before
+            self.version = self.env.metastore.latest_version()
+            self._txns = self.env.metastore.get_valid_txns().with_own(self.id)
+        elif self._txns is None:
             self._txns = self.env.metastore.get_valid_txns(self.id)
             self._first_txns = self._first_txns or self._txns
         return self._txns
@@ -402,6 +407,10 @@ class WriteTransaction:
         """Where :meth:`undo` goes back to: a statement begins."""
         self._allocated_before = frozenset(self._write_ids)
         return Savepoint(len(self.stagings), len(self._written), self._overwritten, dict(self._deleted))
+
+    def has_overwritten_since(self, point: Savepoint) -> bool:
+        """Whether it has written a base since a savepoint."""
+        return self._overwritten != point.overwritten
 
     def undo(self, point: Savepoint) -> bool:
         """Remove what was staged and published since a savepoint; locks stay.

@@ -317,7 +317,7 @@ class EmbeddedLocks(EmbeddedClient):
         """Hive: ``DefaultTxnLockManager.unlock``."""
         with self._store.write(durable=False) as db:
             first = _by_id(db, lock_id)[0]
-            if first.txn_id and first.state is LockState.ACQUIRED:
+            if first.txn_id and first.state is LockState.ACQUIRED and withdrawn is None:
                 raise TransactionError(
                     f"Unlocking locks associated with transaction not permitted: lock {lock_id} belongs to"
                     f" {txns.txn_name(first.txn_id)}",

@@ -95,16 +95,22 @@ def test_what_has_gone(first: list[str], later: list[str], is_lost: bool) -> Non
         ([], ["base_0000005_v0000033"], 6, True),
         ([], ["base_0000005_v0000035"], 6, False),
         ([], ["delta_0000004_0000005_v0000033"], 6, True),
+        (["base_0000002"], ["delta_0000003_0000005_v0000033"], 6, True),
+        (["base_0000002"], ["delta_0000008_0000009_v0000033"], 6, False),  # of none that it sees
+        (["base_0000002", "delta_0000004_0000004"], ["delta_0000003_0000005_v0000033"], 6, False),
+        (["base_0000006"], ["delta_0000003_0000005_v0000033"], 6, False),
+        (["base_0000002"], ["delta_0000003_0000005_v0000035"], 6, False),
+        (["delta_0000007_0000007_0000"], ["base_0000009"], 7, True),  # its own
     ],
 )
 def test_what_may_have_gone_before_the_first_look(
     files: list[str], unseen: list[str], sees: int, is_lost: bool
 ) -> None:
     if not is_lost:
-        before().require_files(snapshot(files, unseen, sees=sees), None)
+        before().require_files(snapshot(files, unseen, sees=sees), OWN)
         return
     with pytest.raises(SnapshotTooOld):
-        before().require_files(snapshot(files, unseen, sees=sees), None)
+        before().require_files(snapshot(files, unseen, sees=sees), OWN)
 
 
 def test_its_own_write_id_is_none_that_it_saw() -> None:
