@@ -84,8 +84,7 @@ class WriteTransaction:
     locked: list[LockComponent] = field(default_factory=list)
     """The locks that it holds."""
     _has_asked_in_vain: bool = False
-    """Whether it has asked a Hive Metastore for a lock that it did not get: that counts as changed there at a commit which
-    compares changes."""
+    """Whether it has asked a Hive Metastore for a lock that it did not get: at its commit that may count as changed."""
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
