@@ -165,13 +165,14 @@ class WriteTransaction:
     @property
     def valid_txns(self) -> ValidTxnList:
         """The single snapshot of this statement."""
-        if self._txns is None and self.has_several_statements:
-            # as it is now: its first statement may have waited, and a list that ended at its own id would have who
-            # has committed last, but none of those who have begun later and committed before
-            self.version = self.env.metastore.latest_version()
-            self._txns = self.env.metastore.get_valid_txns().with_own(self.id)
-        elif self._txns is None:
-            self._txns = self.env.metastore.get_valid_txns(self.id)
+        if self._txns is None:
+            if self.has_several_statements:
+                # as it is now: its first statement may have waited, and a list that ended at its own id would have who
+                # has committed last, but none of those who have begun later and committed before
+                self.version = self.env.metastore.latest_version()
+                self._txns = self.env.metastore.get_valid_txns().with_own(self.id)
+            else:
+                self._txns = self.env.metastore.get_valid_txns(self.id)
             self._first_txns = self._first_txns or self._txns
         return self._txns
 
