@@ -232,6 +232,10 @@ class AcidSession(StreamingFace):
         """Whether a transaction of several statements is open."""
         return self._env.transaction is not None
 
+    def _take_back(self, error: BaseException) -> None:
+        """For whoever shows answers: in a transaction, the statement is undone whose answer could not be shown."""
+        control.take_back(self._env, error)
+
     def script(
         self,
         script: str | os.PathLike[str],

@@ -25,12 +25,17 @@ from acidsql.output import ERRORS, describe, write_result
 from acidsql.sql.parser import is_open_script
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from acidsql.session import AcidSession
 
 HISTORY_VARIABLE = "ACIDSQL_HISTORY"
 """Environment variable with the path of the history file; empty: no history is kept."""
 
 _CANCELLED = "Cancelled."
+_DONE = "Cancelled, but the statement had been carried out."
+_COUNTS = "num_affected_rows"
+"""A column of the answer of a statement that changes rows."""
 _QUIT = ("quit", "exit", "!quit", "!exit", "!q")
 _HELP = """\
 A statement ends with ';' and may span several lines.
@@ -50,6 +55,8 @@ class Shell:
         self._variables = variables
         self._printing = printing
         self._interrupts = KeptInterrupts()
+        self._is_done = False
+        """Whether the answer is shown of a statement that has changed rows, and committed that."""
         self._prompt: PromptSession[str] = PromptSession(
             history=_history(),
             multiline=True,
@@ -69,7 +76,7 @@ class Shell:
                 except Terminated:
                     raise
                 except KeyboardInterrupt:  # of the statement, or where that had just ended by itself
-                    print(_CANCELLED, file=sys.stderr)
+                    self._tell_cancelled()
 
     def _turn(self) -> bool:
         """Read an input and run it; False where the user exits."""
@@ -98,11 +105,27 @@ class Shell:
             with self._interrupts.answered():
                 begun = time.monotonic()
                 for frame in self._session.script(text + "\n", self._variables, keeps_transaction=True):
-                    rows = write_result(frame, self._printing.format, sys.stdout, header=self._printing.header)
+                    self._is_done = _COUNTS in frame.columns and not self._session.in_transaction
+                    rows = self._shown(frame)
+                    self._is_done = False
                     print(_summary(rows if frame.columns else None, time.monotonic() - begun))
                     begun = time.monotonic()
         except ERRORS as e:
-            print(_CANCELLED if isinstance(e, Py4JError) and was_interrupted(e) else describe(e), file=sys.stderr)
+            if isinstance(e, Py4JError) and was_interrupted(e):
+                self._tell_cancelled()
+            else:
+                print(describe(e), file=sys.stderr)
+
+    def _tell_cancelled(self) -> None:
+        print(_DONE if self._is_done else _CANCELLED, file=sys.stderr)
+        self._is_done = False
+
+    def _shown(self, frame: DataFrame) -> int:
+        try:
+            return write_result(frame, self._printing.format, sys.stdout, header=self._printing.header)
+        except BaseException as e:
+            self._session._take_back(e)
+            raise
 
 
 def _summary(rows: int | None, seconds: float) -> str:

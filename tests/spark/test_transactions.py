@@ -678,6 +678,25 @@ def test_a_first_statement_that_has_waited_sees_the_state_of_a_moment(
         assert sorted(rows(acid, "SELECT * FROM b")) == [(1, 100), (2, 100), (9, 0), (10, 10)]
 
 
+@pytest.mark.parametrize("properties", ["", "TBLPROPERTIES ('transactional_properties'='insert_only')"])
+@pytest.mark.parametrize("text", ["TRUNCATE TABLE p", "INSERT OVERWRITE TABLE p PARTITION (d = 2) VALUES (9)"])
+@pytest.mark.parametrize("change", ["DROP PARTITION (d = 2)", "PARTITION (d = 2) RENAME TO PARTITION (d = 3)"])
+def test_what_replaces_rows_notices_changed_partitions(
+    bank: AcidSession, other: AcidSession, properties: str, text: str, change: str
+) -> None:
+    """TRUNCATE of an insert-only table did not, and hid rows that the transaction had never seen."""
+    bank.sql(f"CREATE TRANSACTIONAL TABLE p (id int) PARTITIONED BY (d int) {properties}")
+    bank.sql("INSERT INTO p VALUES (1, 1), (2, 2)")
+    bank.sql("START TRANSACTION")
+    assert len(rows(bank, "SELECT * FROM p")) == 2
+    other.sql(f"ALTER TABLE p {change}")
+    with pytest.raises(TransactionError, match="was changed"):
+        bank.sql(text)
+    bank.sql("COMMIT")
+    assert sorted(rows(bank, "SELECT * FROM p")) == [(1, 1), *([(2, 3)] if "RENAME" in change else [])]
+    nothing_is_left(other, bank)
+
+
 def test_a_base_of_a_killed_writer_is_no_conflict(bank: AcidSession, other: AcidSession, warehouse: Path) -> None:
     """Nothing has been replaced: its write id is aborted."""
     bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")

@@ -154,8 +154,14 @@ class TruncateCommand:
 
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None) -> None:
         """Steps 2 to 4."""
-        txn.revalidate(self.table)
-        hide_rows(self.env, txn, self.table, _places(self.table, self._known(names)), dynamic=self._is_whole(names))
+        table, known = self.table, self._known(names)
+        txn.revalidate(table)
+        if txn.has_several_statements:  # the table may be another one than that of the snapshot
+            context = StatementContext(self.env)
+            context.add(table)
+            context.revalidate(txn.snapshot)
+            context.table_snapshot(table, known)
+        hide_rows(self.env, txn, table, _places(table, known), dynamic=self._is_whole(names))
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""

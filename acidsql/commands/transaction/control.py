@@ -72,9 +72,14 @@ def answering(env: Environment) -> Iterator[None]:
     try:
         yield
     except BaseException as e:
-        if (txn := current(env)) is not None:  # without autocommit it may have begun it
-            txn.take_back(e)
+        take_back(env, e)
         raise
+
+
+def take_back(env: Environment, error: BaseException) -> None:
+    """In a transaction, undo what this thread's statement has written that ran last: nobody has seen its answer."""
+    if (txn := current(env)) is not None:  # without autocommit the statement may have begun it
+        txn.take_back(error)
 
 
 def environment_of_change(env: Environment) -> Environment:

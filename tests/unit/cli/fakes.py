@@ -54,6 +54,9 @@ class Session:
             raise answer
         return answer
 
+    def _take_back(self, error: BaseException) -> None:
+        self.ran.append(f"taken back: {type(error).__name__}")
+
     def script(
         self, script: str | os.PathLike[str], variables: Mapping[str, str], *, keeps_transaction: bool = False
     ) -> Iterator[Frame]:

@@ -110,6 +110,28 @@ def test_a_call_that_fails_because_of_ctrl_c_is_cancelled_too(
     assert capsys.readouterr().err == "Cancelled.\n"
 
 
+@pytest.mark.parametrize("within", [False, True])
+def test_ctrl_c_while_an_answer_is_shown(
+    type_in: TypeIn,
+    session: fakes.Session,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    within: bool,
+) -> None:
+    """In a transaction the statement is undone; outside of one it had been committed, and "Cancelled." was not true."""
+
+    def interrupted(*args: object, **options: object) -> int:
+        raise KeyboardInterrupt
+
+    session.answers = {"DELETE FROM t": fakes.Frame(["num_affected_rows"], [(1,)])}
+    session.in_transaction = within
+    monkeypatch.setattr("acidsql.cli.shell.write_result", interrupted)
+    assert type_in("DELETE FROM t;\r!quit\r") == 0
+    assert session.ran == ["DELETE FROM t", "taken back: KeyboardInterrupt"]
+    told = "Cancelled." if within else "Cancelled, but the statement had been carried out."
+    assert capsys.readouterr().err == f"{told}\n"
+
+
 def test_the_prompt_marks_an_open_transaction(
     type_in: TypeIn, session: fakes.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

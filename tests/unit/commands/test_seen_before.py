@@ -20,6 +20,7 @@ from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 OWN = 7
 NOW = int(time.time())
+NEVER = 10**9
 TABLE = Table("default", "t", "file:/w/t", (), (), {})
 
 
@@ -120,9 +121,9 @@ def test_its_own_write_id_is_none_that_it_saw() -> None:
         before().require_files(seen, None)
 
 
-@pytest.mark.parametrize(("created_at", "is_lost"), [(NOW - 1, True), (NOW, False), (NOW + 5, False), (0, True)])
-def test_a_later_partition_was_empty(created_at: int, is_lost: bool) -> None:
-    partition = Partition("default", "t", ("1",), "file:/w/t", created_at)
+@pytest.mark.parametrize(("seconds", "is_lost"), [(-1, True), (0, False), (5, False), (-NEVER, True)])
+def test_a_later_partition_was_empty(seconds: int, is_lost: bool) -> None:
+    partition = Partition("default", "t", ("1",), "file:/w/t", NOW + seconds)
     seen = snapshot([], ["base_0000009"], partition=partition)
     if not is_lost:
         before().require_files(seen, None)
@@ -131,9 +132,9 @@ def test_a_later_partition_was_empty(created_at: int, is_lost: bool) -> None:
         before().require_files(seen, None)
 
 
-@pytest.mark.parametrize(("created_at", "is_later"), [(0, False), (NOW - 5, False), (NOW, False), (NOW + 1, True)])
-def test_a_table_that_was_made_later(created_at: int, is_later: bool) -> None:
-    table = Table("default", "t", "file:/w/t", (), (), {}, created_at=created_at)
+@pytest.mark.parametrize(("seconds", "is_later"), [(-NEVER, False), (-5, False), (0, False), (1, True)])
+def test_a_table_that_was_made_later(seconds: int, is_later: bool) -> None:
+    table = Table("default", "t", "file:/w/t", (), (), {}, created_at=NOW + seconds)
     if not is_later:
         before().require_table(table)
         return
