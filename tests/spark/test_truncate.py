@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.commands.dml import truncate
 from acidsql.commands.dml.truncate import TruncateCommand
+from acidsql.commands.transaction import write_transaction
 from acidsql.errors import AcidError, LockTimeout
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from acidsql.metastore.waiting import wait_for_earlier_writers
@@ -177,7 +177,7 @@ def test_an_insert_that_began_before_is_waited_for(
             assert waits.wait(60)
         publish(self, *args)
 
-    monkeypatch.setattr(truncate, "wait_for_earlier_writers", waiting)
+    monkeypatch.setattr(write_transaction, "wait_for_earlier_writers", waiting)
     monkeypatch.setattr(Staging, "publish", publish_late)
     acid.sql("INSERT INTO t VALUES (2)")
     ended.append("insert")

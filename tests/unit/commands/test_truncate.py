@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from acidsql.commands.dml import truncate
+from acidsql.commands.transaction import write_transaction
 from acidsql.errors import Deadlock, LockTimeout, TransactionAborted
 from acidsql.metastore.model import LockComponent, LockRequest, LockState, LockType, Operation
 from acidsql.metastore.waiting import wait_for_earlier_writers
@@ -35,7 +35,7 @@ def test_waits_for_an_insert_that_began_before(shop: Session, monkeypatch: pytes
         [seen] = shop.metastore.get_valid_write_ids(["default.t"], shop.metastore.get_valid_txns())
         ended.append(f"waited until {2 in seen.open_ids or 'the insert had ended'}")
 
-    monkeypatch.setattr(truncate, "wait_for_earlier_writers", waiting)
+    monkeypatch.setattr(write_transaction, "wait_for_earlier_writers", waiting)
     thread = threading.Thread(target=shop.sql, args=["TRUNCATE TABLE t"])
 
     def begin() -> None:
@@ -58,7 +58,7 @@ def test_does_not_wait_for_an_insert_that_begins_later(shop: Session, monkeypatc
         assert shop.metastore.allocate_table_write_id(txn, "default", "t") == 3
         wait_for_earlier_writers(*args)
 
-    monkeypatch.setattr(truncate, "wait_for_earlier_writers", overtaken)
+    monkeypatch.setattr(write_transaction, "wait_for_earlier_writers", overtaken)
     shop.sql("TRUNCATE TABLE t")
     assert (shop.warehouse / "t" / "base_0000002").is_dir()
 
