@@ -29,6 +29,9 @@ READ, SHARED_WRITE, EXCL_WRITE, EXCLUSIVE = (
     LockType.EXCLUSIVE,
 )
 
+AGENT = "acidsql test"
+"""Deadlocks beside Hive's statements end those of ours, which are known by their agents."""
+
 
 NEVER_GIVEN = 4_711_000_000_000
 """An id that no transaction and no lock has, however long a store has been in use."""
@@ -130,7 +133,7 @@ def ask(
 
 
 def ask_all(store: Metastore, txn_id: int, *components: LockComponent, zero_wait: bool = False) -> LockResponse:
-    return store.lock(LockRequest(components, txn_id, "ann", "desk", "test agent", zero_wait))
+    return store.lock(LockRequest(components, txn_id, "ann", "desk", AGENT, zero_wait))
 
 
 def take(

@@ -8,6 +8,7 @@ from acidsql.errors import NoSuchLock, NoSuchTransaction, TransactionAborted, Tr
 from acidsql.metastore.model import LockRequest, LockState, LockType, Operation
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import (
+    AGENT,
     EXCL_WRITE,
     EXCLUSIVE,
     NEVER_GIVEN,
@@ -116,7 +117,7 @@ class TestShownLocks:
         assert (shown.lock_id, shown.internal_id, shown.txn_id) == (lock_id, 1, txn_id)
         assert (shown.database, shown.table, shown.partition) == ("default", "t", "p=1")
         assert (shown.type, shown.state) == (type, LockState.ACQUIRED)
-        assert (shown.user, shown.host, shown.agent_info) == ("ann", "desk", "test agent")
+        assert (shown.user, shown.host, shown.agent_info) == ("ann", "desk", AGENT)
         assert (shown.blocked_by_lock_id, shown.blocked_by_internal_id) == (None, None)
 
     @pytest.mark.needs("own clock")
@@ -267,7 +268,7 @@ class TestRelease:
         if changes_before:
             write(store, place, Operation.UPDATE, txn_id=mine, type=SHARED_WRITE)
         wanted = (component(EXCLUSIVE, place, Operation.UPDATE), component(EXCL_WRITE, "default.t", Operation.DELETE))
-        request = LockRequest(wanted, mine, "ann", "desk", "test agent")
+        request = LockRequest(wanted, mine, "ann", "desk", AGENT)
         waiting = store.lock(request)
         assert waiting.state is LockState.WAITING
         store.unlock(waiting.lock_id, request)
