@@ -48,6 +48,16 @@ class BaseName:
     write_id: int
     visibility_txn: int = 0
 
+    @property
+    def min_write_id(self) -> int:
+        """Where it begins, as a delta does: before the first one."""
+        return 0
+
+    @property
+    def max_write_id(self) -> int:
+        """The last one in it, as in a delta."""
+        return self.write_id
+
     def __str__(self) -> str:
         return f"{BASE_PREFIX}{self.write_id:07d}{_visibility(self.visibility_txn)}"
 

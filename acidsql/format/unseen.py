@@ -20,8 +20,8 @@ class Snapshot:
 
     def has(self, name: BaseName | DeltaName) -> bool:
         """Whether a directory is committed: by its compaction's transaction, or by its last write id."""
-        txn, last = name.visibility_txn, name.write_id if isinstance(name, BaseName) else name.max_write_id
-        return self.txns.is_valid(txn) if txn else self.write_ids.is_valid(last)
+        txn = name.visibility_txn
+        return self.txns.is_valid(txn) if txn else self.write_ids.is_valid(name.max_write_id)
 
 
 def removed_rows(

@@ -102,8 +102,8 @@ class SeenBefore:
         lost = [
             unseen
             for unseen in part.state.unseen
-            if ids.sees_any(_first(unseen), _last(unseen), but=own)
-            and not any(_first(one) <= _last(unseen) and _first(unseen) <= _last(one) for one in found)
+            if ids.sees_any(unseen.min_write_id, unseen.max_write_id, but=own)
+            and not any(_overlap(one, unseen) for one in found)
         ]
         if not lost or (part.partition is not None and self._is_later(part.partition.created_at + 1)):
             return False
@@ -115,17 +115,13 @@ class SeenBefore:
 
 
 def _is_of(name: _Directory, own: int | None) -> bool:
-    return _last(name) == own and (isinstance(name, BaseName) or name.min_write_id == own)
+    return name.max_write_id == own and (isinstance(name, BaseName) or name.min_write_id == own)
 
 
 def _replaces(new: _Directory, old: _Directory) -> bool:
     """Whether a directory may be the compacted form of another one."""
-    return _first(new) <= _first(old) and _last(old) <= _last(new)
+    return new.min_write_id <= old.min_write_id and old.max_write_id <= new.max_write_id
 
 
-def _first(name: _Directory) -> int:
-    return 0 if isinstance(name, BaseName) else name.min_write_id
-
-
-def _last(name: _Directory) -> int:
-    return name.write_id if isinstance(name, BaseName) else name.max_write_id
+def _overlap(one: _Directory, other: _Directory) -> bool:
+    return one.min_write_id <= other.max_write_id and other.min_write_id <= one.max_write_id

@@ -48,9 +48,7 @@ def require_rows_seen(
         if table.partition_keys:
             names = None if None in named else sorted(n for n in named if n is not None)
             locations = [p.location for p in metastore.list_partitions(database, name, names)]
-        unseen.require_none(table, locations)
-        if is_told or _was_rebalanced(metastore, table):
-            unseen.require_none(table, locations, or_compacted=True)
+        unseen.require_none(table, locations, or_compacted=is_told or _was_rebalanced(metastore, table))
 
 
 def _was_rebalanced(metastore: Metastore, table: Table) -> bool:
@@ -106,10 +104,10 @@ class _Unseen:
 
     @classmethod
     def of(cls, metastore: Metastore, table: str, txns: ValidTxnList) -> _Unseen:
-        now = metastore.get_valid_txns()
+        seen, now = snapshot_of(metastore, table, txns), metastore.get_valid_txns()
         if now.high_watermark <= txns.high_watermark and not any(map(now.is_valid, txns.open_ids)):
-            now = txns  # nobody has committed since
-        return cls(*(snapshot_of(metastore, table, each) for each in (txns, now)))
+            return cls(seen, seen)  # nobody has committed since
+        return cls(seen, snapshot_of(metastore, table, now))
 
     @property
     def is_nothing(self) -> bool:
