@@ -24,8 +24,8 @@ THREAD = "acidsql-cancel-jobs"
 _END = 30.0
 """Seconds that jobs have for their end."""
 _MOMENT = 0.05
-_QUIET = 4
-"""Moments without a job after which no other one follows: a statement may have several, one after another."""
+_QUIET = 5
+"""Looks without a job after which no other one follows: a statement may have several, one after another."""
 _LATER = 0.25
 """Seconds between two looks for what is still planned by other threads of the JVM."""
 _CALLS = "py4j.commands."
@@ -72,17 +72,25 @@ def _cancel(context: SparkContext, tag: str, thread: Any, has_ended: Event) -> N
     """Cancel jobs until none comes any more.
 
     Once the call has ended nothing is written any more. But py4j ends it by interrupting its thread, and Spark plans
-    broadcasts in threads of its own, which start their jobs all the same.
+    broadcasts in threads of its own, which start their jobs all the same. It also closes, a little later, the
+    connections of all other threads (``CancelCommand`` shuts down what has the same *local* port), this one's too.
     """
     end, quiet = time.monotonic() + _END, 0
     try:
         while time.monotonic() < end:
-            context.cancelJobsWithTag(tag)
-            time.sleep(_LATER if has_ended.is_set() else _MOMENT)
-            quiet = 0 if _is_in_call(thread) or _is_active(context, tag) else quiet + 1
+            try:
+                context.cancelJobsWithTag(tag)
+                is_quiet = not (_is_in_call(thread) or _is_active(context, tag))
+            except Py4JJavaError:  # the JVM has answered, such as of a context that was stopped
+                raise
+            except Py4JError as e:
+                logger.debug("asked again for the end of jobs: %s", e)
+                is_quiet = False
+            quiet = quiet + 1 if is_quiet else 0
             if quiet >= _QUIET:
                 has_ended.set()
-    except (Py4JError, OSError, AttributeError) as e:  # AttributeError: of a context that was stopped
+            time.sleep(_LATER if has_ended.is_set() else _MOMENT)
+    except (Py4JJavaError, OSError, AttributeError) as e:  # OSError: of a JVM that is gone; AttributeError: see above
         if not has_ended.is_set():
             logger.warning("jobs of an interrupted statement could not be cancelled: %s", e)
     finally:
