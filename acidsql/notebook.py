@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 import acidsql
+from acidsql.commands.transaction import outcome
 from acidsql.output import ERRORS, describe, format_table, html_table, text_rows, without_error_log
 from acidsql.session import AcidSession
 
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.lib.pretty import RepresentationPrinter
 
+_Rows = tuple[list[tuple["str | None", ...]], bool]
+
 SESSION_NAME = "acid"
 SHOWN_ROWS = 100
 """Maximum number of rows displayed; the DataFrame has all of them."""
 
 _MARK = "_acidsql_shown"
+"""The attribute of a DataFrame that a magic has returned: its rows where it is the answer to a change, else None."""
+_COUNTS = "num_affected_rows"
+"""A column of such answers."""
 
 
 def load_ipython_extension(ipython: InteractiveShell) -> None:
@@ -80,12 +86,12 @@ class AcidMagics(Magics):
     def _run(self, text: str) -> DataFrame | None:
         result = None
         with _shown_briefly(), without_error_log():
-            for frame in self._session().script(text + "\n", keeps_transaction=True):
+            session, before = self._session(), outcome.commits()
+            for frame in session.script(text + "\n", keeps_transaction=True):
                 result = frame
-        if result is None or not result.columns:
-            return None
-        vars(result)[_MARK] = True
-        return result
+                vars(frame)[_MARK] = _answer(session, frame, before) if _COUNTS in frame.columns else None
+                before = outcome.commits()
+        return result if result is not None and result.columns else None
 
     def _session(self) -> AcidSession:
         session = self.shell.user_ns.get(SESSION_NAME)
@@ -132,10 +138,30 @@ def _shown_briefly() -> Iterator[None]:
 # --- display ---------------------------------------------------------------------------------------------------------
 
 
-def _shown(frame: DataFrame) -> tuple[list[tuple[str | None, ...]], bool]:
+def _answer(session: AcidSession, frame: DataFrame, before: int) -> _Rows:
+    """The answer to a change, before others follow: where this is interrupted, the change is undone in a transaction.
+
+    Args:
+        session: The session.
+        frame: The row of counts.
+        before: How many commits there were when the statement began.
+    """
+    try:
+        return _fetched(frame)
+    except BaseException as e:
+        session._take_back(e)
+        outcome.tell(e, before)
+        raise
+
+
+def _fetched(frame: DataFrame) -> _Rows:
     """The first rows, and whether there are more."""
     rows = list(text_rows(frame.limit(SHOWN_ROWS + 1)))
     return rows[:SHOWN_ROWS], len(rows) > SHOWN_ROWS
+
+
+def _shown(frame: DataFrame) -> _Rows:
+    return vars(frame)[_MARK] or _fetched(frame)
 
 
 def _html(frame: DataFrame) -> str | None:

@@ -31,8 +31,8 @@ class Terminated(KeyboardInterrupt):
         code: The exit code.
     """
 
-    def __init__(self, number: int) -> None:
-        super().__init__(f"ended by {signal.Signals(number).name}")
+    def __init__(self, number: int, more: str = "") -> None:
+        super().__init__("; ".join(filter(None, [f"ended by {signal.Signals(number).name}", more])))
         self.code = KILLED + number
 
 

@@ -21,6 +21,7 @@ from py4j.protocol import Py4JError
 from acidsql.cli.interrupt import KeptInterrupts, Terminated, was_interrupted
 from acidsql.cli.run import Printing
 from acidsql.cli.scan import is_blank, is_complete
+from acidsql.commands.transaction import outcome
 from acidsql.output import ERRORS, describe, write_result
 from acidsql.sql.parser import is_open_script
 
@@ -33,9 +34,7 @@ HISTORY_VARIABLE = "ACIDSQL_HISTORY"
 """Environment variable with the path of the history file; empty: no history is kept."""
 
 _CANCELLED = "Cancelled."
-_DONE = "Cancelled, but the statement had been carried out."
-_COUNTS = "num_affected_rows"
-"""A column of the answer of a statement that changes rows."""
+_DONE = "Cancelled after its commit: what the statement has changed stays."
 _QUIT = ("quit", "exit", "!quit", "!exit", "!q")
 _HELP = """\
 A statement ends with ';' and may span several lines.
@@ -55,8 +54,8 @@ class Shell:
         self._variables = variables
         self._printing = printing
         self._interrupts = KeptInterrupts()
-        self._is_done = False
-        """Whether the answer is shown of a statement that has changed rows, and committed that."""
+        self._commits = outcome.commits()
+        """How many transactions had been committed when the statement began."""
         self._prompt: PromptSession[str] = PromptSession(
             history=_history(),
             multiline=True,
@@ -80,6 +79,7 @@ class Shell:
 
     def _turn(self) -> bool:
         """Read an input and run it; False where the user exits."""
+        self._commits = outcome.commits()
         mark = "*" if self._session.in_transaction else ""
         try:
             # the terminal makes keys of Ctrl-C while it is read from
@@ -105,11 +105,9 @@ class Shell:
             with self._interrupts.answered():
                 begun = time.monotonic()
                 for frame in self._session.script(text + "\n", self._variables, keeps_transaction=True):
-                    self._is_done = _COUNTS in frame.columns and not self._session.in_transaction
                     rows = self._shown(frame)
-                    self._is_done = False
                     print(_summary(rows if frame.columns else None, time.monotonic() - begun))
-                    begun = time.monotonic()
+                    begun, self._commits = time.monotonic(), outcome.commits()
         except ERRORS as e:
             if isinstance(e, Py4JError) and was_interrupted(e):
                 self._tell_cancelled()
@@ -117,8 +115,7 @@ class Shell:
                 print(describe(e), file=sys.stderr)
 
     def _tell_cancelled(self) -> None:
-        print(_DONE if self._is_done else _CANCELLED, file=sys.stderr)
-        self._is_done = False
+        print(_DONE if outcome.commits() > self._commits else _CANCELLED, file=sys.stderr)
 
     def _shown(self, frame: DataFrame) -> int:
         try:

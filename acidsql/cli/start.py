@@ -41,7 +41,7 @@ def start(
         print(f"acidsql: {describe(e)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as e:
-        return _terminated(e if isinstance(e, Terminated) else Terminated(signal.SIGINT))
+        return _terminated(e if isinstance(e, Terminated) else Terminated(signal.SIGINT, str(e)))
 
 
 def run_shell(connection: Connection, variables: Mapping[str, str], printing: Printing) -> int:

@@ -55,8 +55,8 @@ class BaseName:
 
     @property
     def max_write_id(self) -> int:
-        """The last one in it, as in a delta."""
-        return self.write_id
+        """The last one in it, as in a delta: 0, that of original files, where it has no others."""
+        return max(self.write_id, 0)
 
     def __str__(self) -> str:
         return f"{BASE_PREFIX}{self.write_id:07d}{_visibility(self.visibility_txn)}"

@@ -311,15 +311,63 @@ def test_what_hives_cleaner_removes_of_the_snapshot_is_told(
     t.agree()
 
 
-def test_an_empty_table_that_hive_fills_stays_empty(both: Both, open_acid: OpenAcid) -> None:
-    """Nothing was removed."""
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_empty_table_that_hive_fills_stays_empty(both: Both, open_acid: OpenAcid, overwrite: bool) -> None:
+    """Or it is told that files from before the table was transactional may be gone, which a base would have hidden."""
     t, u, writer = both.table("id int, v string", "", by=HIVE), prepared(both, "k int"), open_acid()
     writer.sql("START TRANSACTION")
     assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
-    both.hive.run(t.text("INSERT OVERWRITE TABLE {t} SELECT 1, 'x'"))
-    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 0
+    both.hive.run(t.text(f"INSERT {'OVERWRITE' if overwrite else 'INTO'} TABLE {{t}} SELECT 1, 'x'"))
+    with pytest.raises(SnapshotTooOld) if overwrite else nullcontext():
+        assert writer.sql(t.text("SELECT * FROM {t}")).count() == 0
     writer.sql("COMMIT")
     assert len(t.agree()) == 1
+
+
+@pytest.mark.usefixtures("compactor")
+@pytest.mark.parametrize("keys", ["", "k int"], ids=["plain", "partitioned"])
+def test_original_files_that_hives_cleaner_removes_are_told(both: Both, open_acid: OpenAcid, keys: str) -> None:
+    """A compaction of nothing else makes a base of no write id: it was not taken for what has replaced them."""
+    t, u, writer = (
+        both.converted("id int, v string" + ("" if keys else ", k int"), keys),
+        prepared(both, keys),
+        open_acid(),
+    )
+    time.sleep(1)  # a partition of the same second would be taken for a new one
+    writer.sql("START TRANSACTION")
+    assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
+    both.hive.run(t.text(f"ALTER TABLE {{t}} {'PARTITION (k = 1) ' if keys else ''}COMPACT 'major' AND WAIT"))
+    place = t.directory / "k=1" if keys else t.directory
+    assert [base.name.split("_v")[0] for base in place.glob("base_*")] == ["base_-9223372036854775808"]
+    removed = [file for file in place.iterdir() if file.is_file() and file.name[0] == "0"]
+    assert removed
+    for file in removed:
+        file.unlink()
+    for text in ("SELECT * FROM {t}", "UPDATE {t} SET v = 'x' WHERE id = 1", "DELETE FROM {t}"):
+        with pytest.raises((SnapshotTooOld, WriteConflict)):
+            writer.sql(t.text(text)).count()
+        if not writer.sql("SHOW TRANSACTIONS").count():
+            break
+    writer.sql("ROLLBACK")
+    t.agree()
+
+
+@pytest.mark.parametrize("place", ["of it", "of another"])
+def test_a_rebalance_before_the_snapshot_is_no_conflict(both: Both, open_acid: OpenAcid, place: str) -> None:
+    """It was one with each later compaction of the table, for as long as the metastore remembered it."""
+    t, writer = prepared(both, "k int"), open_acid()
+    t.hive("INSERT INTO {t} VALUES (4, 'd', 1), (5, 'e', 2)")
+    rebalanced = 1 if place == "of it" else 2
+    both.acid.sql(t.text(f"ALTER TABLE {{t}} PARTITION (k = {rebalanced}) COMPACT 'rebalance'"))
+    assert both.acid.compactor.run_once().outcomes
+    t.hive("INSERT INTO {t} VALUES (6, 'f', 1)")
+    writer.sql("START TRANSACTION")
+    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 6
+    both.acid.sql(t.text("ALTER TABLE {t} PARTITION (k = 1) COMPACT 'major'"))
+    assert both.acid.compactor.run_once().outcomes
+    writer.sql(t.text("UPDATE {t} SET v = 'x' WHERE id IN (1, 6) AND k = 1"))
+    writer.sql("COMMIT")
+    assert sorted(row[3:5] for row in t.agree() if row[4] == "x") == [(1, "x"), (6, "x")]
 
 
 def test_an_insert_that_was_open_at_the_snapshot_is_no_conflict(both: Both, open_acid: OpenAcid) -> None:

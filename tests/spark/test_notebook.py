@@ -93,6 +93,29 @@ def test_a_long_result_is_cut_where_it_is_shown(shell: InteractiveShell) -> None
     assert frame.count() == 1000
 
 
+@pytest.mark.parametrize("within", [True, False])
+def test_an_interrupt_while_the_answer_to_a_change_is_fetched(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, within: bool
+) -> None:
+    """The row stayed, and was there twice when the cell was run again."""
+
+    def interrupted(frame: DataFrame) -> None:
+        raise KeyboardInterrupt
+
+    shell.run_cell_magic("acid", "-o kept", f"{CREATE}; INSERT INTO emp VALUES (1, 'a')")
+    if within:
+        shell.run_line_magic("acid", "START TRANSACTION")
+    with monkeypatch.context() as patch:
+        patch.setattr("acidsql.notebook.text_rows", interrupted)
+        with pytest.raises(KeyboardInterrupt, match=r"^$" if within else "after its commit"):
+            shell.run_line_magic("acid", "INSERT INTO emp VALUES (2, 'b')")
+        shell.run_line_magic("acid", "SELECT * FROM emp")  # is shown later, if at all
+        shown(shell, shell.user_ns["kept"])
+    if within:
+        shell.run_line_magic("acid", "COMMIT")
+    assert shell.user_ns["acid"].table("emp").count() == (1 if within else 2)
+
+
 def test_other_dataframes_are_shown_as_ever(shell: InteractiveShell, spark: SparkSession) -> None:
     frame = spark.range(3)
     assert shown(shell, frame) == {"text/plain": repr(frame)}

@@ -6,7 +6,7 @@ import concurrent.futures
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 
 import acidsql
 from acidsql.commands.environment import Environment
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
     AcidError,
     AnalysisError,
@@ -31,7 +32,8 @@ from acidsql.errors import (
     UnsupportedError,
     WriteConflict,
 )
-from acidsql.metastore.model import LockState, Table
+from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.model import LockState, LockType, Table
 from acidsql.plan.staging import Staging
 from acidsql.plan.views import Views
 from acidsql.session import AcidSession
@@ -650,6 +652,40 @@ def test_a_statement_without_an_answer_is_undone(bank: AcidSession, is_last: boo
     nothing_is_left(bank)
 
 
+def test_an_interrupt_after_a_commit_says_so(bank: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing told that all had been committed: who ran it again had its rows twice."""
+
+    def interrupted(*args: Any, **options: Any) -> DataFrame:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Environment, "nothing", interrupted)
+        patch.setattr(Environment, "counts", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="after its commit"):
+            bank.sql("INSERT INTO a VALUES (3, 0)")
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            bank.sql("START TRANSACTION")
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            bank.sql("INSERT INTO a VALUES (4, 0)")
+        with pytest.raises(KeyboardInterrupt, match="after its commit"):
+            bank.sql("COMMIT")
+
+    commit_txn = EmbeddedMetastore.commit_txn
+
+    def commit_interrupted(self: EmbeddedMetastore, *args: Any, **options: Any) -> None:
+        commit_txn(self, *args, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EmbeddedMetastore, "commit_txn", commit_interrupted)
+        with pytest.raises(KeyboardInterrupt, match="after its commit"):
+            bank.sql("INSERT INTO a VALUES (6, 0)")
+        with pytest.raises(KeyboardInterrupt, match="after its commit"), bank.transaction():
+            bank.insert(bank.spark.sql("SELECT 7 AS id, 0 AS v"), "a")
+    assert sorted(rows(bank, "SELECT id FROM a")) == [(1,), (2,), (3,), (6,), (7,)]
+    nothing_is_left(bank)
+
+
 def test_a_first_statement_that_has_waited_sees_the_state_of_a_moment(
     acid: AcidSession, bank: AcidSession, other: AcidSession, warehouse: Path
 ) -> None:
@@ -749,6 +785,49 @@ def test_a_base_hides_nothing_that_is_being_inserted(
         waits.result(60)
     read = [(12, 2)] if "FROM" in overwriting else []
     assert sorted(rows(bank, "SELECT * FROM t")) == [(1, 1), (9, 2), *read]
+    nothing_is_left(other, bank)
+
+
+@pytest.mark.parametrize(
+    ("setting", "added"),
+    [("true", "PARTITION (p = 1)"), ("false", "PARTITION (p = 1)"), ("false", "PARTITION (p = 2)")],
+    ids=["another partition", "another partition, EXCL_WRITE", "the same partition, EXCL_WRITE"],
+)
+@pytest.mark.parametrize(
+    "partition", ["PARTITION (p = 2) SELECT id", "PARTITION (p) SELECT id, p"], ids=["one", "dynamic"]
+)
+def test_an_overwrite_of_what_it_reads_comes_through_beside_inserts(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, setting: str, added: str, partition: str
+) -> None:
+    """It failed after five attempts, each of which had missed what was inserted while it was planned, or waited."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    bank.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    other.sql(f"SET hive.txn.xlock.iow = {setting}")
+    other.sql("SET acidsql.lock.timeout = 60s")
+    lock, waits_for, inserted = WriteTransaction.lock, WriteTransaction.exclude_writers, list[int]()
+    overwriting = threading.get_ident()
+
+    def insert() -> None:
+        inserted.append(10 + len(inserted))
+        bank.sql(f"INSERT INTO t {added} VALUES ({inserted[-1]})")
+
+    def beside(step: Callable[..., None], self: WriteTransaction, *args: Any, **options: Any) -> None:
+        if threading.get_ident() != overwriting:
+            step(self, *args, **options)
+            return
+        held = {c.type for c in self.locked}
+        with ThreadPoolExecutor(1) as pool:
+            if LockType.EXCLUSIVE not in held:
+                pool.submit(insert).result(60)
+            step(self, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "lock", lambda self, *args, **options: beside(lock, self, *args, **options))
+        patch.setattr(WriteTransaction, "exclude_writers", lambda self, *args: beside(waits_for, self, *args))
+        other.sql(f"INSERT OVERWRITE TABLE t {partition} FROM t WHERE p = 2")
+    assert inserted
+    expected = [(1, 1), (2, 2), *((id, 1 if "p = 1" in added else 2) for id in inserted)]
+    assert sorted(rows(bank, "SELECT * FROM t")) == sorted(expected)
     nothing_is_left(other, bank)
 
 

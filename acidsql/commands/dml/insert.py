@@ -25,7 +25,7 @@ from acidsql.commands.transaction.locking import change_lock_type, insert_lock
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
-from acidsql.metastore.model import Column, LockComponent, Table
+from acidsql.metastore.model import Column, LockComponent, LockType, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
@@ -122,6 +122,8 @@ class InsertCommand:
         self.statement = statement
         self.parameters = parameters
         self.body = self._body()
+        self._excludes = False
+        """Whether it has run, and others may insert meanwhile: where it has to run again, nobody may."""
         self.resolve(table)
 
     def resolve(self, table: Table) -> None:
@@ -205,6 +207,7 @@ class InsertCommand:
         txn.lock([*self.locks(), *plan.read_locks])
         if self.exists_already():
             return RowCounts()
+        self.see_all(txn, plan)
         context.revalidate(txn.snapshot)
         self.require_all_seen(txn, plan)
         staging = txn.stage(self.table)
@@ -227,15 +230,32 @@ class InsertCommand:
         binding = Binding(context, self.parameters, body.text, given=given)
         return InsertPlan(binding, binding.resolved(binding.query(body, self._defaults())), source)
 
+    def see_all(self, txn: WriteTransaction, plan: InsertPlan) -> None:
+        """Once it has its locks: see who has begun later than an INSERT OVERWRITE that hides what it reads."""
+        if self._hides_what_it_reads(txn, plan):
+            txn.see_all()
+
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
         """An INSERT OVERWRITE that hides its own target with a base, and reads it, must have seen all of its rows.
 
-        One of a transaction of several, in which an earlier statement may have read it: see its publishing.
+        Where its lock has let others insert, it keeps them out when it runs again: they might do so each time.
+
+        Raises:
+            StartOver: When it has not.
         """
-        hides = self.statement.overwrite and not txn.has_several_statements
-        if hides and any(t.full_name == self.table.full_name for t in plan.tables):
-            txn.exclude_writers(self.table)
+        if not self._hides_what_it_reads(txn, plan):
+            return
+        txn.exclude_writers(self.table)
+        self._excludes = True
+        if self.table.partition_keys and not self.partitioning.dynamic:
+            txn.require_places_seen(self.table, [self._static_name()])
+        else:
             txn.require_all_seen(self.table)
+
+    def _hides_what_it_reads(self, txn: WriteTransaction, plan: InsertPlan) -> bool:
+        """Of a transaction of several statements, in which an earlier one may have read it: see its publishing."""
+        hides = self.statement.overwrite and not txn.has_several_statements
+        return hides and any(t.full_name == self.table.full_name for t in plan.tables)
 
     def changes(self, plan: InsertPlan) -> ChangeSet:
         """The rows to insert, in the session that writes files."""
@@ -312,6 +332,8 @@ class InsertCommand:
         lock = insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)
         if self._deletes_what_it_replaces:  # others may read meanwhile, and insert
             lock = replace(lock, type=change_lock_type(self.env))
+        elif self._excludes:
+            lock = replace(lock, type=LockType.EXCLUSIVE)
         return [lock]
 
     @property

@@ -96,13 +96,14 @@ class SeenBefore:
     ) -> bool:
         """Whether there may have been files that others have replaced since the snapshot.
 
-        That is so where a base or a compacted delta of theirs is there, and nothing of what it may have replaced.
+        That is so where a base or a compacted delta of theirs is there, and nothing of what it may have replaced: of
+        write ids that the snapshot sees, or original files in the case of a base.
         """
         ids = snapshot.write_ids
         lost = [
             unseen
             for unseen in part.state.unseen
-            if ids.sees_any(unseen.min_write_id, unseen.max_write_id, but=own)
+            if (isinstance(unseen, BaseName) or ids.sees_any(unseen.min_write_id, unseen.max_write_id, but=own))
             and not any(_overlap(one, unseen) for one in found)
         ]
         if not lost or (part.partition is not None and self._is_later(part.partition.created_at + 1)):

@@ -226,6 +226,7 @@ class StatementContext:
             StartOver: When a name resolves differently than before, or a table was changed since the snapshot.
         """
         self._snapshot, self._is_locked = snapshot, True
+        listed = set(self._partitions)
         self._partitions.clear()
         for key, before in self._names.items():
             if not _same(before, self._look_up(key)):
@@ -239,6 +240,10 @@ class StatementContext:
                 message = f"Table {name} was changed while this statement waited for its locks"
                 raise DefinitionChanged(message, hint="Run it again.")
             self._looked_up(now)
+        if snapshot.before is not None:  # also where none is left that the statement would look at
+            for table in self.tables:
+                if table.full_name in listed:
+                    self.partitions(table)
 
     def table_snapshot(
         self, table: Table, partitions: Sequence[Partition] | None, version: int | None = None

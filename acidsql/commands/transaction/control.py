@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction import outcome
 from acidsql.commands.transaction.session_transaction import SessionTransaction
 from acidsql.errors import AcidError, TransactionError
 from acidsql.sql import statements as s
@@ -66,11 +67,13 @@ def environment_of(env: Environment, statement: s.Statement) -> Environment:
 
 @contextmanager
 def answering(env: Environment) -> Iterator[None]:
-    """A statement up to its answer: in a transaction it is undone where it is interrupted before that."""
+    """A statement up to its answer: where it is interrupted before that, it is undone in a transaction; outside of one
+    the interrupt tells whether it had been committed."""
     if (txn := current(env)) is not None:
         txn.forget_unanswered()
     try:
-        yield
+        with outcome.told():
+            yield
     except BaseException as e:
         take_back(env, e)
         raise
@@ -164,10 +167,11 @@ def end(env: Environment, txn: SessionTransaction, *, is_kept: bool) -> None:
         TransactionError: When it cannot be committed: nothing of it is there, as far as the store can tell.
     """
     try:
-        if is_kept:
-            txn.commit()
-        else:
-            txn.roll_back()
+        with outcome.told():
+            if is_kept:
+                txn.commit()
+            else:
+                txn.roll_back()
     finally:
         if env.transaction is txn:
             env.transaction = None

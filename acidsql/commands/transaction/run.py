@@ -231,7 +231,9 @@ def _aborted(txn: WriteTransaction, error: BaseException) -> bool:
     except TransactionAborted:
         done = True
     except NoSuchTransaction:
-        done = not txn.may_be_committed  # then one that is forgotten may be committed
+        done = not txn.may_be_committed
+        if not done:  # it may be one that is forgotten since it was aborted: not within this moment
+            txn.is_known_to_be_committed()
     except BaseException as e:  # the store is busy or full; or this was interrupted meanwhile
         env.heartbeats.abort_later(txn_id, reason)
         if not isinstance(e, AcidError):

@@ -12,8 +12,9 @@ from functools import cached_property
 from acidsql import fs
 from acidsql.commands.resolve.context import SnapshotOutdated
 from acidsql.format.unseen import Snapshot, hidden_by, removed_rows
-from acidsql.metastore.model import CHANGES, CompactionFilter, CompactionType, LockComponent, Table
+from acidsql.metastore.model import CHANGES, CompactionFilter, CompactionState, CompactionType, LockComponent, Table
 from acidsql.metastore.protocol import Metastore
+from acidsql.plan.snapshot import partition_names
 from acidsql.valid_ids import ValidTxnList
 
 
@@ -44,16 +45,25 @@ def require_rows_seen(
             continue
         table = metastore.get_table(database, name)
         named = {c.partition for c in changed if (c.database, c.table) == (database, name)}
-        locations = [table.location]
+        places: dict[str | None, str] = {None: table.location}
         if table.partition_keys:
             names = None if None in named else sorted(n for n in named if n is not None)
-            locations = [p.location for p in metastore.list_partitions(database, name, names)]
-        unseen.require_none(table, locations, or_compacted=is_told or _was_rebalanced(metastore, table))
+            found = metastore.list_partitions(database, name, names)
+            places = {partition_names(table, p): p.location for p in found}
+        rebalanced = places.keys() if is_told else _rebalanced(metastore, table, unseen)
+        for or_compacted in (True, False):
+            chosen = [at for place, at in places.items() if (place in rebalanced) is or_compacted]
+            unseen.require_none(table, chosen, or_compacted=or_compacted)
 
 
-def _was_rebalanced(metastore: Metastore, table: Table) -> bool:
+def _rebalanced(metastore: Metastore, table: Table, unseen: _Unseen) -> set[str | None]:
+    """The partitions of a table (None for one without) of which a rebalance may have been committed unseen."""
     wanted = CompactionFilter(database=table.database, table=table.name, type=CompactionType.REBALANCE)
-    return bool(metastore.show_compactions(wanted))
+    return {
+        one.partition
+        for one in metastore.show_compactions(wanted)
+        if one.state is not CompactionState.INITIATED and (one.txn_id is None or unseen.has_come(one.txn_id))
+    }
 
 
 def require_all_seen(metastore: Metastore, table: Table, txns: ValidTxnList) -> None:
@@ -109,6 +119,10 @@ class _Unseen:
             return cls(seen, seen)  # nobody has committed since
         return cls(seen, snapshot_of(metastore, table, now))
 
+    def has_come(self, txn_id: int) -> bool:
+        """Whether a transaction was committed since."""
+        return self.now.txns.is_valid(txn_id) and not self.seen.txns.is_valid(txn_id)
+
     @property
     def is_nothing(self) -> bool:
         return self.now == self.seen
@@ -121,7 +135,7 @@ class _Unseen:
         self, table: Table, locations: Sequence[str], *, or_added: bool = False, or_compacted: bool = False
     ) -> None:
         """Raises: StartOver where one of them has replaced rows in a directory (or added or compacted some)."""
-        if not self.write_ids and not or_compacted:
+        if not locations or not (self.write_ids or or_compacted):
             return
 
         def found(location: str) -> int | None:

@@ -11,6 +11,7 @@ from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.before import SeenBefore
 from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, StatementSnapshot, essence
+from acidsql.commands.transaction import outcome
 from acidsql.commands.transaction.unseen import (
     require_all_seen,
     require_not_hidden,
@@ -72,6 +73,8 @@ class WriteTransaction:
     may_be_committed: bool = False
     """Whether its commit was asked for, whatever came of it: what it has published is not to be removed before the
     metastore says that it is aborted."""
+    _is_committed: bool = False
+    """Whether it is known to be committed."""
     _txns: ValidTxnList | None = None
     _first_txns: ValidTxnList | None = None
     """The first snapshot, where there are several."""
@@ -83,8 +86,6 @@ class WriteTransaction:
     stay wrong."""
     locked: list[LockComponent] = field(default_factory=list)
     """The locks that it holds."""
-    _has_asked_in_vain: bool = False
-    """Whether it has asked a Hive Metastore for a lock that it did not get: at its commit that may count as changed."""
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
@@ -140,18 +141,14 @@ class WriteTransaction:
         Raises:
             LockTimeout: When they are not granted in time.
         """
-        named = [c for c in components if not c.is_dynamic_partition_write]
+        named = [c for c in components if not c.is_dynamic_partition_write or c.type is LockType.EXCLUSIVE]
         self._wait_for([_excluding(c) for c in named] if self.has_lost else named)
 
     def _wait_for(self, components: Sequence[LockComponent]) -> None:
         if components:
             env = self.env
             request = LockRequest(tuple(components), self.id, env.user, env.host, env.agent)
-            try:
-                wait_for_lock(env.metastore, env.settings, request)
-            except BaseException:
-                self._has_asked_in_vain = env.metastore.capabilities.is_shared_with_hive
-                raise
+            wait_for_lock(env.metastore, env.settings, request)
             self.locked += components
 
     def start_over(self, reason: str) -> NoReturn:
@@ -161,6 +158,20 @@ class WriteTransaction:
     def require_all_seen(self, table: Table) -> None:
         """As :func:`.unseen.require_all_seen`, for its snapshot."""
         require_all_seen(self.env.metastore, table, self.valid_txns)
+
+    def require_places_seen(self, table: Table, names: Sequence[str]) -> None:
+        """As :func:`.unseen.require_places_seen`, of partitions that are there, for its snapshot."""
+        found = self.env.metastore.list_partitions(table.database, table.name, list(names))
+        require_places_seen(self.env.metastore, table, [p.location for p in found], self.valid_txns)
+
+    def see_all(self) -> None:
+        """Take the snapshot of a single statement as it is now: it does not end at its own id, as Hive's does.
+
+        So it sees whoever has begun later and committed before it had its locks.
+        """
+        if not self.has_several_statements:
+            self._txns = self.env.metastore.get_valid_txns().with_own(self.id)
+            self._first_txns = self._first_txns or self._txns
 
     @property
     def valid_txns(self) -> ValidTxnList:
@@ -467,7 +478,14 @@ class WriteTransaction:
             metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
-        metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares) and not self._has_asked_in_vain)
+        metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
+        self.is_known_to_be_committed()
+
+    def is_known_to_be_committed(self) -> None:
+        """Its commit has come about; told once or more often."""
+        if not self._is_committed:
+            self._is_committed = True
+            outcome.has_committed()
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""

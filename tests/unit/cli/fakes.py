@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from acidsql.commands.transaction import outcome
 from acidsql.output import Format
 
 
@@ -33,6 +34,8 @@ class Session:
         self.connected: dict[str, Any] = {}
         self.closed = False
         self.in_transaction = False
+        self.commits = False
+        """Whether each statement commits what it changes."""
         self.spark = None
 
     def connect(self, spark: object = None, **places: Any) -> Session:
@@ -49,6 +52,8 @@ class Session:
         self.ran.append(text)
         if text in ("START TRANSACTION", "COMMIT"):
             self.in_transaction = text != "COMMIT"
+        if self.commits:
+            outcome.has_committed()
         answer = self.answers.get(text, Frame([], []))
         if isinstance(answer, Exception):
             raise answer

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 
 from acidsql.cli.run import Printing
 from acidsql.cli.shell import HISTORY_VARIABLE, Shell
+from acidsql.commands.transaction import outcome
 from acidsql.errors import TableNotFound
 from tests.unit.cli import fakes
 
@@ -124,12 +125,36 @@ def test_ctrl_c_while_an_answer_is_shown(
         raise KeyboardInterrupt
 
     session.answers = {"DELETE FROM t": fakes.Frame(["num_affected_rows"], [(1,)])}
-    session.in_transaction = within
+    session.commits = not within
     monkeypatch.setattr("acidsql.cli.shell.write_result", interrupted)
     assert type_in("DELETE FROM t;\r!quit\r") == 0
     assert session.ran == ["DELETE FROM t", "taken back: KeyboardInterrupt"]
-    told = "Cancelled." if within else "Cancelled, but the statement had been carried out."
+    told = "Cancelled." if within else "Cancelled after its commit: what the statement has changed stays."
     assert capsys.readouterr().err == f"{told}\n"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Py4JError])
+def test_ctrl_c_between_a_commit_and_its_answer(
+    type_in: TypeIn, session: fakes.Session, capsys: pytest.CaptureFixture[str], error: type[BaseException]
+) -> None:
+    """It said "Cancelled.", and who ran the transaction again had its rows twice."""
+    ran = session.sql
+
+    def interrupted(text: str) -> fakes.Frame:
+        ran(text)
+        if text == "COMMIT":
+            outcome.has_committed()
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise error
+        return fakes.Frame([], [])
+
+    session.sql = interrupted  # type: ignore[method-assign]
+    typed = "START TRANSACTION;\rINSERT INTO t VALUES (1); COMMIT;\rINSERT INTO t VALUES (2);\r"
+    assert type_in(f"{typed}\r!quit\r") == 0
+    assert session.ran == ["START TRANSACTION", "INSERT INTO t VALUES (1)", "COMMIT", "INSERT INTO t VALUES (2)"]
+    assert capsys.readouterr().err == "Cancelled after its commit: what the statement has changed stays.\n"
 
 
 def test_the_prompt_marks_an_open_transaction(

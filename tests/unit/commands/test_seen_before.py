@@ -69,6 +69,8 @@ FIRST = ["base_0000003", "delta_0000004_0000004_0000", "delete_delta_0000005_000
         (["000000_0", "000001_0"], ["000000_0"], True),
         (["000000_0"], [], True),
         (["000000_0"], ["base_0000007"], False),
+        (["000000_0"], ["base_-9223372036854775808_v0000019"], False),
+        (["000000_0", "delta_0000004_0000004_0000"], ["base_-9223372036854775808_v0000019"], True),
         ([], ["delta_0000004_0000004_0000"], False),
     ],
 )
@@ -90,7 +92,13 @@ def test_what_has_gone(first: list[str], later: list[str], is_lost: bool) -> Non
         ([], ["base_0000009"], 6, True),
         (["delta_0000004_0000004_0000"], ["base_0000009"], 6, False),
         (["000000_0"], ["base_0000009"], 6, False),
-        ([], ["base_0000009"], 0, False),  # there was nothing in the table
+        ([], ["base_0000009"], 0, True),  # there may have been original files
+        (["000000_0"], ["base_0000009"], 0, False),
+        ([], ["base_-9223372036854775808_v0000033"], 6, True),
+        ([], ["base_-9223372036854775808_v0000033"], 0, True),
+        ([], ["base_-9223372036854775808_v0000035"], 6, False),
+        (["delta_0000004_0000004_0000"], ["base_-9223372036854775808_v0000033"], 6, True),
+        (["000000_0"], ["base_-9223372036854775808_v0000033"], 6, False),
         ([], ["base_0000010"], 6, False),  # aborted
         ([], ["base_0000011"], 6, False),  # open
         ([], ["base_0000005_v0000033"], 6, True),
@@ -115,7 +123,7 @@ def test_what_may_have_gone_before_the_first_look(
 
 
 def test_its_own_write_id_is_none_that_it_saw() -> None:
-    seen = snapshot([], ["base_0000009"], sees=1)
+    seen = snapshot([], ["delta_0000001_0000009_v0000033"], sees=1)
     before().require_files(seen, 1)
     with pytest.raises(SnapshotTooOld):
         before().require_files(seen, None)
