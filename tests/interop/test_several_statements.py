@@ -18,6 +18,7 @@ from acidsql.metastore.model import CompactionState, LockRequest, LockResponse
 from acidsql.plan.staging import Staging
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both, SharedTable
 from tests.interop.conftest import OpenAcid
+from tests.interop.values import parse_fields
 
 Lock = Callable[[LockRequest], LockResponse]
 
@@ -302,7 +303,12 @@ def test_what_hives_cleaner_removes_of_the_snapshot_is_told(
     assert removed
     for directory in removed:
         shutil.rmtree(directory)
-    for text in ("SELECT * FROM {t}", f"{u.text('INSERT INTO {t}')} SELECT * FROM {{t}}", "DELETE FROM {t}"):
+    for text in (
+        "SELECT * FROM {t}",
+        "SELECT * FROM {t} VERSION AS OF 1",
+        f"{u.text('INSERT INTO {t}')} SELECT * FROM {{t}}",
+        "DELETE FROM {t}",
+    ):
         with pytest.raises((SnapshotTooOld, WriteConflict)):
             writer.sql(t.text(text)).count()
         if "DELETE" not in text:
@@ -324,26 +330,35 @@ def test_an_empty_table_that_hive_fills_stays_empty(both: Both, open_acid: OpenA
     assert len(t.agree()) == 1
 
 
-@pytest.mark.usefixtures("compactor")
 @pytest.mark.parametrize("keys", ["", "k int"], ids=["plain", "partitioned"])
 def test_original_files_that_hives_cleaner_removes_are_told(both: Both, open_acid: OpenAcid, keys: str) -> None:
     """A compaction of nothing else makes a base of no write id: it was not taken for what has replaced them."""
-    t, u, writer = (
-        both.converted("id int, v string" + ("" if keys else ", k int"), keys),
-        prepared(both, keys),
-        open_acid(),
-    )
+    columns, name = "id int, v string" + ("" if keys else ", k int"), both.new_name()
+    for text in (
+        f"CREATE EXTERNAL TABLE {name} ({columns}){f' PARTITIONED BY ({keys})' if keys else ''} STORED AS ORC",
+        f"INSERT INTO {name} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2)",
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('EXTERNAL'='FALSE', 'transactional'='true')",
+    ):
+        both.run(HIVE, text)
+    t = SharedTable(both, name, parse_fields(columns), parse_fields(keys))
+    u, writer = prepared(both, keys), open_acid()
     time.sleep(1)  # a partition of the same second would be taken for a new one
     writer.sql("START TRANSACTION")
     assert writer.sql(u.text("SELECT * FROM {t}")).count() == 3
-    both.hive.run(t.text(f"ALTER TABLE {{t}} {'PARTITION (k = 1) ' if keys else ''}COMPACT 'major' AND WAIT"))
+    both.acid.sql(t.text(f"ALTER TABLE {{t}} {'PARTITION (k = 1) ' if keys else ''}COMPACT 'major'"))
+    assert both.acid.compactor.run_once().outcomes
     place = t.directory / "k=1" if keys else t.directory
     assert [base.name.split("_v")[0] for base in place.glob("base_*")] == ["base_-9223372036854775808"]
     removed = [file for file in place.iterdir() if file.is_file() and file.name[0] == "0"]
     assert removed
     for file in removed:
         file.unlink()
-    for text in ("SELECT * FROM {t}", "UPDATE {t} SET v = 'x' WHERE id = 1", "DELETE FROM {t}"):
+    for text in (
+        "SELECT * FROM {t}",
+        "SELECT * FROM {t} VERSION AS OF 0",
+        "UPDATE {t} SET v = 'x' WHERE id = 1",
+        "DELETE FROM {t}",
+    ):
         with pytest.raises((SnapshotTooOld, WriteConflict)):
             writer.sql(t.text(text)).count()
         if not writer.sql("SHOW TRANSACTIONS").count():
@@ -436,7 +451,13 @@ def test_what_hive_has_redefined_is_told(both: Both, open_acid: OpenAcid, change
     assert writer.sql(t.text("SELECT * FROM {t}")).count() == 3
     for change in changes:
         both.hive.run(t.text(change))
-    for text in ("SELECT * FROM {t}", "UPDATE {t} SET v = 'lost' WHERE id = 1", "DELETE FROM {t}"):
+    for text in (
+        "SELECT * FROM {t}",
+        "UPDATE {t} SET v = 'lost' WHERE id = 1",
+        "UPDATE {t} SET v = 'lost' WHERE k = 1",
+        "DELETE FROM {t} WHERE k = 1",
+        "DELETE FROM {t}",
+    ):
         with pytest.raises(AcidError, match=r"after the transaction's snapshot|has replaced rows"):
             writer.sql(t.text(text))
         if not writer.sql("SHOW TRANSACTIONS").count():

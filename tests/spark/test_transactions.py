@@ -686,6 +686,29 @@ def test_an_interrupt_after_a_commit_says_so(bank: AcidSession, monkeypatch: pyt
     nothing_is_left(bank)
 
 
+def test_a_first_statement_sees_who_has_committed_before_its_lock(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It started over, without its lock, and lost again each time: a conflict, though it had seen nothing."""
+    lock, mine, locked = WriteTransaction.lock, threading.get_ident(), list[int]()
+
+    def late(self: WriteTransaction, *args: Any, **options: Any) -> None:
+        if threading.get_ident() == mine:
+            locked.append(self.id)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(other.sql, "UPDATE a SET v = v + 1").result(60)
+        lock(self, *args, **options)
+
+    bank.sql("START TRANSACTION")
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "lock", late)
+        bank.sql("UPDATE a SET v = v * 10 WHERE id = 1")
+    assert len(locked) == 1
+    bank.sql("COMMIT")
+    assert sorted(rows(bank, "SELECT * FROM a")) == [(1, 1010), (2, 101)]
+    nothing_is_left(other, bank)
+
+
 def test_a_first_statement_that_has_waited_sees_the_state_of_a_moment(
     acid: AcidSession, bank: AcidSession, other: AcidSession, warehouse: Path
 ) -> None:

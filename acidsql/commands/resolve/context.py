@@ -267,6 +267,8 @@ class StatementContext:
             if self.snapshot.before is not None:
                 self.snapshot.before.require_files(seen, self.snapshot.own.get(table.full_name))
             return seen
+        if self.snapshot.before is not None:
+            self._table_snapshot(table, partitions, None)  # it says where files have gone
         if not 0 <= version <= valid.high_watermark:
             raise InvalidValue(
                 f"Table {table.full_name} has no version {version}: its write ids go from 0 to {valid.high_watermark}"

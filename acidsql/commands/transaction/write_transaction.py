@@ -109,8 +109,8 @@ class WriteTransaction:
 
         Raises:
             LockTimeout: When they are not granted in time.
-            StartOver: When a later transaction has changed what is now locked: this snapshot, which ends at its own
-                id, would not see the change.
+            StartOver: When another transaction has changed what is now locked, and the snapshot does not see it: it is
+                that of an earlier statement, or is to end at its own id, as that of a single statement does.
         """
         if not components:
             return
@@ -128,11 +128,13 @@ class WriteTransaction:
             self._txns = None  # an earlier statement's
         told = () if self.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
         conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
-        is_told = conflict is not None and (conflict > self.id or self._txns is not None)
+        is_told = conflict is not None and (self._txns is not None or conflict > self.id)
         if env.metastore.capabilities.is_shared_with_hive:
-            changed = self.locked if is_told else components
-            require_rows_seen(env.metastore, changed, self.valid_txns, is_told=is_told)
-        elif is_told:
+            # what it has locked before cannot have been rebalanced since
+            require_rows_seen(env.metastore, wanted, self.valid_txns, is_told=is_told)
+            held = [c for c in (self.locked if is_told else components) if c not in wanted]
+            require_rows_seen(env.metastore, held, self.valid_txns)
+        elif is_told and (self._txns is not None or not self.has_several_statements):
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
 
     def lock_again(self, components: Sequence[LockComponent]) -> None:
