@@ -5,6 +5,7 @@ All raise :class:`.SnapshotOutdated`: a single statement starts over, a transact
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +13,21 @@ from functools import cached_property
 from acidsql import fs
 from acidsql.commands.resolve.context import SnapshotOutdated
 from acidsql.format.unseen import Snapshot, hidden_by, removed_rows
-from acidsql.metastore.model import CHANGES, CompactionFilter, CompactionState, CompactionType, LockComponent, Table
+from acidsql.metastore.model import (
+    CHANGES,
+    CompactionFilter,
+    CompactionInfo,
+    CompactionState,
+    CompactionType,
+    LockComponent,
+    Table,
+)
 from acidsql.metastore.protocol import Metastore
 from acidsql.plan.snapshot import partition_names
 from acidsql.valid_ids import ValidTxnList
+
+_REMEMBERED = 3
+"""So many compactions of a place that have succeeded are in Hive's history (``hive.compactor.history.retention.…``)."""
 
 
 def require_rows_seen(
@@ -57,13 +69,24 @@ def require_rows_seen(
 
 
 def _rebalanced(metastore: Metastore, table: Table, unseen: _Unseen) -> set[str | None]:
-    """The partitions of a table (None for one without) of which a rebalance may have been committed unseen."""
-    wanted = CompactionFilter(database=table.database, table=table.name, type=CompactionType.REBALANCE)
-    return {
-        one.partition
-        for one in metastore.show_compactions(wanted)
-        if one.state is not CompactionState.INITIATED and (one.txn_id is None or unseen.has_come(one.txn_id))
-    }
+    """The partitions of a table (None for one without) of which a rebalance may have been committed unseen.
+
+    That is also so where the metastore may have forgotten it, after several other compactions.
+    """
+    by_place = defaultdict[str | None, list[CompactionInfo]](list)
+    for one in metastore.show_compactions(CompactionFilter(database=table.database, table=table.name)):
+        if one.state is not CompactionState.INITIATED:
+            by_place[one.partition].append(one)
+
+    def may_have_come(one: CompactionInfo) -> bool:
+        return one.txn_id is None or unseen.has_come(one.txn_id)
+
+    def may_be_rebalanced(known: Sequence[CompactionInfo]) -> bool:
+        done = [one for one in known if one.state is CompactionState.SUCCEEDED]
+        is_forgotten = len(done) >= _REMEMBERED and all(map(may_have_come, done))
+        return is_forgotten or any(one.type is CompactionType.REBALANCE and may_have_come(one) for one in known)
+
+    return {place for place, known in by_place.items() if may_be_rebalanced(known)}
 
 
 def require_all_seen(metastore: Metastore, table: Table, txns: ValidTxnList) -> None:
