@@ -854,6 +854,32 @@ def test_an_overwrite_of_what_it_reads_comes_through_beside_inserts(
     nothing_is_left(other, bank)
 
 
+@pytest.mark.parametrize("keys", ["", " PARTITIONED BY (p int)"], ids=["plain", "partitioned"])
+def test_a_merge_that_excludes_others_comes_through_beside_inserts(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    """It failed after five attempts, each of which had missed what was inserted while it was planned."""
+    bank.sql(f"CREATE TRANSACTIONAL TABLE t (id int{'' if keys else ', p int'}){keys}")
+    bank.sql("INSERT INTO t VALUES (1, 1)")
+    other.sql("SET hive.txn.xlock.mergeinsert = true")
+    lock, merging, inserted = WriteTransaction.lock, threading.get_ident(), list[int]()
+
+    def late(self: WriteTransaction, *args: Any, **options: Any) -> None:
+        if threading.get_ident() == merging:
+            inserted.append(10 + len(inserted))
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(bank.sql, f"INSERT INTO t VALUES ({inserted[-1]}, 1)").result(60)
+        lock(self, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "lock", late)
+        source = "(SELECT id, 2 AS p FROM range(1, 12))"
+        other.sql(f"MERGE INTO t USING {source} s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.p)")
+    assert inserted == [10]
+    assert sorted(rows(bank, "SELECT id FROM t")) == [(id,) for id in range(1, 12)]
+    nothing_is_left(other, bank)
+
+
 def test_who_waits_for_earlier_writers_is_in_a_deadlock_too(bank: AcidSession, other: AcidSession) -> None:
     """TRUNCATE has its lock, and waits for a write id that is open; its owner asks for that lock."""
     bank.sql("START TRANSACTION")
