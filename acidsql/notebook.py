@@ -147,10 +147,10 @@ def _answer(session: AcidSession, frame: DataFrame, before: int) -> _Rows:
         before: How many commits there were when the statement began.
     """
     try:
-        return _fetched(frame)
+        with outcome.told(before):
+            return _fetched(frame)
     except BaseException as e:
         session._take_back(e)
-        outcome.tell(e, before)
         raise
 
 

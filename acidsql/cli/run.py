@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acidsql.commands.transaction import outcome
 from acidsql.output import ERRORS, Format, describe, write_result
 
 if TYPE_CHECKING:
@@ -36,9 +37,12 @@ def run_scripts(
     """
     for script in scripts:
         try:
+            before = outcome.commits()
             for frame in session.script(script, variables):
-                write_result(frame, printing.format, sys.stdout, header=printing.header)
-                sys.stdout.flush()
+                with outcome.told(before):
+                    write_result(frame, printing.format, sys.stdout, header=printing.header)
+                    sys.stdout.flush()
+                before = outcome.commits()
         except BrokenPipeError:  # the reader closed the pipe; click exits quietly
             raise
         except (*ERRORS, OSError, UnicodeDecodeError) as e:

@@ -854,6 +854,33 @@ def test_an_overwrite_of_what_it_reads_comes_through_beside_inserts(
     nothing_is_left(other, bank)
 
 
+@pytest.mark.parametrize("source", ["t WHERE p = 2", "VALUES (9, 2) AS v(id, p)"], ids=["of itself", "of others"])
+def test_a_dynamic_overwrite_comes_through_beside_updates(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """It did not ask for its lock before it was planned again, and lost each time."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int, n int) PARTITIONED BY (p int)")
+    bank.sql("INSERT INTO t VALUES (1, 0, 1), (2, 0, 2)")
+    other.sql("SET hive.txn.xlock.iow = false")
+    lock, overwriting, updates = WriteTransaction.lock, threading.get_ident(), list[int]()
+
+    def late(self: WriteTransaction, *args: Any, **options: Any) -> None:
+        if threading.get_ident() == overwriting and not self.locked:
+            updates.append(self.id)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(bank.sql, "UPDATE t SET n = n + 1 WHERE p = 2").result(60)
+        lock(self, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "lock", late)
+        other.sql(
+            f"INSERT OVERWRITE TABLE t PARTITION (p) SELECT id, {'n' if 't W' in source else '0'}, p FROM {source}"
+        )
+    assert len(updates) == 1
+    assert sorted(rows(bank, "SELECT * FROM t")) == [(1, 0, 1), (2, 1, 2) if "t W" in source else (9, 0, 2)]
+    nothing_is_left(other, bank)
+
+
 @pytest.mark.parametrize("keys", ["", " PARTITIONED BY (p int)"], ids=["plain", "partitioned"])
 def test_a_merge_that_excludes_others_comes_through_beside_inserts(
     bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, keys: str

@@ -27,17 +27,16 @@ def has_committed() -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """A statement: where it is interrupted after it has committed something, the KeyboardInterrupt says so."""
-    before = commits()
+def told(since: int | None = None) -> Iterator[None]:
+    """A block of a statement: where it is interrupted after a commit, the KeyboardInterrupt says so.
+
+    Args:
+        since: How many :func:`commits` there were when the statement began, where that was before the block.
+    """
+    before = commits() if since is None else since
     try:
         yield
     except KeyboardInterrupt as e:
-        tell(e, before)
+        if commits() > before and IS_KEPT not in str(e):
+            e.args = ("; ".join([*map(str, e.args), IS_KEPT]),)
         raise
-
-
-def tell(error: BaseException, before: int) -> None:
-    """Let a KeyboardInterrupt say that something has been committed since there were so many :func:`commits`."""
-    if isinstance(error, KeyboardInterrupt) and commits() > before and IS_KEPT not in str(error):
-        error.args = ("; ".join([*map(str, error.args), IS_KEPT]),)

@@ -143,7 +143,8 @@ class WriteTransaction:
         Raises:
             LockTimeout: When they are not granted in time.
         """
-        named = [c for c in components if not c.is_dynamic_partition_write or c.type is LockType.EXCLUSIVE]
+        shared = (LockType.SHARED_READ, LockType.SHARED_WRITE)
+        named = [c for c in components if not (c.is_dynamic_partition_write and c.type in shared)]
         self._wait_for([_excluding(c) for c in named] if self.has_lost else named)
 
     def _wait_for(self, components: Sequence[LockComponent]) -> None:

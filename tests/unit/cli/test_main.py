@@ -52,6 +52,29 @@ def test_a_failed_statement_ends_the_run_with_its_place_on_standard_error_and_ex
     assert session.closed
 
 
+@pytest.mark.parametrize("commits", [True, False])
+def test_an_interrupt_while_an_answer_is_printed_tells_of_the_commit(
+    run: Callable[..., Result], session: fakes.Session, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    def interrupted(frame: fakes.Frame, *args: object, **options: object) -> int:
+        if frame is ONE:
+            return 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("acidsql.cli.run.write_result", interrupted)
+    ran = session.sql
+
+    def sql(text: str) -> fakes.Frame:
+        session.commits = text == "SELECT 1" or commits  # that of an earlier statement is not told
+        return ran(text)
+
+    session.sql = sql  # type: ignore[method-assign]
+    result = run("-e", "SELECT 1; SELECT 2")
+    assert result.exit_code == 130
+    told = "; the statement was interrupted after its commit: what it has changed stays" if commits else ""
+    assert result.stderr == f"acidsql: ended by SIGINT{told}\n"
+
+
 def test_files_run_after_one_another_with_their_variables(
     run: Callable[..., Result], session: fakes.Session, tmp_path: Path
 ) -> None:
