@@ -9,6 +9,7 @@ from dataclasses import replace
 from acidsql.commands.ddl.alter import alter_table
 from acidsql.commands.environment import Environment
 from acidsql.commands.registry import run
+from acidsql.commands.transaction import outcome
 from acidsql.errors import AlreadyExists, AnalysisError, UnsupportedError
 from acidsql.metastore.model import APPLIED, Column, LockType, Table
 from acidsql.plan.text import quote
@@ -78,7 +79,8 @@ class Applied:
                 hint="Apply changes, maybe none, outside of a transaction first.",
             )
         if self._place is None:
-            self._place = self._made()
+            with outcome.aside():
+                self._place = self._made()
         found = env.metastore.find_table(*self._place)
         if found is None:
             raise AnalysisError(
@@ -87,7 +89,8 @@ class Applied:
             )
         problem = self._problem(found)
         if problem is not None and env.transaction is None:
-            alter_table(env, parse_table_name(self.text), LockType.EXCLUSIVE, lambda t: self._remade(t, problem))
+            with outcome.aside():
+                alter_table(env, parse_table_name(self.text), LockType.EXCLUSIVE, lambda t: self._remade(t, problem))
         elif problem is not None:
             raise problem
 

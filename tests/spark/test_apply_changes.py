@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 import acidsql
 from acidsql.commands import registry
 from acidsql.commands.environment import Environment
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, InvalidValue, NotTransactional, TableNotFound, UnsupportedError
-from acidsql.metastore.model import LockState
+from acidsql.metastore.model import LockComponent, LockState
 from acidsql.session import AcidSession
 from acidsql.streaming import apply_changes
 from tests.spark.answers import nothing_is_open, rows
@@ -742,3 +743,53 @@ def test_a_history_is_read_under_the_lock_of_its_table(acid: AcidSession, spark:
         other.sql("COMMIT")
         waits.join()
     assert rows(acid, "SELECT * FROM t ORDER BY id") == [(1, "c", 7, None), (2, "b", 1, None)]
+
+
+def test_as_the_first_statement_of_a_transaction_it_comes_through_beside_updates(
+    acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has looked at what was applied before it locks the table, and lost to whoever had changed that, each time."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+    acid.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    apply(acid, [(1, 0, "a", "U")], 1)
+    lock, mine, updates = WriteTransaction.lock, threading.get_ident(), list[int]()
+    with acidsql.connect(acid.spark, warehouse=str(warehouse)) as other:
+
+        def late(self: WriteTransaction, components: Sequence[LockComponent], **options: Any) -> None:
+            of_t = [c.table for c in self.locked]
+            if threading.get_ident() == mine and "t" not in of_t and any(c.table == "t" for c in components):
+                updates.append(self.id)
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(other.sql, "UPDATE t SET v = concat(v, '!') WHERE id = 2").result(60)
+            lock(self, components, **options)
+
+        acid.sql("START TRANSACTION")
+        with monkeypatch.context() as patch:
+            patch.setattr(WriteTransaction, "lock", late)
+            apply(acid, [(1, 1, "c", "U")], 1)
+        acid.sql("COMMIT")
+    assert len(updates) == 1
+    assert sorted(rows(acid, "SELECT * FROM t")) == [(1, "c"), (2, "b!")]
+    nothing_is_open(acid)
+
+
+def test_an_interrupt_does_not_take_the_table_that_remembers_for_the_changes(
+    acid: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said that there had been a commit: that of the table, while nothing was applied."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string)")
+
+    def interrupted(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "publish", interrupted)
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            apply(acid, [(1, 1, "c", "U")], 1)
+    assert rows(acid, "SELECT * FROM t") == []
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "committed", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="after its commit"):
+            apply(acid, [(1, 1, "c", "U")], 1)
+    assert rows(acid, "SELECT * FROM t") == [(1, "c")]
+    nothing_is_open(acid)

@@ -33,7 +33,15 @@ from acidsql.errors import (
     WriteConflict,
 )
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import LockState, LockType, Table
+from acidsql.metastore.model import (
+    LockComponent,
+    LockRequest,
+    LockResponse,
+    LockState,
+    LockType,
+    Operation,
+    Table,
+)
 from acidsql.plan.staging import Staging
 from acidsql.plan.views import Views
 from acidsql.session import AcidSession
@@ -875,10 +883,18 @@ def test_a_dynamic_overwrite_comes_through_beside_updates(
                 pool.submit(bank.sql, "UPDATE t SET n = n + 1 WHERE p = 2").result(60)
         lock(self, *args, **options)
 
+    request, asked = EmbeddedMetastore.lock, list[tuple[int, LockComponent]]()
+
+    def lock_in_store(self: EmbeddedMetastore, wanted: LockRequest) -> LockResponse:
+        asked.extend((wanted.txn_id, c) for c in wanted.components if c.operation is Operation.UPDATE)
+        return request(self, wanted)
+
     with monkeypatch.context() as patch:
         patch.setattr(WriteTransaction, "lock", late)
+        patch.setattr(EmbeddedMetastore, "lock", lock_in_store)
         other.sql(f"INSERT OVERWRITE TABLE t PARTITION (p) SELECT id, {column}, p FROM {source}")
     assert len(updates) == 1
+    assert len(asked) == len(set(asked)), "a second request would stand behind those that wait for the first"
     assert sorted(rows(bank, "SELECT * FROM t")) == [(1, 0, 1), written]
     nothing_is_left(other, bank)
 

@@ -11,6 +11,7 @@ IS_KEPT = "the statement was interrupted after its commit: what it has changed s
 
 class _Commits(threading.local):
     count = 0
+    is_aside = False
 
 
 _of_thread = _Commits()
@@ -23,7 +24,18 @@ def commits() -> int:
 
 def has_committed() -> None:
     """One more."""
-    _of_thread.count += 1
+    if not _of_thread.is_aside:
+        _of_thread.count += 1
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """A block of a statement that makes what it needs for itself: its commits are not that of the statement."""
+    outer, _of_thread.is_aside = _of_thread.is_aside, True
+    try:
+        yield
+    finally:
+        _of_thread.is_aside = outer
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from pyspark.sql import DataFrame
@@ -31,6 +31,7 @@ from acidsql.errors import (
 )
 from acidsql.format.data_files import DirectoryGone
 from acidsql.interrupts import Deferred
+from acidsql.metastore.model import LockComponent
 from acidsql.plan.failures import own_failures
 from acidsql.settings import READ_LEASE, SNAPSHOT_RETRIES
 
@@ -132,17 +133,21 @@ class SessionTransaction(OpenTransaction):
     def _whole(self, run: Callable[[WriteTransaction], T]) -> T:
         """A statement, and once more where it has to start over."""
         attempt = 0
+        held: Sequence[LockComponent] = ()
         while True:
             self._require_usable()
             txn = self._opened()
             point = txn.savepoint()
             try:
                 with own_failures(), self._env.metastore.on_behalf_of(txn.id):
+                    txn.lock_again(held)
                     made = run(txn)
             except BaseException as e:
                 attempt += 1
                 if not self._is_run_again(txn, point, e, attempt):
                     raise
+                # one that was given up for a new one: else others could change the table meanwhile, each time
+                held = txn.locked if self._txn is None and isinstance(e, SnapshotOutdated) else ()
                 pause_before(attempt)
                 continue
             self._has_run = True

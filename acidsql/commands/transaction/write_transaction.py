@@ -505,7 +505,9 @@ def _excluding(component: LockComponent) -> LockComponent:
 def _covers(held: LockComponent, wanted: LockComponent) -> bool:
     """Whether whoever holds a lock needs no other one of the same place, nor to tell more of what it does there."""
     place = (wanted.database, wanted.table, wanted.partition)
-    if (held.database, held.table, held.partition) != place or wanted.is_dynamic_partition_write:
+    if (held.database, held.table, held.partition) != place:
+        return False
+    if wanted.is_dynamic_partition_write and not held.is_dynamic_partition_write:
         return False
     tells = held.operation == wanted.operation or held.operation in CHANGES or wanted.operation is Operation.SELECT
     return tells and STRENGTH.index(held.type) >= STRENGTH.index(wanted.type)
