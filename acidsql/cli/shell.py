@@ -109,7 +109,7 @@ class Shell:
                     print(_summary(rows if frame.columns else None, time.monotonic() - begun))
                     begun, self._commits = time.monotonic(), outcome.commits()
         except ERRORS as e:
-            if isinstance(e, Py4JError) and was_interrupted(e):
+            if was_interrupted(e) and (isinstance(e, Py4JError) or outcome.commits() > self._commits):
                 self._tell_cancelled()
             else:
                 print(describe(e), file=sys.stderr)

@@ -23,6 +23,7 @@ from acidsql.commands.resolve.names import (
 )
 from acidsql.compactor import Compactor
 from acidsql.errors import AnalysisError, DatabaseNotFound, NotTransactional, TableNotFound
+from acidsql.interrupts import Deferred
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE, Table
 from acidsql.metastore.protocol import Metastore
@@ -246,7 +247,8 @@ class Environment:
 
     def nothing(self) -> DataFrame:
         """The empty result: no columns, no rows."""
-        return self.spark.range(0).select()
+        with Deferred():  # what comes before it has been done, and PySpark makes errors of its own of an interrupt
+            return self.spark.range(0).select()
 
     def counts(self, *, updated: int = 0, deleted: int = 0, inserted: int = 0) -> DataFrame:
         """The one row that DML returns."""
@@ -256,4 +258,5 @@ class Environment:
             "num_deleted_rows": deleted,
             "num_inserted_rows": inserted,
         }
-        return self.frame({n: pa.int64() for n in values}, [list(values.values())])
+        with Deferred():  # as above
+            return self.frame({n: pa.int64() for n in values}, [list(values.values())])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 
@@ -678,6 +678,18 @@ def test_an_interrupt_after_a_commit_says_so(bank: AcidSession, monkeypatch: pyt
         with pytest.raises(KeyboardInterrupt, match="after its commit"):
             bank.sql("COMMIT")
 
+    def broken(*args: Any, **options: Any) -> DataFrame:
+        raise Py4JError("An error occurred while calling z:x.y")
+
+    with monkeypatch.context() as patch:  # as PySpark answers Ctrl-C
+        patch.setattr(Environment, "counts", broken)
+        with pytest.raises(AcidError, match=r"failed after its commit, .* stays: An error occurred while calling"):
+            bank.sql("INSERT INTO a VALUES (8, 0)")
+        bank.sql("START TRANSACTION")
+        with pytest.raises(Py4JError, match="An error occurred"):
+            bank.sql("INSERT INTO a VALUES (9, 0)")
+        bank.sql("COMMIT")
+
     commit_txn = EmbeddedMetastore.commit_txn
 
     def commit_interrupted(self: EmbeddedMetastore, *args: Any, **options: Any) -> None:
@@ -690,7 +702,7 @@ def test_an_interrupt_after_a_commit_says_so(bank: AcidSession, monkeypatch: pyt
             bank.sql("INSERT INTO a VALUES (6, 0)")
         with pytest.raises(KeyboardInterrupt, match="after its commit"), bank.transaction():
             bank.insert(bank.spark.sql("SELECT 7 AS id, 0 AS v"), "a")
-    assert sorted(rows(bank, "SELECT id FROM a")) == [(1,), (2,), (3,), (6,), (7,)]
+    assert sorted(rows(bank, "SELECT id FROM a")) == [(1,), (2,), (3,), (6,), (7,), (8,)]
     nothing_is_left(bank)
 
 

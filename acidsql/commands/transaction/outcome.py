@@ -6,6 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from acidsql.errors import AcidError
+
 IS_KEPT = "the statement was interrupted after its commit: what it has changed stays"
 
 
@@ -40,10 +45,13 @@ def aside() -> Iterator[None]:
 
 @contextmanager
 def told(since: int | None = None) -> Iterator[None]:
-    """A block of a statement: where it is interrupted after a commit, the KeyboardInterrupt says so.
+    """A block of a statement: where it is interrupted, or fails, after a commit, the error says so.
 
     Args:
         since: How many :func:`commits` there were when the statement began, where that was before the block.
+
+    Raises:
+        AcidError: In place of an error of Spark's after a commit.
     """
     before = commits() if since is None else since
     try:
@@ -52,3 +60,7 @@ def told(since: int | None = None) -> Iterator[None]:
         if commits() > before and IS_KEPT not in str(e):
             e.args = ("; ".join([*map(str, e.args), IS_KEPT]),)
         raise
+    except (Py4JError, PySparkException) as e:  # PySpark's answer to an interrupt is often one of the interrupted call
+        if commits() == before:
+            raise
+        raise AcidError(f"The statement failed after its commit, and what it has changed stays: {e}") from e
