@@ -831,6 +831,7 @@ def test_a_base_hides_nothing_that_is_being_inserted(
     nothing_is_left(other, bank)
 
 
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "first of a transaction"])
 @pytest.mark.parametrize(
     ("setting", "added"),
     [("true", "PARTITION (p = 1)"), ("false", "PARTITION (p = 1)"), ("false", "PARTITION (p = 2)")],
@@ -840,10 +841,17 @@ def test_a_base_hides_nothing_that_is_being_inserted(
     "partition", ["PARTITION (p = 2) SELECT id", "PARTITION (p) SELECT id, p"], ids=["one", "dynamic"]
 )
 def test_an_overwrite_of_what_it_reads_comes_through_beside_inserts(
-    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, setting: str, added: str, partition: str
+    bank: AcidSession,
+    other: AcidSession,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str,
+    added: str,
+    partition: str,
+    within: bool,
 ) -> None:
     """It failed after five attempts, each of which had missed what was inserted while it was planned, or waited."""
-    bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    insert_only = " TBLPROPERTIES ('transactional_properties'='insert_only')" if within else ""
+    bank.sql(f"CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int){insert_only}")
     bank.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
     other.sql(f"SET hive.txn.xlock.iow = {setting}")
     other.sql("SET acidsql.lock.timeout = 60s")
@@ -864,10 +872,14 @@ def test_an_overwrite_of_what_it_reads_comes_through_beside_inserts(
                 pool.submit(insert).result(60)
             step(self, *args, **options)
 
+    if within:
+        other.sql("START TRANSACTION")
     with monkeypatch.context() as patch:
         patch.setattr(WriteTransaction, "lock", lambda self, *args, **options: beside(lock, self, *args, **options))
         patch.setattr(WriteTransaction, "exclude_writers", lambda self, *args: beside(waits_for, self, *args))
         other.sql(f"INSERT OVERWRITE TABLE t {partition} FROM t WHERE p = 2")
+    if within:
+        other.sql("COMMIT")
     assert inserted
     expected = [(1, 1), (2, 2), *((id, 1 if "p = 1" in added else 2) for id in inserted)]
     assert sorted(rows(bank, "SELECT * FROM t")) == sorted(expected)

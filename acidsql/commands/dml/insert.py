@@ -25,7 +25,7 @@ from acidsql.commands.transaction.locking import change_lock_type, insert_lock
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
-from acidsql.metastore.model import Column, LockComponent, LockType, Table
+from acidsql.metastore.model import Column, LockComponent, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
@@ -122,8 +122,6 @@ class InsertCommand:
         self.statement = statement
         self.parameters = parameters
         self.body = self._body()
-        self._excludes = False
-        """Whether it has run, and others may insert meanwhile: where it has to run again, nobody may."""
         self.resolve(table)
 
     def resolve(self, table: Table) -> None:
@@ -246,7 +244,7 @@ class InsertCommand:
         if not self._hides_what_it_reads(txn, plan):
             return
         txn.exclude_writers(self.table)
-        self._excludes = True
+        txn.excluded_next.add(self.table.full_name)
         if self.table.partition_keys and not self.partitioning.dynamic:
             txn.require_places_seen(self.table, [self._static_name()])
         else:
@@ -332,8 +330,6 @@ class InsertCommand:
         lock = insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)
         if self._deletes_what_it_replaces:  # others may read meanwhile, and insert
             lock = replace(lock, type=change_lock_type(self.env))
-        elif self._excludes:
-            lock = replace(lock, type=LockType.EXCLUSIVE)
         return [lock]
 
     @property

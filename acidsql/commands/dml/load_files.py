@@ -101,7 +101,8 @@ class ClaimedFiles:
     """Source files of one directory that one LOAD DATA claims by renaming each to a hidden name there, such as
     ``.acidsql_load_17_name`` in transaction 17.
 
-    At the end of the ``with`` block they are deleted; after an error they get their names back.
+    At the end of the ``with`` block, also where it is interrupted after the commit, they are deleted; after an error
+    they get their names back.
     """
 
     def __init__(self) -> None:
@@ -143,7 +144,7 @@ class ClaimedFiles:
         if not self._renamed:
             return
         filesystem, folder = fs.resolve(self._folder)
-        if error is None:
+        if error is None or (self._txn is not None and self._txn.is_committed):
             self._remove(filesystem, folder)
         elif self._txn is not None and self._txn.is_aborted:
             self._give_back(filesystem, folder)

@@ -126,7 +126,7 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
                     raise
                 has_lost = True
             logger.info("transaction restarts: %s", e.message)
-            held = txn.locked if txn and isinstance(e, SnapshotOutdated | WriteConflict) else ()
+            held = txn.locked_next() if txn and isinstance(e, SnapshotOutdated | WriteConflict) else ()
             reason = e
     assert reason is not None
     if isinstance(reason, WriteConflict | Deadlock):
@@ -233,7 +233,7 @@ def _aborted(txn: WriteTransaction, error: BaseException) -> bool:
     except NoSuchTransaction:
         done = not txn.may_be_committed
         if not done:  # it may be one that is forgotten since it was aborted: not within this moment
-            txn.is_known_to_be_committed()
+            txn.mark_committed()
     except BaseException as e:  # the store is busy or full; or this was interrupted meanwhile
         env.heartbeats.abort_later(txn_id, reason)
         if not isinstance(e, AcidError):

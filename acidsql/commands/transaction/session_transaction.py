@@ -147,7 +147,7 @@ class SessionTransaction(OpenTransaction):
                 if not self._is_run_again(txn, point, e, attempt):
                     raise
                 # one that was given up for a new one: else others could change the table meanwhile, each time
-                held = txn.locked if self._txn is None and isinstance(e, SnapshotOutdated) else ()
+                held = txn.locked_next() if self._txn is None and isinstance(e, SnapshotOutdated) else ()
                 pause_before(attempt)
                 continue
             self._has_run = True

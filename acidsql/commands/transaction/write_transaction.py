@@ -73,7 +73,7 @@ class WriteTransaction:
     may_be_committed: bool = False
     """Whether its commit was asked for, whatever came of it: what it has published is not to be removed before the
     metastore says that it is aborted."""
-    _is_committed: bool = False
+    is_committed: bool = False
     """Whether it is known to be committed."""
     _txns: ValidTxnList | None = None
     _first_txns: ValidTxnList | None = None
@@ -91,6 +91,8 @@ class WriteTransaction:
     _next_statement: int = 0
     _overwritten: frozenset[tuple[str, str]] = frozenset()
     """Tables and partitions in which a base hides all that it has written, and will write."""
+    excluded_next: set[str] = field(default_factory=set)
+    """Tables in which nobody may write meanwhile where the statement has to run again."""
     has_lost: bool = False
     """Whether it is run again after a conflict about rows: then it excludes others."""
     is_by_rows: bool = False
@@ -136,6 +138,14 @@ class WriteTransaction:
             require_rows_seen(env.metastore, held, self.valid_txns)
         elif is_told and (self._txns is not None or not self.has_several_statements):
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
+
+    def locked_next(self) -> list[LockComponent]:
+        """What the next attempt of the statement is to hold from its beginning (:meth:`lock_again`)."""
+
+        def is_excluded(c: LockComponent) -> bool:
+            return c.operation in CHANGES and f"{c.database}.{c.table}" in self.excluded_next
+
+        return [replace(c, type=LockType.EXCLUSIVE) if is_excluded(c) else c for c in self.locked]
 
     def lock_again(self, components: Sequence[LockComponent]) -> None:
         """Wait for what an earlier attempt of the same statement held; :meth:`lock` follows once it is planned.
@@ -359,6 +369,8 @@ class WriteTransaction:
         if self.has_several_statements:
             # a base hides what the transaction has not seen, too
             hidden = [at for name, at in places.items() if name in names and staging.changes[name].overwrites]
+            if hidden:
+                self.excluded_next.add(table.full_name)
             require_places_seen(metastore, table, hidden, self.valid_txns)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
         self._tell_rows(table, staging)
@@ -482,12 +494,12 @@ class WriteTransaction:
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
         metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
-        self.is_known_to_be_committed()
+        self.mark_committed()
 
-    def is_known_to_be_committed(self) -> None:
+    def mark_committed(self) -> None:
         """Its commit has come about; told once or more often."""
-        if not self._is_committed:
-            self._is_committed = True
+        if not self.is_committed:
+            self.is_committed = True
             outcome.has_committed()
 
     def committed(self) -> None:
