@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from acidsql.commands.dml.load_files import ClaimedFiles
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, MetastoreError
 from acidsql.fs.local import LocalFileSystem
 from acidsql.session import AcidSession
@@ -346,6 +347,23 @@ def test_files_keep_their_hidden_names_where_it_is_unclear_whether_they_were_loa
     [left] = tree(file.parent)
     assert left.startswith(".acidsql_load_")
     assert left.endswith("_a")
+
+
+def test_files_are_removed_where_an_interrupt_comes_behind_the_commit(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They kept their hidden names for good."""
+    file = make("a", TWO)
+
+    def interrupted(self: WriteTransaction) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WriteTransaction, "committed", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="after its commit"):
+            shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert sorted(rows(shop, "SELECT id FROM emp")) == [(1,), (10,), (11,)]
+    assert tree(file.parent) == []
 
 
 def test_a_table_of_sparks_own_is_loaded_by_spark(acid: AcidSession, spark: SparkSession, make: MakeFile) -> None:

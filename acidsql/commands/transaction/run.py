@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.context import DefinitionChanged, SnapshotOutdated, StartOver, pause_before
+from acidsql.commands.transaction import outcome
 from acidsql.commands.transaction.pin import OpenTransaction, Pin, TransactionPin
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
@@ -232,8 +233,8 @@ def _aborted(txn: WriteTransaction, error: BaseException) -> bool:
         done = True
     except NoSuchTransaction:
         done = not txn.may_be_committed
-        if not done:  # it may be one that is forgotten since it was aborted: not within this moment
-            txn.mark_committed()
+        if not done and not isinstance(error, Exception):  # interrupted in its commit, which has come about
+            outcome.has_committed()
     except BaseException as e:  # the store is busy or full; or this was interrupted meanwhile
         env.heartbeats.abort_later(txn_id, reason)
         if not isinstance(e, AcidError):

@@ -74,7 +74,7 @@ class WriteTransaction:
     """Whether its commit was asked for, whatever came of it: what it has published is not to be removed before the
     metastore says that it is aborted."""
     is_committed: bool = False
-    """Whether it is known to be committed."""
+    """Whether the store has answered that it is committed."""
     _txns: ValidTxnList | None = None
     _first_txns: ValidTxnList | None = None
     """The first snapshot, where there are several."""
@@ -494,13 +494,8 @@ class WriteTransaction:
         self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
         metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
-        self.mark_committed()
-
-    def mark_committed(self) -> None:
-        """Its commit has come about; told once or more often."""
-        if not self.is_committed:
-            self.is_committed = True
-            outcome.has_committed()
+        self.is_committed = True
+        outcome.has_committed()
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""
