@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -706,22 +707,32 @@ def test_an_interrupt_after_a_commit_says_so(bank: AcidSession, monkeypatch: pyt
     nothing_is_left(bank)
 
 
-def test_a_first_statement_sees_who_has_committed_before_its_lock(
-    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It started over, without its lock, and lost again each time: a conflict, though it had seen nothing."""
-    lock, mine, locked = WriteTransaction.lock, threading.get_ident(), list[int]()
+@contextmanager
+def before_each_lock(act: Callable[[WriteTransaction], None]) -> Iterator[None]:
+    """Another thread does something whenever a statement of this one, planned, is about to ask for its locks."""
+    lock, mine = WriteTransaction.lock, threading.get_ident()
 
     def late(self: WriteTransaction, *args: Any, **options: Any) -> None:
         if threading.get_ident() == mine:
-            locked.append(self.id)
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(other.sql, "UPDATE a SET v = v + 1").result(60)
+                pool.submit(act, self).result(60)
         lock(self, *args, **options)
 
-    bank.sql("START TRANSACTION")
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WriteTransaction, "lock", late)
+        yield
+
+
+def test_a_first_statement_sees_who_has_committed_before_its_lock(bank: AcidSession, other: AcidSession) -> None:
+    """It started over, without its lock, and lost again each time: a conflict, though it had seen nothing."""
+    locked = list[int]()
+
+    def update(txn: WriteTransaction) -> None:
+        locked.append(txn.id)
+        other.sql("UPDATE a SET v = v + 1")
+
+    bank.sql("START TRANSACTION")
+    with before_each_lock(update):
         bank.sql("UPDATE a SET v = v * 10 WHERE id = 1")
     assert len(locked) == 1
     bank.sql("COMMIT")
@@ -898,14 +909,12 @@ def test_a_dynamic_overwrite_comes_through_beside_updates(
     bank.sql("CREATE TRANSACTIONAL TABLE t (id int, n int) PARTITIONED BY (p int)")
     bank.sql("INSERT INTO t VALUES (1, 0, 1), (2, 0, 2)")
     other.sql("SET hive.txn.xlock.iow = false")
-    lock, overwriting, updates = WriteTransaction.lock, threading.get_ident(), list[int]()
+    updates = list[int]()
 
-    def late(self: WriteTransaction, *args: Any, **options: Any) -> None:
-        if threading.get_ident() == overwriting and not self.locked:
-            updates.append(self.id)
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(bank.sql, "UPDATE t SET n = n + 1 WHERE p = 2").result(60)
-        lock(self, *args, **options)
+    def update(txn: WriteTransaction) -> None:
+        if not txn.locked:
+            updates.append(txn.id)
+            bank.sql("UPDATE t SET n = n + 1 WHERE p = 2")
 
     request, asked = EmbeddedMetastore.lock, list[tuple[int, LockComponent]]()
 
@@ -913,8 +922,7 @@ def test_a_dynamic_overwrite_comes_through_beside_updates(
         asked.extend((wanted.txn_id, c) for c in wanted.components if c.operation is Operation.UPDATE)
         return request(self, wanted)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(WriteTransaction, "lock", late)
+    with before_each_lock(update), monkeypatch.context() as patch:
         patch.setattr(EmbeddedMetastore, "lock", lock_in_store)
         other.sql(f"INSERT OVERWRITE TABLE t PARTITION (p) SELECT id, {column}, p FROM {source}")
     assert len(updates) == 1
@@ -925,23 +933,19 @@ def test_a_dynamic_overwrite_comes_through_beside_updates(
 
 @pytest.mark.parametrize("keys", ["", " PARTITIONED BY (p int)"], ids=["plain", "partitioned"])
 def test_a_merge_that_excludes_others_comes_through_beside_inserts(
-    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, keys: str
+    bank: AcidSession, other: AcidSession, keys: str
 ) -> None:
     """It failed after five attempts, each of which had missed what was inserted while it was planned."""
     bank.sql(f"CREATE TRANSACTIONAL TABLE t (id int{'' if keys else ', p int'}){keys}")
     bank.sql("INSERT INTO t VALUES (1, 1)")
     other.sql("SET hive.txn.xlock.mergeinsert = true")
-    lock, merging, inserted = WriteTransaction.lock, threading.get_ident(), list[int]()
+    inserted = list[int]()
 
-    def late(self: WriteTransaction, *args: Any, **options: Any) -> None:
-        if threading.get_ident() == merging:
-            inserted.append(10 + len(inserted))
-            with ThreadPoolExecutor(1) as pool:
-                pool.submit(bank.sql, f"INSERT INTO t VALUES ({inserted[-1]}, 1)").result(60)
-        lock(self, *args, **options)
+    def insert(txn: WriteTransaction) -> None:
+        inserted.append(10 + len(inserted))
+        bank.sql(f"INSERT INTO t VALUES ({inserted[-1]}, 1)")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(WriteTransaction, "lock", late)
+    with before_each_lock(insert):
         source = "(SELECT id, 2 AS p FROM range(1, 12))"
         other.sql(f"MERGE INTO t USING {source} s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.p)")
     assert inserted == [10]

@@ -130,7 +130,7 @@ class WriteTransaction:
             self._txns = None  # an earlier statement's
         told = () if self.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
         conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
-        is_told = conflict is not None and (self._txns is not None or conflict > self.id)
+        is_told = conflict is not None and (conflict > self.id or self._txns is not None)
         if env.metastore.capabilities.is_shared_with_hive:
             # what it has locked before cannot have been rebalanced since
             require_rows_seen(env.metastore, wanted, self.valid_txns, is_told=is_told)
