@@ -756,7 +756,7 @@ def test_as_the_first_statement_of_a_transaction_it_comes_through_beside_updates
     with acidsql.connect(acid.spark, warehouse=str(warehouse)) as other:
 
         def late(self: WriteTransaction, components: Sequence[LockComponent], **options: Any) -> None:
-            of_t = [c.table for c in self.locked]
+            of_t = [c.table for c in self.locks.components]
             if threading.get_ident() == mine and "t" not in of_t and any(c.table == "t" for c in components):
                 updates.append(self.id)
                 with ThreadPoolExecutor(1) as pool:

@@ -877,7 +877,7 @@ def test_an_overwrite_of_what_it_reads_comes_through_beside_inserts(
         if threading.get_ident() != overwriting:
             step(self, *args, **options)
             return
-        held = {c.type for c in self.locked}
+        held = {c.type for c in self.locks.components}
         with ThreadPoolExecutor(1) as pool:
             if LockType.EXCLUSIVE not in held:
                 pool.submit(insert).result(60)
@@ -912,7 +912,7 @@ def test_a_dynamic_overwrite_comes_through_beside_updates(
     updates = list[int]()
 
     def update(txn: WriteTransaction) -> None:
-        if not txn.locked:
+        if not txn.locks.components:
             updates.append(txn.id)
             bank.sql("UPDATE t SET n = n + 1 WHERE p = 2")
 

@@ -244,7 +244,7 @@ class InsertCommand:
         if not self._hides_what_it_reads(txn, plan):
             return
         txn.exclude_writers(self.table)
-        txn.excluded_next.add(self.table.full_name)
+        txn.locks.excluded_next.add(self.table.full_name)
         if self.table.partition_keys and not self.partitioning.dynamic:
             txn.require_places_seen(self.table, [self._static_name()])
         else:

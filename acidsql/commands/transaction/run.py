@@ -118,8 +118,8 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
         txn: WriteTransaction | None = None
         try:
             with open_transaction(env) as txn:
-                txn.has_lost = has_lost
-                txn.lock_again(held)
+                txn.locks.has_lost = has_lost
+                txn.locks.wait_again(held)
                 return run(txn)
         except (StartOver, Deadlock, WriteConflict) as e:
             if isinstance(e, WriteConflict):
@@ -127,7 +127,7 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
                     raise
                 has_lost = True
             logger.info("transaction restarts: %s", e.message)
-            held = txn.locked_next() if txn and isinstance(e, SnapshotOutdated | WriteConflict) else ()
+            held = txn.locks.of_next_attempt() if txn and isinstance(e, SnapshotOutdated | WriteConflict) else ()
             reason = e
     assert reason is not None
     if isinstance(reason, WriteConflict | Deadlock):

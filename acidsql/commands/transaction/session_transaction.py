@@ -140,14 +140,14 @@ class SessionTransaction(OpenTransaction):
             point = txn.savepoint()
             try:
                 with own_failures(), self._env.metastore.on_behalf_of(txn.id):
-                    txn.lock_again(held)
+                    txn.locks.wait_again(held)
                     made = run(txn)
             except BaseException as e:
                 attempt += 1
                 if not self._is_run_again(txn, point, e, attempt):
                     raise
                 # one that was given up for a new one: else others could change the table meanwhile, each time
-                held = txn.locked_next() if self._txn is None and isinstance(e, SnapshotOutdated) else ()
+                held = txn.locks.of_next_attempt() if self._txn is None and isinstance(e, SnapshotOutdated) else ()
                 pause_before(attempt)
                 continue
             self._has_run = True
@@ -196,9 +196,8 @@ class SessionTransaction(OpenTransaction):
             raise conflict from error
         if isinstance(error, DefinitionChanged) and self._has_run:
             error.hint = "COMMIT or ROLLBACK before it: this transaction's snapshot is older than the change."
-            return (
-                attempt == 1
-            )  # the snapshot stays, and the change with it; it may have come while names were looked up
+            # the snapshot stays, and the change with it; it may have come while names were looked up
+            return attempt == 1
         return starts_over and attempt <= self._env.settings.value(SNAPSHOT_RETRIES)
 
     def _undone(self, txn: WriteTransaction, point: Savepoint, error: BaseException) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from acidsql import fs
@@ -12,6 +12,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.before import SeenBefore
 from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, StatementSnapshot, essence
 from acidsql.commands.transaction import outcome
+from acidsql.commands.transaction.held_locks import HeldLocks, excluding
 from acidsql.commands.transaction.unseen import (
     require_all_seen,
     require_not_hidden,
@@ -24,18 +25,15 @@ from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.format.unseen import Snapshot
-from acidsql.metastore.lock_rules import STRENGTH
 from acidsql.metastore.model import (
     CHANGES,
     LockComponent,
-    LockRequest,
-    LockType,
     Operation,
     Partition,
     RowChange,
     Table,
 )
-from acidsql.metastore.waiting import wait_for_earlier_writers, wait_for_lock
+from acidsql.metastore.waiting import wait_for_earlier_writers
 from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import Target
@@ -84,23 +82,21 @@ class WriteTransaction:
     _written: list[tuple[Table, tuple[str, ...], dict[str, RowChange]]] = field(default_factory=list)
     """What it has published: the table, the partitions, and how many rows; statistics of what is never committed would
     stay wrong."""
-    locked: list[LockComponent] = field(default_factory=list)
-    """The locks that it holds."""
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
     _overwritten: frozenset[tuple[str, str]] = frozenset()
     """Tables and partitions in which a base hides all that it has written, and will write."""
-    excluded_next: set[str] = field(default_factory=set)
-    """Tables in which nobody may write meanwhile where the statement has to run again."""
-    has_lost: bool = False
-    """Whether it is run again after a conflict about rows: then it excludes others."""
     is_by_rows: bool = False
     """Whether a conflict may have been about rows."""
     _opened: float = field(default_factory=time.monotonic)
     _before: SeenBefore | None = None
     _deleted: dict[str, RowSet | None] = field(default_factory=dict)
     """The rows that it has deleted, by table; None where they do not tell all that it has replaced."""
+    locks: HeldLocks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.locks = HeldLocks(self.env, self.id)
 
     def lock(self, components: Sequence[LockComponent], *, by_rows: bool = False) -> None:
         """Wait for locks. The snapshot is taken afterwards.
@@ -119,50 +115,24 @@ class WriteTransaction:
         env = self.env
         by_rows = by_rows and env.compares_rows
         self.is_by_rows |= by_rows
-        if by_rows and self.has_lost:
-            components = [_excluding(c) for c in components]
+        if by_rows and self.locks.has_lost:
+            components = [excluding(c) for c in components]
         for table in {f"{c.database}.{c.table}" for c in components if c.operation in CHANGES}:
             self._deleted[table] = self._deleted.get(table, RowSet()) if by_rows else None
-        # what it holds it does not ask for again: the request would wait behind others that wait for this transaction
-        wanted = tuple(c for c in components if not any(_covers(held, c) for held in self.locked))
-        self._wait_for(wanted)
+        wanted = self.locks.missing(components)
+        self.locks.wait_for(wanted)
         if not self.has_several_statements:
             self._txns = None  # an earlier statement's
-        told = () if self.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
+        told = () if self.locks.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
         conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
         is_told = conflict is not None and (conflict > self.id or self._txns is not None)
         if env.metastore.capabilities.is_shared_with_hive:
             # what it has locked before cannot have been rebalanced since
             require_rows_seen(env.metastore, wanted, self.valid_txns, is_told=is_told)
-            held = [c for c in (self.locked if is_told else components) if c not in wanted]
+            held = [c for c in (self.locks.components if is_told else components) if c not in wanted]
             require_rows_seen(env.metastore, held, self.valid_txns)
         elif is_told and (self._txns is not None or not self.has_several_statements):
             raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
-
-    def locked_next(self) -> list[LockComponent]:
-        """What the next attempt of the statement is to hold from its beginning (:meth:`lock_again`)."""
-
-        def is_excluded(c: LockComponent) -> bool:
-            return c.operation in CHANGES and f"{c.database}.{c.table}" in self.excluded_next
-
-        return [replace(c, type=LockType.EXCLUSIVE) if is_excluded(c) else c for c in self.locked]
-
-    def lock_again(self, components: Sequence[LockComponent]) -> None:
-        """Wait for what an earlier attempt of the same statement held; :meth:`lock` follows once it is planned.
-
-        Raises:
-            LockTimeout: When they are not granted in time.
-        """
-        shared = (LockType.SHARED_READ, LockType.SHARED_WRITE)
-        named = [c for c in components if not (c.is_dynamic_partition_write and c.type in shared)]
-        self._wait_for([_excluding(c) for c in named] if self.has_lost else named)
-
-    def _wait_for(self, components: Sequence[LockComponent]) -> None:
-        if components:
-            env = self.env
-            request = LockRequest(tuple(components), self.id, env.user, env.host, env.agent)
-            wait_for_lock(env.metastore, env.settings, request)
-            self.locked += components
 
     def start_over(self, reason: str) -> NoReturn:
         """Raises: StartOver."""
@@ -268,15 +238,12 @@ class WriteTransaction:
     def exclude_writers(self, table: Table) -> None:
         """Wait until all who have lower write ids in a table have ended: a base would hide what they are writing.
 
-        An EXCLUSIVE lock lets none of them in; EXCL_WRITE is not in the way of INSERT's SHARED_READ (Hive's matrix).
-
         Raises:
             Deadlock: When one of them waits for a lock of this transaction's, or for somebody who does.
             LockTimeout: When one is still open after ``acidsql.lock.timeout``.
         """
-        place, env = (table.database, table.name), self.env
-        held = [c.type for c in self.locked if (c.database, c.table) == place and c.operation in CHANGES]
-        if any(type is not LockType.EXCLUSIVE for type in held):
+        env = self.env
+        if self.locks.may_write_beside(table):
             wait_for_earlier_writers(env.metastore, env.settings, table, self.allocate_write_id(table), self.id)
 
     def replaces_rows_of(self, table: Table) -> bool:
@@ -370,7 +337,7 @@ class WriteTransaction:
             # a base hides what the transaction has not seen, too
             hidden = [at for name, at in places.items() if name in names and staging.changes[name].overwrites]
             if hidden:
-                self.excluded_next.add(table.full_name)
+                self.locks.excluded_next.add(table.full_name)
             require_places_seen(metastore, table, hidden, self.valid_txns)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
         self._tell_rows(table, staging)
@@ -482,7 +449,7 @@ class WriteTransaction:
         Raises:
             WriteConflict: When another transaction changed the same rows first.
         """
-        metastore, shares = self.env.metastore, [c for c in self.locked if c.type is LockType.SHARED_WRITE]
+        metastore, shares = self.env.metastore, self.locks.shares
         if metastore.capabilities.is_shared_with_hive:
             require_rows_seen(metastore, shares, self.valid_txns)
             for table, staging in zip(self._staged_for, self.stagings, strict=True):
@@ -501,20 +468,3 @@ class WriteTransaction:
         """Notify the compactor of the commit."""
         for table, names, _ in self._written:
             self.env.compactor.wrote(table.database, table.name, names if table.partition_keys else (None,))
-
-
-def _excluding(component: LockComponent) -> LockComponent:
-    """The lock of a change that lets nobody else change anything there."""
-    is_shared = component.type is LockType.SHARED_WRITE and component.operation in CHANGES
-    return replace(component, type=LockType.EXCL_WRITE) if is_shared else component
-
-
-def _covers(held: LockComponent, wanted: LockComponent) -> bool:
-    """Whether whoever holds a lock needs no other one of the same place, nor to tell more of what it does there."""
-    place = (wanted.database, wanted.table, wanted.partition)
-    if (held.database, held.table, held.partition) != place:
-        return False
-    if wanted.is_dynamic_partition_write and not held.is_dynamic_partition_write:
-        return False
-    tells = held.operation == wanted.operation or held.operation in CHANGES or wanted.operation is Operation.SELECT
-    return tells and STRENGTH.index(held.type) >= STRENGTH.index(wanted.type)
