@@ -24,8 +24,10 @@ from acidsql.commands.query import table_frame
 from acidsql.commands.registry import execute
 from acidsql.commands.transaction import control
 from acidsql.commands.transaction.pin import OpenTransaction
+from acidsql.commands.transaction.session_transaction import SessionTransaction
 from acidsql.compactor import Compactor, WorkerContext
 from acidsql.errors import AcidError, InvalidValue, TransactionError
+from acidsql.interrupts import Deferred
 from acidsql.metastore import is_hive_metastore, open_metastore
 from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import DEFAULT_DATABASE
@@ -216,16 +218,22 @@ class AcidSession(StreamingFace):
             Deadlock: When another one waits for locks of this one, and this one for the other's.
         """
         self._require_open()
-        txn = control.begin(self._env, is_read_only=read_only)
+        txn: SessionTransaction | None = None
+        has_ended = False
         try:
+            with Deferred():
+                txn = control.begin(self._env, is_read_only=read_only)
             yield
             if self._env.transaction is not txn:
                 raise TransactionError("The transaction was ended within its block")
+            has_ended = True
+            control.end(self._env, txn, is_kept=True)
         except BaseException:
-            control.end(self._env, txn, is_kept=False)
-            control.roll_back_what_is_open(self._env)  # one that was begun within the block in its place
+            if txn is not None:
+                control.end(self._env, txn, is_kept=False)
+                if not has_ended:
+                    control.roll_back_what_is_open(self._env)  # one that was begun within the block in its place
             raise
-        control.end(self._env, txn, is_kept=True)
 
     @property
     def in_transaction(self) -> bool:

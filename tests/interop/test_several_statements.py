@@ -489,6 +489,58 @@ def test_what_is_rolled_back_does_not_count(both: Both, open_acid: OpenAcid, key
     t.agree()
 
 
+HELD = {
+    "INSERT": ("INSERT INTO {t} VALUES (9, 'n', 1)", "INSERT INTO {t} PARTITION (k = 1) VALUES (10, 'n')"),
+    "OVERWRITE": (
+        "INSERT OVERWRITE TABLE {t} PARTITION (k) SELECT * FROM {t}",
+        "UPDATE {t} SET v = 'ours' WHERE k = 1",
+    ),
+    "TRUNCATE": ("TRUNCATE TABLE {t}", "INSERT INTO {t} PARTITION (k = 1) VALUES (10, 'n')"),
+}
+"""Two statements, the first of which locks the whole table."""
+
+
+@pytest.mark.parametrize("texts", HELD.values(), ids=list(HELD))
+def test_who_waits_for_a_lock_of_the_table_is_not_in_the_way_of_its_partitions(
+    both: Both, open_acid: OpenAcid, texts: tuple[str, str]
+) -> None:
+    """It asked for a lock of the partition, too, behind who waited for this transaction: a deadlock without need."""
+    t, writer = prepared(both, "k int"), open_acid()
+    writer.sql("START TRANSACTION")
+    writer.sql(t.text(texts[0]))
+    overwrite = t.text("INSERT OVERWRITE TABLE {t} PARTITION (k = 1) VALUES (11, 'theirs')")
+    other = threading.Thread(target=lambda: both.hive.run(overwrite))
+    other.start()
+    end = time.monotonic() + 60
+    while "WAITING" not in {r.lock_state for r in writer.sql("SHOW LOCKS").collect()} and time.monotonic() < end:
+        time.sleep(0.2)
+    writer.sql(t.text(texts[1]))
+    writer.sql("COMMIT")
+    other.join()
+    both.wrote(ACIDSQL, 2)
+    assert [row[3:] for row in t.read(HIVE) if row[-1] == 1] == [(11, "theirs", 1)]
+    t.agree()
+
+
+def test_nothing_is_inserted_into_a_partition_that_was_read_and_dropped(both: Both, open_acid: OpenAcid) -> None:
+    """It was, and could not be read in the transaction: the partition was made anew, by itself."""
+    t, writer = prepared(both, "k int"), open_acid()
+    writer.sql("START TRANSACTION")
+    assert writer.sql(t.text("SELECT * FROM {t}")).count() == 3
+    both.hive.run(t.text("ALTER TABLE {t} DROP PARTITION (k = 1)"))
+    for text in (
+        "INSERT INTO {t} PARTITION (k = 1) VALUES (9, 'x')",
+        "INSERT INTO {t} VALUES (9, 'x', 1), (8, 'y', 2)",
+    ):
+        with pytest.raises(TransactionError, match=r"k=1 of .* was dropped, moved or made anew"):
+            writer.sql(t.text(text))
+    writer.sql(t.text("INSERT INTO {t} VALUES (7, 'z', 3)"))
+    writer.sql("COMMIT")
+    both.wrote(ACIDSQL, 1)
+    assert sorted(row[3] for row in t.read(HIVE)) == [3, 7]
+    t.agree()
+
+
 def test_one_of_hives_that_waits_for_us(both: Both, open_acid: OpenAcid) -> None:
     """Hive does not look whether it is part of a circle: ours gives way, though it is the older one."""
     t, writer = prepared(both, ""), open_acid()

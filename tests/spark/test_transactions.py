@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import concurrent.futures
 import itertools
+import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,6 +23,8 @@ from pyspark.sql import DataFrame
 
 import acidsql
 from acidsql.commands.environment import Environment
+from acidsql.commands.transaction import control
+from acidsql.commands.transaction.session_transaction import SessionTransaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
     AcidError,
@@ -34,6 +40,7 @@ from acidsql.errors import (
     WriteConflict,
 )
 from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.heartbeat import Heartbeats
 from acidsql.metastore.model import (
     LockComponent,
     LockRequest,
@@ -707,6 +714,62 @@ def test_an_interrupt_after_a_commit_says_so(bank: AcidSession, monkeypatch: pyt
     nothing_is_left(bank)
 
 
+def test_an_interrupt_just_behind_a_statement_leaves_nothing_of_it(bank: AcidSession) -> None:
+    """Its rows had been published, and nobody had noted yet that they were to be undone: run again, they doubled."""
+    codes = [f.__code__ for f in (SessionTransaction._whole, SessionTransaction._statement, SessionTransaction.write)]
+    met = 0
+    for step in itertools.count(1):
+        seen = 0
+
+        def line(frame: FrameType, event: str, argument: Any, step: int = step) -> Any:
+            nonlocal seen
+            txn = frame.f_locals["self"]._txn
+            if event == "line" and txn is not None and any(staging.is_published for staging in txn.stagings):
+                seen += 1
+                if seen == step:
+                    raise KeyboardInterrupt
+            return line
+
+        bank.sql("START TRANSACTION")
+        sys.settrace(lambda frame, event, argument, line=line: line if frame.f_code in codes else None)  # type: ignore[misc]
+        try:
+            bank.sql("INSERT INTO a VALUES (3, 3)")
+            break
+        except KeyboardInterrupt:
+            met = step
+        finally:
+            sys.settrace(None)
+        assert sorted(rows(bank, "SELECT id FROM a")) == [(1,), (2,)]
+        bank.sql("ROLLBACK")
+    bank.sql("COMMIT")
+    assert met > 4
+    assert sorted(rows(bank, "SELECT id FROM a")) == [(1,), (2,), (3,)]
+    nothing_is_left(bank)
+
+
+def test_a_lock_of_the_table_is_one_of_its_partitions(bank: AcidSession) -> None:
+    """On a Hive Metastore a second request waits behind who waits for this transaction: a deadlock without need."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int)")
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO t SELECT 1, 1 WHERE false")
+    held = len(locks_of(bank, "t"))
+    bank.sql("INSERT INTO t PARTITION (p = 2) VALUES (1)")
+    assert len(locks_of(bank, "t")) == held
+    bank.sql("COMMIT")
+    written = bank._env.metastore.completed_writes("default", "t")
+    assert {write.partition for write in written} == {"p=2"}  # the store was told all the same
+    bank.sql("START TRANSACTION")
+    bank.sql("TRUNCATE TABLE t")
+    held = len(locks_of(bank, "t"))
+    bank.sql("INSERT INTO t VALUES (3, 2), (4, 2), (5, 4)")
+    bank.sql("UPDATE t SET id = id + 10 WHERE p = 2 AND id = 3")
+    bank.sql("DELETE FROM t WHERE p = 2 AND id = 4")
+    assert len(locks_of(bank, "t")) == held
+    bank.sql("COMMIT")
+    assert sorted(rows(bank, "SELECT * FROM t")) == [(5, 4), (13, 2)]
+    nothing_is_left(bank)
+
+
 @contextmanager
 def before_each_lock(act: Callable[[WriteTransaction], None]) -> Iterator[None]:
     """Another thread does something whenever a statement of this one, planned, is about to ask for its locks."""
@@ -953,6 +1016,177 @@ def test_a_merge_that_excludes_others_comes_through_beside_inserts(
     nothing_is_left(other, bank)
 
 
+@pytest.mark.parametrize("setting", ["", "hive.txn.xlock.iow", "hive.txn.xlock.write"])
+@pytest.mark.parametrize(
+    "text", ["INSERT OVERWRITE TABLE b SELECT * FROM a", "FROM a INSERT OVERWRITE TABLE b SELECT id, v"]
+)
+@pytest.mark.parametrize("moment", ["before its lock", "while it waits"])
+def test_an_overwrite_sees_those_whose_rows_it_hides(
+    bank: AcidSession, other: AcidSession, setting: str, text: str, moment: str
+) -> None:
+    """It hid the row in one table of who had inserted into two, and had not seen the one in the table that it read."""
+    if setting:
+        other.sql(f"SET {setting} = false")
+    begun = list[int]()
+
+    def insert(txn: WriteTransaction) -> None:
+        if begun:
+            return
+        begun.append(txn.id)
+        bank.sql("START TRANSACTION")
+        bank.sql("INSERT INTO a VALUES (3, 3)")
+        bank.sql("INSERT INTO b VALUES (3, 3)")
+        if moment == "before its lock":
+            bank.sql("COMMIT")
+        else:
+            threading.Timer(1, bank.sql, ("COMMIT",)).start()
+
+    with before_each_lock(insert):
+        other.sql(text)
+    assert begun
+    assert rows(bank, "SELECT * FROM b ORDER BY id") == rows(bank, "SELECT * FROM a ORDER BY id")
+    assert (3, 3) in rows(bank, "SELECT * FROM b")
+    nothing_is_left(other, bank)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_the_snapshot_of_a_single_statement_is_a_state_that_was(
+    bank: AcidSession, other: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, is_read: bool
+) -> None:
+    """It saw who had begun before and committed late, and not who had begun later and committed before him."""
+    bank.sql("CREATE TRANSACTIONAL TABLE counted (x bigint, y bigint)")
+    bank.sql("INSERT INTO counted VALUES (0, 0)")
+    counts = "(SELECT count(*) FROM a WHERE id > 2) AS x, (SELECT count(*) FROM b WHERE id > 2) AS y"
+    open_txns, mine, met = EmbeddedMetastore.open_txns, threading.get_ident(), list[int]()
+
+    def others(self: EmbeddedMetastore, *args: Any, **options: Any) -> Any:
+        made = open_txns(self, *args, **options)
+        if threading.get_ident() == mine and not met:
+            met.append(made[0])
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(other.sql, "INSERT INTO b VALUES (3, 3)").result(60)
+                pool.submit(bank.sql, "COMMIT").result(60)
+        return made
+
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    with acidsql.connect(bank.spark, warehouse=str(warehouse)) as third, monkeypatch.context() as patch:
+        patch.setattr(EmbeddedMetastore, "open_txns", others)
+        if is_read:
+            seen = rows(third, f"SELECT {counts}")
+        else:
+            third.sql(f"INSERT INTO counted SELECT {counts}")
+            seen = rows(third, "SELECT * FROM counted WHERE x + y > 0")
+        assert met
+        assert seen == [(1, 1)]
+        nothing_is_left(other, bank, third)
+
+
+def test_an_interrupt_while_a_transaction_opens_leaves_one_of_several_statements(
+    bank: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its TRUNCATE wrote a base, which hid what it inserted later."""
+    ids = list[int]()
+    with monkeypatch.context() as patch:
+        hold = Heartbeats.hold
+
+        def interrupted(self: Heartbeats, txn_id: int) -> None:
+            hold(self, txn_id)
+            ids.append(txn_id)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        bank.sql("START TRANSACTION")
+        patch.setattr(Heartbeats, "hold", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            bank.sql("SELECT * FROM a")
+    assert len(ids) == 1
+    bank.sql("TRUNCATE TABLE a")
+    bank.sql("INSERT INTO a VALUES (4, 4)")
+    bank.sql("COMMIT")
+    assert rows(bank, "SELECT * FROM a") == [(4, 4)]
+    nothing_is_left(bank)
+
+
+def test_autocommit_that_is_set_beside_another_thread_leaves_no_transaction(
+    bank: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came after it joined a transaction that the other thread had begun just before, and nobody committed it."""
+    current, mine, begun = control.current, threading.get_ident(), list[int]()
+
+    def beside(env: Environment) -> Any:
+        if threading.get_ident() == mine and not begun and not control._beginning.locked():
+            begun.append(1)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(bank.sql, "INSERT INTO a VALUES (5, 5)").result(60)
+        return current(env)
+
+    bank.sql("SET AUTOCOMMIT FALSE")
+    with monkeypatch.context() as patch:
+        patch.setattr(control, "current", beside)
+        bank.sql("SET AUTOCOMMIT TRUE")
+    assert begun
+    assert not bank.in_transaction
+    assert (5, 5) in rows(bank, "SELECT * FROM a")
+    nothing_is_left(bank)
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "first of a transaction"])
+def test_a_merge_that_excludes_others_comes_through_beside_inserts_in_its_last_moment(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, within: bool
+) -> None:
+    """Its lock lets others insert, and what came between its snapshot and its look at it made it fail each time."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int)")
+    other.sql("SET hive.txn.xlock.mergeinsert = true")
+    inserted, require, merging = list[int](), WriteTransaction.require_all_seen, threading.get_ident()
+
+    def beside(self: WriteTransaction, table: Table) -> None:
+        if threading.get_ident() == merging and LockType.EXCLUSIVE not in {c.type for c in self.locks.components}:
+            inserted.append(10 + len(inserted))
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(bank.sql, f"INSERT INTO t VALUES ({inserted[-1]})").result(60)
+        require(self, table)
+
+    if within:
+        other.sql("START TRANSACTION")
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "require_all_seen", beside)
+        source = "(SELECT id FROM range(9, 12))"
+        other.sql(f"MERGE INTO t USING {source} s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id)")
+    if within:
+        other.sql("COMMIT")
+    assert inserted == [10]
+    assert sorted(rows(bank, "SELECT id FROM t")) == [(9,), (10,), (11,)]
+    nothing_is_left(other, bank)
+
+
+@pytest.mark.parametrize("format", ["orc", "text"])
+def test_a_load_that_is_ended_for_a_deadlock_runs_again(
+    bank: AcidSession, other: AcidSession, tmp_path: Path, format: str
+) -> None:
+    """It has its lock, and waits for a write id that is open; its owner asks for that lock."""
+    written = other.spark.sql("SELECT 7 AS id, 8 AS v").coalesce(1).write.option("sep", "\x01")
+    written.save(str(tmp_path / "files"), "orc" if format == "orc" else "csv")
+    bank.sql("SET hive.txn.xlock.iow = false")
+    other.sql("SET hive.txn.xlock.iow = false")
+    text = (
+        " INPUTFORMAT 'org.apache.hadoop.mapred.TextInputFormat'"
+        " SERDE 'org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe'"
+    )
+    kind = "" if format == "orc" else text
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO a VALUES (3, 3)")
+    with ThreadPoolExecutor(1) as pool:
+        loaded = pool.submit(other.sql, f"LOAD DATA LOCAL INPATH '{tmp_path}/files' OVERWRITE INTO TABLE a{kind}")
+        while not any(row.lock_state == "ACQUIRED" and row.lock_type == "EXCL_WRITE" for row in locks_of(bank)):
+            assert not loaded.done(), loaded.result()
+            time.sleep(0.05)
+        bank.sql("UPDATE a SET v = 4 WHERE id = 3")
+        bank.sql("COMMIT")
+        loaded.result(120)
+    assert rows(bank, "SELECT * FROM a") == [(7, 8)]
+    nothing_is_left(other, bank)
+
+
 def test_who_waits_for_earlier_writers_is_in_a_deadlock_too(bank: AcidSession, other: AcidSession) -> None:
     """TRUNCATE has its lock, and waits for a write id that is open; its owner asks for that lock."""
     bank.sql("START TRANSACTION")
@@ -1033,8 +1267,8 @@ def test_two_that_wait_for_each_others_writers(bank: AcidSession, other: AcidSes
     nothing_is_left(other, bank)
 
 
-def locks_of(acid: AcidSession) -> list[Any]:
-    return [row for row in acid.sql("SHOW LOCKS").collect() if row.table == "a"]
+def locks_of(acid: AcidSession, table: str = "a") -> list[Any]:
+    return [row for row in acid.sql("SHOW LOCKS").collect() if row.table == table]
 
 
 def test_who_is_ended_by_others_while_a_statement_waits_is_told(bank: AcidSession, other: AcidSession) -> None:

@@ -205,7 +205,6 @@ class InsertCommand:
         txn.lock([*self.locks(), *plan.read_locks])
         if self.exists_already():
             return RowCounts()
-        self.see_all(txn, plan)
         context.revalidate(txn.snapshot)
         self.require_all_seen(txn, plan)
         staging = txn.stage(self.table)
@@ -228,20 +227,17 @@ class InsertCommand:
         binding = Binding(context, self.parameters, body.text, given=given)
         return InsertPlan(binding, binding.resolved(binding.query(body, self._defaults())), source)
 
-    def see_all(self, txn: WriteTransaction, plan: InsertPlan) -> None:
-        """Once it has its locks: see who has begun later than an INSERT OVERWRITE that hides what it reads."""
-        if self._hides_what_it_reads(txn, plan):
-            txn.see_all()
-
     def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
-        """An INSERT OVERWRITE that hides its own target with a base, and reads it, must have seen all of its rows.
+        """An INSERT OVERWRITE that hides its target with a base must see all whose rows it hides: what it reads, of the
+        target or of other tables, may have been changed with them.
 
         Where its lock has let others insert, it keeps them out when it runs again: they might do so each time.
 
         Raises:
             StartOver: When it has not.
         """
-        if not self._hides_what_it_reads(txn, plan):
+        is_base = self.statement.overwrite and not txn.has_several_statements  # there see its publishing
+        if not is_base or not plan.tables:
             return
         txn.exclude_writers(self.table)
         txn.locks.excluded_next.add(self.table.full_name)
@@ -249,11 +245,6 @@ class InsertCommand:
             txn.require_places_seen(self.table, [self._static_name()])
         else:
             txn.require_all_seen(self.table)
-
-    def _hides_what_it_reads(self, txn: WriteTransaction, plan: InsertPlan) -> bool:
-        """Of a transaction of several statements, in which an earlier one may have read it: see its publishing."""
-        hides = self.statement.overwrite and not txn.has_several_statements
-        return hides and any(t.full_name == self.table.full_name for t in plan.tables)
 
     def changes(self, plan: InsertPlan) -> ChangeSet:
         """The rows to insert, in the session that writes files."""

@@ -16,10 +16,10 @@ from acidsql.commands.dml.load_files import ClaimedFiles, at_path, plain_footer,
 from acidsql.commands.dml.load_rows import LoadRowsCommand, loads_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.context import SnapshotOutdated, StatementContext
+from acidsql.commands.resolve.context import StartOver, StatementContext, pause_before
 from acidsql.commands.transaction.locking import insert_lock
 from acidsql.commands.transaction.run import write_transaction
-from acidsql.errors import AnalysisError, UnsupportedError
+from acidsql.errors import AnalysisError, Deadlock, UnsupportedError
 from acidsql.format.names import original_file, parse_original_file
 from acidsql.format.tail import OrcFooter
 from acidsql.metastore.model import LockComponent, Table
@@ -72,11 +72,12 @@ class LoadCommand:
         """Name of the partition; empty for a table without partition keys."""
 
     def run(self) -> None:
-        """All phases, and once more where others have overwritten the place meanwhile."""
-        for _ in range(self.env.settings.value(SNAPSHOT_RETRIES)):
+        """All phases, and once more where others have changed the place meanwhile, or it was in a deadlock."""
+        for attempt in range(self.env.settings.value(SNAPSHOT_RETRIES)):
             try:
                 self._load()
-            except SnapshotOutdated:
+            except (StartOver, Deadlock):
+                pause_before(attempt + 1)
                 continue
             return
         self._load()

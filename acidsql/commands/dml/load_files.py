@@ -13,6 +13,7 @@ from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, CorruptFile
 from acidsql.format.names import is_hidden
 from acidsql.format.tail import OrcFooter, read_footer
+from acidsql.interrupts import Deferred
 from acidsql.metastore.model import Table
 from acidsql.sql.statements import LoadData
 
@@ -143,8 +144,12 @@ class ClaimedFiles:
     def __exit__(self, error: type[BaseException] | None, *details: object) -> None:
         if not self._renamed:
             return
+        with Deferred():
+            self._end(is_loaded=error is None)
+
+    def _end(self, *, is_loaded: bool) -> None:
         filesystem, folder = fs.resolve(self._folder)
-        if error is None or (self._txn is not None and self._txn.is_committed):
+        if is_loaded or (self._txn is not None and self._txn.is_committed):
             self._remove(filesystem, folder)
         elif self._txn is not None and self._txn.is_aborted:
             self._give_back(filesystem, folder)

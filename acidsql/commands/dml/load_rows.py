@@ -17,7 +17,8 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.run import write_transaction
+from acidsql.commands.transaction.run import in_transaction
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError, UnsupportedError
 from acidsql.metastore.model import Column, Table
 from acidsql.plan.changes import ChangeSet
@@ -77,11 +78,15 @@ class LoadRowsCommand:
     def run(self) -> None:
         """All phases."""
         frame = self._frame(self._files())
-        with write_transaction(self.env, self.insert.locks()) as txn:
+
+        def load(txn: WriteTransaction) -> None:
+            txn.lock(self.insert.locks())
             txn.revalidate(self.table)
             staging = txn.stage(self.table)
             self.insert.write(self._changes(frame), txn, staging)
             self.insert.publish(txn, staging)
+
+        in_transaction(self.env, load)
 
     def _changes(self, frame: DataFrame) -> ChangeSet:
         return self.insert.stored(frame).moved(self.env.writing)

@@ -227,13 +227,12 @@ class MergeCommand:
         txn.lock(draft.locks, by_rows=self._is_by_rows)
         binding = draft.binding
         excludes = Match.NOT_MATCHED in self.matches and self.env.settings.value(XLOCK_MERGE_INSERT)
-        if excludes:
-            txn.see_all()
         binding.context.revalidate(txn.snapshot)
         now = binding.remaining(draft.analysed, draft.plan.relation)
         if now is not None and self.changes_rows and set(now) != set(draft.partitions or ()):
             txn.start_over(f"The partitions of {self.table.full_name} have changed")
         if excludes:
+            txn.locks.excluded_next.add(self.table.full_name)  # others may insert just then, each time
             txn.require_all_seen(self.table)
         rows = MergeRows.of(self.env, binding, draft.source)
         written = MergeRun(self.env, draft, rows).run(txn)

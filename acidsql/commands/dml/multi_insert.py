@@ -72,8 +72,6 @@ class MultiInsertCommand:
         txn.lock([*self._locks(legs), *dict.fromkeys(lock for plan in plans for lock in plan.read_locks)])
         if any(leg.exists_already() for leg in legs):
             txn.start_over("A partition has been made that the statement was to make")
-        for leg, plan in zip(legs, plans, strict=True):
-            leg.see_all(txn, plan)
         context.revalidate(txn.snapshot)
         written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]
         for leg, plan in zip(legs, plans, strict=True):

@@ -16,6 +16,8 @@ from acidsql.plan.snapshot import PartitionState, TableSnapshot
 _YOUNG = 30 * 86400
 """Seconds since a table was made, within which a transaction may have begun before it, and clocks may differ."""
 _Directory = BaseName | DeltaName
+_Place = tuple[tuple[str, ...], str, int]
+"""A partition's values, its location, and when it was made."""
 _ORIGINAL = BaseName(0)
 """What stands for a file from before the table was transactional."""
 
@@ -36,7 +38,7 @@ class SeenBefore:
     def __init__(self, snapshot_ms: Callable[[], int], committed: Callable[[str], Snapshot]) -> None:
         self._snapshot_ms, self._committed = snapshot_ms, committed
         self._tables: dict[str, Table] = {}
-        self._partitions: dict[str, set[tuple[tuple[str, ...], str, int]]] = {}
+        self._partitions: dict[str, set[_Place]] = {}
         self._files: dict[str, Mapping[str, _Directory]] = {}
 
     def require_table(self, table: Table) -> None:
@@ -54,14 +56,13 @@ class SeenBefore:
 
     def require_partitions(self, table: Table, partitions: Iterable[Partition]) -> None:
         """Raises: DefinitionChanged when one is missing, at another place than before, or made anew."""
-        now = {(p.values, p.location, p.created_at) for p in partitions}
-        known = self._partitions.setdefault(table.full_name, now)
-        if not known <= now:
-            gone = min(values for values, *_ in known - now)
-            raise DefinitionChanged(
-                f"Partition {partition_name([k.name for k in table.partition_keys], gone)} of {table.full_name} was"
-                " dropped, moved or made anew after the transaction's snapshot"
-            )
+        now = {_place(p) for p in partitions}
+        _require_kept(table, self._partitions.setdefault(table.full_name, now), now)
+
+    def require_places(self, table: Table, names: Sequence[str], partitions: Iterable[Partition]) -> None:
+        """As :meth:`require_partitions`, of those with some names only."""
+        known = {one for one in self._partitions.get(table.full_name, ()) if _name(table, one) in names}
+        _require_kept(table, known, {_place(p) for p in partitions})
 
     def require_files(self, snapshot: TableSnapshot, own: int | None) -> None:
         """Check that nothing was removed that the transaction's snapshot needs.
@@ -113,6 +114,22 @@ class SeenBefore:
 
     def _is_later(self, created_at: int) -> bool:
         return created_at > time.time() - _YOUNG and created_at * 1000 > self._snapshot_ms()
+
+
+def _place(partition: Partition) -> _Place:
+    return partition.values, partition.location, partition.created_at
+
+
+def _name(table: Table, place: _Place) -> str:
+    return partition_name([key.name for key in table.partition_keys], place[0])
+
+
+def _require_kept(table: Table, known: set[_Place], now: set[_Place]) -> None:
+    if not known <= now:
+        raise DefinitionChanged(
+            f"Partition {_name(table, min(known - now))} of {table.full_name} was dropped, moved or made anew after the"
+            " transaction's snapshot"
+        )
 
 
 def _is_of(name: _Directory, own: int | None) -> bool:

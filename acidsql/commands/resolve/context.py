@@ -56,11 +56,15 @@ class StartOver(TransactionError):
 class SnapshotOutdated(StartOver):
     """The snapshot does not see what others have committed, which the statement would have to see."""
 
-    def as_conflict(self) -> WriteConflict:
-        """The same for whoever cannot run again by himself: what he has done before would be lost."""
+    def as_conflict(self, *, is_over: bool = False) -> WriteConflict:
+        """The same for whoever cannot run again by himself: what he has done before would be lost.
+
+        Args:
+            is_over: Whether it ends the transaction, as in a COMMIT.
+        """
         return WriteConflict(
             f"{self.message}: the transaction cannot change what another one has changed since its snapshot",
-            hint="ROLLBACK, and run it again.",
+            hint="Run it again." if is_over else "ROLLBACK, and run it again.",
         )
 
 
@@ -185,7 +189,7 @@ class StatementContext:
         latest = None if self._snapshot is None else self._snapshot.version
         if latest is not None and table.version > latest:
             raise DefinitionChanged(
-                f"Table {table.full_name} was changed after the statement started", hint="Run it again."
+                f"Table {table.full_name} was changed after the snapshot that it is read with", hint="Run it again."
             )
         if self._snapshot is not None and self._snapshot.before is not None:
             self._snapshot.before.require_table(table)

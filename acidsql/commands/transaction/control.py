@@ -180,11 +180,14 @@ def end(env: Environment, txn: SessionTransaction, *, is_kept: bool) -> None:
 def set_autocommit(env: Environment, statement: s.SetAutocommit, parameters: Mapping[str, Any]) -> DataFrame:
     """SET AUTOCOMMIT: FALSE: a statement begins a transaction, which COMMIT or ROLLBACK ends. TRUE: each statement is
     one; a transaction that is open is committed, as in Hive and JDBC."""
-    txn = current(env)
-    if statement.value and txn is not None:
-        end(env.session, txn, is_kept=True)
-    env.session.autocommit = statement.value
-    return env.nothing()
+    session = env.session
+    while True:
+        with _beginning:  # another thread may begin one
+            txn = current(session)
+            if txn is None or not statement.value:
+                session.autocommit = statement.value
+                return env.nothing()
+        end(session, txn, is_kept=True)
 
 
 def roll_back_what_is_open(env: Environment) -> bool:

@@ -24,10 +24,10 @@ class HeldTransactions:
         self._held: set[int] = set()
         weakref.finalize(owner, _let_go, env.heartbeats, self._held)
 
-    def open(self, count: int, into: list[WriteTransaction]) -> None:
+    def open(self, count: int, into: list[WriteTransaction], *, for_several_statements: bool = False) -> None:
         """Open transactions, and append them to a list, also where this is interrupted."""
         with Deferred():
-            for txn in begin(self._env, count):
+            for txn in begin(self._env, count, for_several_statements=for_several_statements):
                 self._held.add(txn.id)
                 self._env.heartbeats.hold(txn.id)
                 into.append(txn)

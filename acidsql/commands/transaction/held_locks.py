@@ -54,6 +54,11 @@ class HeldLocks:
         named = [c for c in components if not (c.is_dynamic_partition_write and c.type in _SHARED)]
         self.wait_for([excluding(c) for c in named] if self.has_lost else named)
 
+    def are_of_unnamed(self, table: Table) -> bool:
+        """Whether it holds a lock for partitions of a table that are not named yet: the store knows of none of them."""
+        place = (table.database, table.name)
+        return any(c.is_dynamic_partition_write for c in self.components if (c.database, c.table) == place)
+
     def may_write_beside(self, table: Table) -> bool:
         """Whether its locks for changing a table let others insert: EXCL_WRITE is not in the way of INSERT's
         SHARED_READ (Hive's matrix)."""
@@ -74,9 +79,10 @@ def excluding(component: LockComponent) -> LockComponent:
 
 
 def _covers(held: LockComponent, wanted: LockComponent) -> bool:
-    """Whether whoever holds a lock needs no other one of the same place, nor to tell more of what it does there."""
-    place = (wanted.database, wanted.table, wanted.partition)
-    if (held.database, held.table, held.partition) != place:
+    """Whether whoever holds a lock needs no other one of the same place, or a part of it, nor to tell more of what it
+    does there."""
+    is_part = held.table is not None and held.partition in (None, wanted.partition)
+    if (held.database, held.table) != (wanted.database, wanted.table) or not (is_part or held == wanted):
         return False
     if wanted.is_dynamic_partition_write and not held.is_dynamic_partition_write:
         return False

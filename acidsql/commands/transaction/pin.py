@@ -110,7 +110,7 @@ class ReaderPin(Pin):
         try:
             with Deferred():
                 self.id = open_reader(env)
-            self.context = StatementContext(env, StatementSnapshot(env.metastore.get_valid_txns(self.id), version))
+            self.context = StatementContext(env, StatementSnapshot(env.metastore.get_valid_txns(), version))
         except BaseException:
             if self.id:
                 self.end()
@@ -121,8 +121,9 @@ class ReaderPin(Pin):
 
     def hold(self, frame: DataFrame, held: HeldFiles) -> DataFrame:
         self.confirm()
-        self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE), held.are_read)
-        weakref.finalize(frame, self._env.heartbeats.release, self.id)
+        with Deferred():
+            self._env.heartbeats.pin(self.id, self._env.settings.value(READ_LEASE), held.are_read)
+            weakref.finalize(frame, self._env.heartbeats.release, self.id)
         return frame
 
     def end(self) -> None:

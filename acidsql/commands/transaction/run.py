@@ -60,11 +60,10 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
     txn.committed()
 
 
-def begin(env: Environment, count: int = 1) -> list[WriteTransaction]:
+def begin(env: Environment, count: int = 1, *, for_several_statements: bool = False) -> list[WriteTransaction]:
     """Open transactions, ``hive.txn.max.open.batch`` at most; whoever does keeps them alive, and ends them."""
-    version = env.metastore.latest_version()
     ids = env.metastore.open_txns(count, user=env.user, host=env.host, agent_info=env.agent)
-    return [WriteTransaction(env, txn_id, version) for txn_id in ids]
+    return [WriteTransaction(env, txn_id, for_several_statements) for txn_id in ids]
 
 
 def roll_back(txn: WriteTransaction, error: BaseException) -> TransactionError | None:
@@ -177,7 +176,7 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
     Raises:
         LockTimeout: When the locks were not granted in time. Others as :func:`open_transaction`.
     """
-    retries = env.settings.value(SNAPSHOT_RETRIES)
+    attempt, retries = 0, env.settings.value(SNAPSHOT_RETRIES)
     while True:
         granted = False
         try:
@@ -186,10 +185,12 @@ def write_transaction(env: Environment, components: Sequence[LockComponent]) -> 
                 granted = True
                 yield txn
             return
-        except StartOver:
-            if granted or not retries:
+        except (StartOver, Deadlock) as e:
+            attempt += 1
+            if granted or attempt > retries:
                 raise
-            retries -= 1
+            if isinstance(e, Deadlock):
+                pause_before(attempt)
 
 
 def _forget(txn: WriteTransaction) -> None:

@@ -142,6 +142,11 @@ class SessionTransaction(OpenTransaction):
                 with own_failures(), self._env.metastore.on_behalf_of(txn.id):
                     txn.locks.wait_again(held)
                     made = run(txn)
+                # an interrupt from here on is answered below, or finds what is to be undone
+                if len(txn.stagings) > point.stagings:
+                    self._writer = threading.get_ident()
+                    self._unanswered.setdefault(self._writer, point)
+                self._has_run = True
             except BaseException as e:
                 attempt += 1
                 if not self._is_run_again(txn, point, e, attempt):
@@ -150,10 +155,6 @@ class SessionTransaction(OpenTransaction):
                 held = txn.locks.of_next_attempt() if self._txn is None and isinstance(e, SnapshotOutdated) else ()
                 pause_before(attempt)
                 continue
-            self._has_run = True
-            if len(txn.stagings) > point.stagings:
-                self._writer = threading.get_ident()
-                self._unanswered.setdefault(self._writer, point)
             return made
 
     def _opened(self) -> WriteTransaction:
@@ -162,13 +163,12 @@ class SessionTransaction(OpenTransaction):
             self._reader = _Reader(self._env, self)
             opened: list[WriteTransaction] = []
             try:
-                self._held.open(1, opened)
+                self._held.open(1, opened, for_several_statements=True)
             finally:
                 self._txn = opened[0] if opened else None
                 if self._txn is None:
                     self._reader.let_go()
             assert self._txn is not None
-            self._txn.has_several_statements = True
         return self._txn
 
     def _is_run_again(self, txn: WriteTransaction, point: Savepoint, error: BaseException, attempt: int) -> bool:
@@ -231,7 +231,7 @@ class SessionTransaction(OpenTransaction):
             except BaseException as e:
                 ended = self._give_up(e)
                 if isinstance(e, SnapshotOutdated):
-                    ended = e.as_conflict()
+                    ended = e.as_conflict(is_over=True)
                 self._over = ended or TransactionError(f"The commit failed: {e}")
                 if ended is not None:
                     raise ended from e
@@ -297,17 +297,18 @@ class _Reader:
         with Deferred():
             self.id = open_reader(env)
             self._heartbeats.pin(self.id, self._lease, self._are_read)
-        self._transaction = weakref.finalize(transaction, self._dropped)
+            self._transaction = weakref.finalize(transaction, self._dropped)
 
     def _are_read(self) -> bool:
         return any(files.are_read() for files in self._files)
 
     def hold(self, frame: DataFrame, held: HeldFiles) -> None:
         """Last as long as a frame."""
-        self._files.append(held)
-        self._holders.append(None)
-        self._heartbeats.pin(self.id, self._lease, self._are_read)
-        weakref.finalize(frame, self._dropped)
+        with Deferred():
+            self._files.append(held)
+            self._holders.append(None)
+            self._heartbeats.pin(self.id, self._lease, self._are_read)
+            weakref.finalize(frame, self._dropped)
 
     def _dropped(self) -> None:
         """Called by the garbage collector, which may interrupt anything: it takes no lock."""

@@ -92,14 +92,14 @@ def _rebalanced(metastore: Metastore, table: Table, unseen: _Unseen) -> set[str 
 def require_all_seen(metastore: Metastore, table: Table, txns: ValidTxnList) -> None:
     """Check that a snapshot sees everything committed to an exclusively locked table.
 
-    A transaction with a later id may have committed between the start of this one and its locks: a statement that
-    replaces the rows it has read must see those changes too.
+    Another transaction may have inserted beside its locks: a statement that replaces what is there, with a base, must
+    have read what belongs to it.
 
     Raises:
         StartOver: When it does not.
     """
     if unseen := _Unseen.of(metastore, table.full_name, txns).write_ids:
-        raise SnapshotOutdated(f"Write id {unseen[0]} of {table.full_name} was committed after this statement started")
+        raise SnapshotOutdated(f"Write id {unseen[0]} of {table.full_name} was committed after the snapshot")
 
 
 def require_places_seen(metastore: Metastore, table: Table, locations: Sequence[str], txns: ValidTxnList) -> None:

@@ -25,6 +25,7 @@ from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.format.unseen import Snapshot
+from acidsql.interrupts import Deferred
 from acidsql.metastore.model import (
     CHANGES,
     LockComponent,
@@ -58,8 +59,8 @@ class WriteTransaction:
 
     env: Environment
     id: int
-    version: int | None = None
-    """The latest version of a table before its snapshot."""
+    has_several_statements: bool = False
+    """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     stagings: list[Staging] = field(default_factory=list)
     _staged_for: list[Table] = field(default_factory=list)
     _named: set[Staging] = field(default_factory=set)
@@ -74,6 +75,8 @@ class WriteTransaction:
     is_committed: bool = False
     """Whether the store has answered that it is committed."""
     _txns: ValidTxnList | None = None
+    _version: int | None = None
+    """The latest version of a table before that snapshot."""
     _first_txns: ValidTxnList | None = None
     """The first snapshot, where there are several."""
     _write_ids: dict[str, int] = field(default_factory=dict)
@@ -82,8 +85,6 @@ class WriteTransaction:
     _written: list[tuple[Table, tuple[str, ...], dict[str, RowChange]]] = field(default_factory=list)
     """What it has published: the table, the partitions, and how many rows; statistics of what is never committed would
     stay wrong."""
-    has_several_statements: bool = False
-    """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     _next_statement: int = 0
     _overwritten: frozenset[tuple[str, str]] = frozenset()
     """Tables and partitions in which a base hides all that it has written, and will write."""
@@ -107,8 +108,9 @@ class WriteTransaction:
 
         Raises:
             LockTimeout: When they are not granted in time.
-            StartOver: When another transaction has changed what is now locked, and the snapshot does not see it: it is
-                that of an earlier statement, or is to end at its own id, as that of a single statement does.
+            StartOver: When another transaction has changed what is now locked, and the snapshot of an earlier statement
+                does not see it. On a Hive Metastore also where the commit would find a conflict, or may: it compares
+                others with the id of this transaction, and not with what it has seen.
         """
         if not components:
             return
@@ -123,16 +125,28 @@ class WriteTransaction:
         self.locks.wait_for(wanted)
         if not self.has_several_statements:
             self._txns = None  # an earlier statement's
-        told = () if self.locks.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
-        conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._txns, by_rows=told)
-        is_told = conflict is not None and (conflict > self.id or self._txns is not None)
         if env.metastore.capabilities.is_shared_with_hive:
-            # what it has locked before cannot have been rebalanced since
-            require_rows_seen(env.metastore, wanted, self.valid_txns, is_told=is_told)
-            held = [c for c in (self.locks.components if is_told else components) if c not in wanted]
-            require_rows_seen(env.metastore, held, self.valid_txns)
-        elif is_told and (self._txns is not None or not self.has_several_statements):
-            raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
+            self._require_no_conflict_of_hives(components, wanted)
+        elif self._first_txns is not None:
+            told = () if self.locks.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
+            conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._first_txns, by_rows=told)
+            if conflict is not None:
+                raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
+
+    def _require_no_conflict_of_hives(
+        self, components: Sequence[LockComponent], wanted: Sequence[LockComponent]
+    ) -> None:
+        metastore, seen = self.env.metastore, self._txns
+        conflict = metastore.get_latest_txn_in_conflict(self.id, seen)
+        if conflict is not None and seen is None and self.locks.shares:
+            raise SnapshotOutdated(f"The commit would find a conflict with transaction {conflict}")
+        is_told = conflict is not None and (conflict > self.id or seen is not None)
+        # a single statement that its commit might find in conflict with somebody later begins anew, later than him
+        seen = self.valid_txns if self.has_several_statements else metastore.get_valid_txns(self.id)
+        # what it has locked before cannot have been rebalanced since
+        require_rows_seen(metastore, wanted, seen, is_told=is_told)
+        held = [c for c in (self.locks.components if is_told else components) if c not in wanted]
+        require_rows_seen(metastore, held, seen)
 
     def start_over(self, reason: str) -> NoReturn:
         """Raises: StartOver."""
@@ -147,26 +161,16 @@ class WriteTransaction:
         found = self.env.metastore.list_partitions(table.database, table.name, list(names))
         require_places_seen(self.env.metastore, table, [p.location for p in found], self.valid_txns)
 
-    def see_all(self) -> None:
-        """Take the snapshot of a single statement as it is now: it does not end at its own id, as Hive's does.
-
-        So it sees whoever has begun later and committed before it had its locks.
-        """
-        if not self.has_several_statements:
-            self._txns = self.env.metastore.get_valid_txns().with_own(self.id)
-            self._first_txns = self._first_txns or self._txns
-
     @property
     def valid_txns(self) -> ValidTxnList:
-        """The single snapshot of this statement."""
+        """The single snapshot of this statement.
+
+        It is that of the moment: the statement may have waited, and a list that ended at its own id, as Hive's does,
+        would have who has committed last, but none of those who have begun later and committed before.
+        """
         if self._txns is None:
-            if self.has_several_statements:
-                # as it is now: its first statement may have waited, and a list that ended at its own id would have who
-                # has committed last, but none of those who have begun later and committed before
-                self.version = self.env.metastore.latest_version()
-                self._txns = self.env.metastore.get_valid_txns().with_own(self.id)
-            else:
-                self._txns = self.env.metastore.get_valid_txns(self.id)
+            self._version = self.env.metastore.latest_version()
+            self._txns = self.env.metastore.get_valid_txns().with_own(self.id)
             self._first_txns = self._first_txns or self._txns
         return self._txns
 
@@ -174,10 +178,10 @@ class WriteTransaction:
     def snapshot(self) -> StatementSnapshot:
         """The same, for a :class:`StatementContext`."""
         txns = self.valid_txns
-        if self.version is None and self.has_several_statements and self._before is None:
+        if self._version is None and self.has_several_statements and self._before is None:
             since = time.monotonic() - self._opened
             self._before = SeenBefore(lambda: self._started_ms() + int(since * 1000), self._committed)
-        return StatementSnapshot(txns, self.version, dict(self._write_ids), self._before)
+        return StatementSnapshot(txns, self._version, dict(self._write_ids), self._before)
 
     def _started_ms(self) -> int:
         """When it was opened, by the clock of the store."""
@@ -327,8 +331,11 @@ class WriteTransaction:
         if table.partition_keys and len(locations) < len(names):
             # The remains of a killed DROP PARTITION must not reappear.
             free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
+        if self._before is not None:
+            self._before.require_places(table, names, known)
         # once partitions are named, no lock stands for the whole table any more
-        if table.partition_keys and (dynamic or table.full_name in self._named_in):
+        unnamed = dynamic or table.full_name in self._named_in or self.locks.are_of_unnamed(table)
+        if table.partition_keys and unnamed:
             self.name_partitions(table, staging, as_changes=as_changes)
         places = locations if table.partition_keys else {"": table.location}
         if table.full_name in self._allocated_before:
@@ -458,11 +465,12 @@ class WriteTransaction:
                     require_not_hidden(metastore, table, places, self.allocate_write_id(table))
         for table, _, changes in self._written:
             metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
-        self.may_be_committed = True
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
-        metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
-        self.is_committed = True
-        outcome.has_committed()
+        with Deferred():  # an interrupt finds either all of it, or nothing
+            self.may_be_committed = True
+            metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
+            self.is_committed = True
+            outcome.has_committed()
 
     def committed(self) -> None:
         """Notify the compactor of the commit."""
