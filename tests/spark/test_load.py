@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,10 @@ from pyspark.sql import SparkSession
 
 from acidsql.commands.dml.load_files import ClaimedFiles
 from acidsql.commands.transaction.write_transaction import WriteTransaction
-from acidsql.errors import AcidError, AnalysisError, MetastoreError
+from acidsql.errors import AcidError, AnalysisError, MetastoreError, StorageError
 from acidsql.fs.local import LocalFileSystem
+from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
 from tests.spark.answers import check_refusal, nothing_is_open, rows
 from tests.spark.tree import tree
@@ -364,6 +369,63 @@ def test_files_are_removed_where_an_interrupt_comes_behind_the_commit(
             shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
     assert sorted(rows(shop, "SELECT id FROM emp")) == [(1,), (10,), (11,)]
     assert tree(file.parent) == []
+
+
+@pytest.mark.parametrize("moment", ["in the commit", "as they are removed", "as they get their names back"])
+def test_no_file_keeps_its_hidden_name_where_an_interrupt_comes(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Those that were left had been loaded and looked as if they had not, or had not been and were not found."""
+    file = make("a", TWO)
+    make("b", "SELECT 20 AS id, 'z' AS name")
+    fails = moment == "as they get their names back"
+    changes = {"in the commit": (EmbeddedMetastore, "commit_txn"), "as they are removed": (LocalFileSystem, "delete")}
+    owner, method = changes.get(moment, (LocalFileSystem, "rename"))
+    step, pressed = getattr(owner, method), list[str]()
+
+    def pressing(self: Any, *args: Any, **options: Any) -> Any:
+        is_hidden = not pressed and (owner is EmbeddedMetastore or ".acidsql_load_" in str(args[0]))
+        if is_hidden:
+            pressed.append(method)
+            os.kill(os.getpid(), signal.SIGINT)
+        return step(self, *args, **options)
+
+    def published(*args: Any) -> None:
+        raise StorageError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, method, pressing)
+        if fails:
+            patched.setattr(Staging, "publish", published)
+        with pytest.raises(KeyboardInterrupt, match=r"^$" if fails else "after its commit"):
+            shop.sql(f"LOAD DATA INPATH '{file.parent}' INTO TABLE emp")
+    assert pressed
+    assert sorted(rows(shop, "SELECT id FROM emp")) == ([(1,)] if fails else [(1,), (10,), (11,), (20,)])
+    assert tree(file.parent) == (["a", "b"] if fails else [])
+    nothing_is_open(shop)
+
+
+def test_it_starts_over_where_others_put_the_partition_elsewhere(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It failed, where an INSERT starts over."""
+    file, publish, added = make("a", TWO), Staging.publish, list[str]()
+
+    def beside(self: Staging, *args: Any) -> Any:
+        if not added:
+            added.append("p=1")
+            with ThreadPoolExecutor(1) as pool:
+                text = f"ALTER TABLE part ADD PARTITION (p = 1) LOCATION '{tmp_path}/elsewhere'"
+                pool.submit(shop.sql, text).result(60)
+        return publish(self, *args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Staging, "publish", beside)
+        shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE part PARTITION (p = 1)")
+    assert added
+    assert sorted(rows(shop, "SELECT id, p FROM part")) == [(10, 1), (11, 1)]
+    assert tree(file.parent) == []
+    nothing_is_open(shop)
 
 
 def test_a_table_of_sparks_own_is_loaded_by_spark(acid: AcidSession, spark: SparkSession, make: MakeFile) -> None:
