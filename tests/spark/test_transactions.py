@@ -23,7 +23,8 @@ from pyspark.sql import DataFrame
 
 import acidsql
 from acidsql.commands.environment import Environment
-from acidsql.commands.transaction import control
+from acidsql.commands.transaction import control, write_transaction
+from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.session_transaction import SessionTransaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import (
@@ -1128,6 +1129,59 @@ def test_autocommit_that_is_set_beside_another_thread_leaves_no_transaction(
     assert not bank.in_transaction
     assert (5, 5) in rows(bank, "SELECT * FROM a")
     nothing_is_left(bank)
+
+
+def test_a_rollback_that_is_interrupted_keeps_no_lock(bank: AcidSession, other: AcidSession) -> None:
+    """Nobody sent heartbeats for it any more, and nobody aborted it: others waited until it had timed out."""
+    for step in range(3):
+        bank.sql("START TRANSACTION")
+        bank.sql("UPDATE a SET v = 7")
+        owner, name = [(HeldTransactions, "ended"), (EmbeddedMetastore, "abort_txns"), (Staging, "discard")][step]
+        real = getattr(owner, name)
+
+        def interrupted(self: Any, *args: Any, real: Any = real, **options: Any) -> Any:
+            os.kill(os.getpid(), signal.SIGINT)
+            return real(self, *args, **options)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(owner, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                bank.sql("ROLLBACK")
+        assert not bank.in_transaction
+        assert locks_of(other) == []
+    assert sorted(rows(other, "SELECT * FROM a")) == [(1, 100), (2, 100)]
+    nothing_is_left(other, bank)
+
+
+@pytest.mark.parametrize("part", ["", " PARTITION (p = 1)"])
+def test_truncate_hides_all_of_an_insert_that_it_waits_for(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """What the INSERT had written into a new partition stayed, and the rest of it went."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int, q int)")
+    bank.sql("INSERT INTO t VALUES (1, 1, 1), (2, 2, 1)")
+    publish, reached, waits = Staging.publish, threading.Event(), threading.Event()
+    wait_for, mine = write_transaction.wait_for_earlier_writers, threading.get_ident()
+
+    def published(self: Staging, *args: Any) -> Any:
+        if threading.get_ident() != mine:
+            reached.set()
+            waits.wait(60)
+        return publish(self, *args)
+
+    def waiting(*args: Any) -> None:
+        waits.set()
+        wait_for(*args)
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        patch.setattr(Staging, "publish", published)
+        patch.setattr(write_transaction, "wait_for_earlier_writers", waiting)
+        inserted = pool.submit(bank.sql, "INSERT INTO t VALUES (50, 1, 1), (51, 1, 3)")
+        assert reached.wait(60)
+        other.sql(f"TRUNCATE TABLE t{part}")
+        inserted.result(60)
+    assert rows(other, "SELECT * FROM t") == ([(2, 2, 1)] if part else [])
+    nothing_is_left(other, bank)
 
 
 @pytest.mark.parametrize("within", [False, True], ids=["alone", "first of a transaction"])

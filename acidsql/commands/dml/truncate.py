@@ -102,7 +102,8 @@ class TruncateCommand:
        Look the partitions up again, and restart if they have changed.
     2. Allocate the write id, and wait until all writers with lower write ids have ended: the lock does not exclude
        INSERT (in Hive's lock matrix SHARED_READ and EXCL_WRITE are compatible), and the base would hide the rows of an
-       INSERT that commits after this statement. Rows of a later INSERT are above the base.
+       INSERT that commits after this statement. Rows of a later INSERT are above the base. Then list the partitions:
+       those that they have added are hidden, too, or half of an INSERT would be.
     3. Write a base without rows into a staging directory. Hive's own TRUNCATE writes a base that
        contains only ``_metadata_acid``, on which Hive 3.1 fails and which Trino ignores; a base with one empty file
        hides the old rows from every engine, as INSERT OVERWRITE with an empty result does. In a transaction of several
@@ -154,7 +155,12 @@ class TruncateCommand:
 
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None) -> None:
         """Steps 2 to 4."""
-        table, known = self.table, self._known(names)
+        table = self.table
+        if not txn.has_several_statements:
+            txn.exclude_writers(table)
+            if self._names() != names:
+                txn.start_over(f"Partitions of {table.full_name} have been added while the statement waited")
+        known = self._known(names)
         txn.revalidate(table)
         if txn.has_several_statements:  # the table may be another one than that of the snapshot
             context = StatementContext(self.env)

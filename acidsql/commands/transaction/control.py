@@ -14,6 +14,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.transaction import outcome
 from acidsql.commands.transaction.session_transaction import SessionTransaction
 from acidsql.errors import AcidError, TransactionError
+from acidsql.interrupts import Deferred
 from acidsql.sql import statements as s
 
 NOT_ALLOWED_IN_IMPLICIT, NOT_ALLOWED_IN, NOT_ALLOWED_WITHOUT = 20006, 20007, 20008
@@ -171,7 +172,8 @@ def end(env: Environment, txn: SessionTransaction, *, is_kept: bool) -> None:
             if is_kept:
                 txn.commit()
             else:
-                txn.roll_back()
+                with Deferred():
+                    txn.roll_back()
     finally:
         if env.transaction is txn:
             env.transaction = None

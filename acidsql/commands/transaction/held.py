@@ -39,8 +39,11 @@ class HeldTransactions:
 
     def roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
         """Abort a transaction (:func:`acidsql.commands.transaction.run.roll_back`)."""
-        self.ended(txn)
-        return roll_back(txn, error)
+        with Deferred():
+            try:
+                return roll_back(txn, error)
+            finally:
+                self.ended(txn)
 
     @contextmanager
     def step(

@@ -57,6 +57,9 @@ def open_transaction(env: Environment) -> Iterator[WriteTransaction]:
         if ended is not None:
             raise ended from error
         raise
+    finally:
+        if txn is not None and not (txn.may_be_committed or txn.is_aborted):
+            env.heartbeats.abort_later(txn.id, "interrupted")  # again, just as it was about to be rolled back
     txn.committed()
 
 
@@ -77,17 +80,18 @@ def roll_back(txn: WriteTransaction, error: BaseException) -> TransactionError |
         How it was ended by others before, where it was: then the error may be a consequence.
     """
     ended = None
-    try:
-        if not txn.may_be_committed:
-            ended = end_of(txn.env, txn.id, error)
-        for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
-            staging.discard_staged()
-    finally:  # also where this is interrupted
-        if _aborted(txn, error):
-            txn.is_aborted = True
-            discarded = [staging.discard() for staging in txn.stagings]
-            if all(discarded):
-                _forget(txn)
+    with Deferred():  # but where the store waits
+        try:
+            if not txn.may_be_committed:
+                ended = end_of(txn.env, txn.id, error)
+            for staging in txn.stagings:  # seen by nobody; on a full disk the store needs the room
+                staging.discard_staged()
+        finally:
+            if _aborted(txn, error):
+                txn.is_aborted = True
+                discarded = [staging.discard() for staging in txn.stagings]
+                if all(discarded):
+                    _forget(txn)
     return ended
 
 
