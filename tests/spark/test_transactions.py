@@ -1153,13 +1153,29 @@ def test_a_rollback_that_is_interrupted_keeps_no_lock(bank: AcidSession, other: 
     nothing_is_left(other, bank)
 
 
-@pytest.mark.parametrize("part", ["", " PARTITION (p = 1)"])
-def test_truncate_hides_all_of_an_insert_that_it_waits_for(
-    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, part: str
+_BESIDE_AN_INSERT = {
+    "TRUNCATE TABLE t": [],
+    "TRUNCATE TABLE t PARTITION (p = 1)": [(2, 2, 1)],
+    "INSERT OVERWRITE TABLE t PARTITION (p = 1, q = 3) IF NOT EXISTS SELECT 70": [
+        (1, 1, 1),
+        (2, 2, 1),
+        (50, 1, 1),
+        (51, 1, 3),
+    ],
+    "FROM (SELECT 70 AS id) INSERT OVERWRITE TABLE t PARTITION (p = 1, q = 3) IF NOT EXISTS SELECT id": [
+        *((1, 1, 1), (2, 2, 1), (50, 1, 1), (51, 1, 3))
+    ],
+}
+
+
+@pytest.mark.parametrize(("text", "left"), _BESIDE_AN_INSERT.items(), ids=["all", "some", "new", "several"])
+def test_all_of_an_insert_that_is_waited_for_is_there_or_hidden(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, text: str, left: list[Any]
 ) -> None:
-    """What the INSERT had written into a new partition stayed, and the rest of it went."""
+    """What the INSERT had written into a new partition stayed, and the rest of it went; or the other way round."""
     bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int, q int)")
     bank.sql("INSERT INTO t VALUES (1, 1, 1), (2, 2, 1)")
+    other.sql("SET hive.txn.xlock.iow = false")
     publish, reached, waits = Staging.publish, threading.Event(), threading.Event()
     wait_for, mine = write_transaction.wait_for_earlier_writers, threading.get_ident()
 
@@ -1178,9 +1194,9 @@ def test_truncate_hides_all_of_an_insert_that_it_waits_for(
         patch.setattr(write_transaction, "wait_for_earlier_writers", waiting)
         inserted = pool.submit(bank.sql, "INSERT INTO t VALUES (50, 1, 1), (51, 1, 3)")
         assert reached.wait(60)
-        other.sql(f"TRUNCATE TABLE t{part}")
+        other.sql(text)
         inserted.result(60)
-    assert rows(other, "SELECT * FROM t") == ([(2, 2, 1)] if part else [])
+    assert sorted(rows(other, "SELECT * FROM t")) == left
     nothing_is_left(other, bank)
 
 

@@ -203,7 +203,7 @@ class InsertCommand:
         context = StatementContext(self.env)
         plan = self.plan(context)
         txn.lock([*self.locks(), *plan.read_locks])
-        if self.exists_already():
+        if self.exists_by_now(txn):
             return RowCounts()
         context.revalidate(txn.snapshot)
         self.require_all_seen(txn, plan)
@@ -309,6 +309,12 @@ class InsertCommand:
         if self.partitioning.dynamic:
             raise self._at_table(AnalysisError("IF NOT EXISTS requires static partitions"))
         return bool(self.env.metastore.list_partitions(self.table.database, self.table.name, [self._static_name()]))
+
+    def exists_by_now(self, txn: WriteTransaction) -> bool:
+        """The same, once it has its lock; those whom that lets insert may be making the partition."""
+        if self.statement.if_not_exists and not txn.has_several_statements:
+            txn.exclude_writers(self.table)
+        return self.exists_already()
 
     def _static_name(self) -> str:
         keys = [k.name for k in self.table.partition_keys]

@@ -70,7 +70,7 @@ class MultiInsertCommand:
         context = StatementContext(env)
         plans = self._plans(context, legs)
         txn.lock([*self._locks(legs), *dict.fromkeys(lock for plan in plans for lock in plan.read_locks)])
-        if any(leg.exists_already() for leg in legs):
+        if any(leg.exists_by_now(txn) for leg in legs):
             txn.start_over("A partition has been made that the statement was to make")
         context.revalidate(txn.snapshot)
         written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]

@@ -80,6 +80,8 @@ class WriteTransaction:
     _first_txns: ValidTxnList | None = None
     """The first snapshot, where there are several."""
     _write_ids: dict[str, int] = field(default_factory=dict)
+    _has_waited_in: set[str] = field(default_factory=set)
+    """The tables of which nobody has a lower write id open any more."""
     _allocated_before: frozenset[str] = frozenset()
     """The tables of which an earlier statement has allocated the write id."""
     _written: list[tuple[Table, tuple[str, ...], dict[str, RowChange]]] = field(default_factory=list)
@@ -247,8 +249,9 @@ class WriteTransaction:
             LockTimeout: When one is still open after ``acidsql.lock.timeout``.
         """
         env = self.env
-        if self.locks.may_write_beside(table):
+        if table.full_name not in self._has_waited_in and self.locks.may_write_beside(table):
             wait_for_earlier_writers(env.metastore, env.settings, table, self.allocate_write_id(table), self.id)
+            self._has_waited_in.add(table.full_name)
 
     def replaces_rows_of(self, table: Table) -> bool:
         """Whether a statement that replaces all rows deletes each of them: a base would hide what comes after it."""
