@@ -1153,6 +1153,57 @@ def test_a_rollback_that_is_interrupted_keeps_no_lock(bank: AcidSession, other: 
     nothing_is_left(other, bank)
 
 
+def test_a_statement_that_overwrites_two_tables_hides_all_of_a_transaction_or_nothing(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its write id was below the other's in one table, and above it in the second one, where it waited."""
+    other.sql("SET hive.txn.xlock.iow = false")
+    wait_for, met = write_transaction.wait_for_earlier_writers, list[str]()
+
+    def waiting(metastore: Any, settings: Any, table: Table, *args: Any) -> None:
+        if table.name == "b" and not met:
+            met.append(table.name)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(bank.sql, "INSERT INTO a VALUES (7, 7)").result(60)
+                pool.submit(bank.sql, "COMMIT").result(60)
+        wait_for(metastore, settings, table, *args)
+
+    bank.sql("START TRANSACTION")
+    bank.sql("INSERT INTO b VALUES (7, 7)")
+    with monkeypatch.context() as patch:
+        patch.setattr(write_transaction, "wait_for_earlier_writers", waiting)
+        other.sql(
+            "FROM (VALUES (50, 0)) s(id, v) INSERT OVERWRITE TABLE a SELECT id, v INSERT OVERWRITE TABLE b SELECT id, v"
+        )
+    assert met
+    assert rows(bank, "SELECT * FROM a") == rows(bank, "SELECT * FROM b") == [(50, 0)]
+    nothing_is_left(other, bank)
+
+
+def test_truncate_comes_through_beside_inserts_into_new_partitions(
+    bank: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It failed after six attempts, each of which had found another partition."""
+    bank.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (p int, q int)")
+    bank.sql("INSERT INTO t VALUES (1, 1, 1), (2, 2, 1)")
+    excludes, added = WriteTransaction.exclude_writers, list[int]()
+
+    def beside(self: WriteTransaction, table: Table) -> None:
+        if self.env.session is other._env:
+            added.append(10 + len(added))
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(bank.sql, f"INSERT INTO t VALUES (3, 1, {added[-1]})").result(60)
+        excludes(self, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WriteTransaction, "exclude_writers", beside)
+        other.sql("TRUNCATE TABLE t PARTITION (p = 1)")
+    assert 1 < len(added) < 5
+    assert (1, 1, 1) not in rows(bank, "SELECT * FROM t")
+    assert (2, 2, 1) in rows(bank, "SELECT * FROM t")
+    nothing_is_left(other, bank)
+
+
 _BESIDE_AN_INSERT = {
     "TRUNCATE TABLE t": [],
     "TRUNCATE TABLE t PARTITION (p = 1)": [(2, 2, 1)],

@@ -227,9 +227,10 @@ class InsertCommand:
         binding = Binding(context, self.parameters, body.text, given=given)
         return InsertPlan(binding, binding.resolved(binding.query(body, self._defaults())), source)
 
-    def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan) -> None:
+    def require_all_seen(self, txn: WriteTransaction, plan: InsertPlan, *, with_others: bool = False) -> None:
         """An INSERT OVERWRITE that hides its target with a base must see all whose rows it hides: what it reads, of the
-        target or of other tables, may have been changed with them.
+        target or of other tables, may have been changed with them; as may other tables that the statement overwrites
+        (``with_others``).
 
         Where its lock has let others insert, it keeps them out when it runs again: they might do so each time.
 
@@ -237,7 +238,7 @@ class InsertCommand:
             StartOver: When it has not.
         """
         is_base = self.statement.overwrite and not txn.has_several_statements  # there see its publishing
-        if not is_base or not plan.tables:
+        if not is_base or not (plan.tables or with_others):
             return
         txn.exclude_writers(self.table)
         txn.locks.excluded_next.add(self.table.full_name)

@@ -74,8 +74,9 @@ class MultiInsertCommand:
             txn.start_over("A partition has been made that the statement was to make")
         context.revalidate(txn.snapshot)
         written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]
+        overwritten = {leg.table.full_name for leg in legs if leg.statement.overwrite}
         for leg, plan in zip(legs, plans, strict=True):
-            leg.require_all_seen(txn, plan)
+            leg.require_all_seen(txn, plan, with_others=len(overwritten) > 1)
         with _evaluated(plans[0].source):
             for leg, plan, staging in zip(legs, plans, stagings, strict=True):
                 written += leg.write(leg.changes(plan), txn, staging)

@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from acidsql.commands.ddl.alter import acid_table
-from acidsql.commands.ddl.locked import run_locked
 from acidsql.commands.ddl.partitions import Values, no_partition, partitions_with, spec_values
 from acidsql.commands.dml.delete_rows import stage_deletes
 from acidsql.commands.environment import Environment
@@ -17,6 +16,7 @@ from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.passed_on import refuse_in_transaction
 from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
@@ -99,7 +99,7 @@ class TruncateCommand:
     """TRUNCATE: hide all rows of a full-ACID or insert-only table, or of some of its partitions.
 
     1. Lock the table, or the partitions, EXCL_WRITE as Hive 4 does: UPDATE and DELETE wait, readers and INSERT do not.
-       Look the partitions up again, and restart if they have changed.
+       Look the partitions up again, and restart with a lock of the table if some were added.
     2. Allocate the write id, and wait until all writers with lower write ids have ended: the lock does not exclude
        INSERT (in Hive's lock matrix SHARED_READ and EXCL_WRITE are compatible), and the base would hide the rows of an
        INSERT that commits after this statement. Rows of a later INSERT are above the base. Then list the partitions:
@@ -151,23 +151,31 @@ class TruncateCommand:
             LockTimeout: When the locks were not granted in time, or an earlier writer has not ended.
             TransactionError: When the table was changed meanwhile.
         """
-        run_locked(self.env, self.partitions, self._names, self._locks, self._write)
+        locked = self.partitions
 
-    def _write(self, txn: WriteTransaction, names: Sequence[str] | None) -> None:
-        """Steps 2 to 4."""
-        table = self.table
-        if not txn.has_several_statements:
-            txn.exclude_writers(table)
-            if self._names() != names:
-                txn.start_over(f"Partitions of {table.full_name} have been added while the statement waited")
-        known = self._known(names)
+        def attempt(txn: WriteTransaction) -> None:
+            nonlocal locked
+            txn.lock(self._locks(locked))
+            if not txn.has_several_statements:
+                txn.exclude_writers(self.table)
+            names = self._names()
+            if locked is not None and names is not None and not set(names) <= set(locked):
+                locked = None  # the whole table next: others may add one each time
+                txn.start_over(f"Partitions of {self.table.full_name} were added while the statement waited")
+            self._write(txn, names, whole=self._is_whole(locked))
+
+        in_transaction(self.env, attempt)
+
+    def _write(self, txn: WriteTransaction, names: Sequence[str] | None, *, whole: bool) -> None:
+        """Steps 3 and 4."""
+        table, known = self.table, self._known(names)
         txn.revalidate(table)
         if txn.has_several_statements:  # the table may be another one than that of the snapshot
             context = StatementContext(self.env)
             context.add(table)
             context.revalidate(txn.snapshot)
             context.table_snapshot(table, known)
-        hide_rows(self.env, txn, table, _places(table, known), dynamic=self._is_whole(names))
+        hide_rows(self.env, txn, table, _places(table, known), dynamic=whole)
 
     def explain(self, context: StatementContext) -> list[Explained]:
         """What :meth:`run` would do."""
