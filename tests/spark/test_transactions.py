@@ -1204,18 +1204,12 @@ def test_truncate_comes_through_beside_inserts_into_new_partitions(
     nothing_is_left(other, bank)
 
 
-_BESIDE_AN_INSERT = {
+_ALL = [(1, 1, 1), (2, 2, 1), (50, 1, 1), (51, 1, 3)]
+_BESIDE_AN_INSERT: dict[str, list[tuple[int, int, int]]] = {
     "TRUNCATE TABLE t": [],
     "TRUNCATE TABLE t PARTITION (p = 1)": [(2, 2, 1)],
-    "INSERT OVERWRITE TABLE t PARTITION (p = 1, q = 3) IF NOT EXISTS SELECT 70": [
-        (1, 1, 1),
-        (2, 2, 1),
-        (50, 1, 1),
-        (51, 1, 3),
-    ],
-    "FROM (SELECT 70 AS id) INSERT OVERWRITE TABLE t PARTITION (p = 1, q = 3) IF NOT EXISTS SELECT id": [
-        *((1, 1, 1), (2, 2, 1), (50, 1, 1), (51, 1, 3))
-    ],
+    "INSERT OVERWRITE TABLE t PARTITION (p = 1, q = 3) IF NOT EXISTS SELECT 70": _ALL,
+    "FROM (SELECT 70 AS id) INSERT OVERWRITE TABLE t PARTITION (p = 1, q = 3) IF NOT EXISTS SELECT id": _ALL,
 }
 
 

@@ -232,8 +232,6 @@ class InsertCommand:
         target or of other tables, may have been changed with them; as may other tables that the statement overwrites
         (``with_others``).
 
-        Where its lock has let others insert, it keeps them out when it runs again: they might do so each time.
-
         Raises:
             StartOver: When it has not.
         """
@@ -241,7 +239,6 @@ class InsertCommand:
         if not is_base or not (plan.tables or with_others):
             return
         txn.exclude_writers(self.table)
-        txn.locks.excluded_next.add(self.table.full_name)
         if self.table.partition_keys and not self.partitioning.dynamic:
             txn.require_places_seen(self.table, [self._static_name()])
         else:

@@ -232,7 +232,6 @@ class MergeCommand:
         if now is not None and self.changes_rows and set(now) != set(draft.partitions or ()):
             txn.start_over(f"The partitions of {self.table.full_name} have changed")
         if excludes:
-            txn.locks.excluded_next.add(self.table.full_name)  # others may insert just then, each time
             txn.require_all_seen(self.table)
         rows = MergeRows.of(self.env, binding, draft.source)
         written = MergeRun(self.env, draft, rows).run(txn)

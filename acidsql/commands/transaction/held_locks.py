@@ -81,8 +81,8 @@ def excluding(component: LockComponent) -> LockComponent:
 def _covers(held: LockComponent, wanted: LockComponent) -> bool:
     """Whether whoever holds a lock needs no other one of the same place, or a part of it, nor to tell more of what it
     does there."""
-    is_part = held.table is not None and held.partition in (None, wanted.partition)
-    if (held.database, held.table) != (wanted.database, wanted.table) or not (is_part or held == wanted):
+    is_part = held.partition in (None, wanted.partition)
+    if (held.database, held.table) != (wanted.database, wanted.table) or not is_part:
         return False
     if wanted.is_dynamic_partition_write and not held.is_dynamic_partition_write:
         return False

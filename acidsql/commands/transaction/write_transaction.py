@@ -142,6 +142,8 @@ class WriteTransaction:
         conflict = metastore.get_latest_txn_in_conflict(self.id, seen)
         if conflict is not None and seen is None and self.locks.shares:
             raise SnapshotOutdated(f"The commit would find a conflict with transaction {conflict}")
+        if not any(c.operation in CHANGES for c in self.locks.components):
+            return
         is_told = conflict is not None and (conflict > self.id or seen is not None)
         # a single statement that its commit might find in conflict with somebody later begins anew, later than him
         seen = self.valid_txns if self.has_several_statements else metastore.get_valid_txns(self.id)
@@ -155,13 +157,21 @@ class WriteTransaction:
         raise StartOver(reason, hint="Run it again.")
 
     def require_all_seen(self, table: Table) -> None:
-        """As :func:`.unseen.require_all_seen`, for its snapshot."""
+        """As :func:`.unseen.require_all_seen`, for its snapshot.
+
+        Where its lock has let others write, it keeps them out when it runs again: they might do so each time.
+        """
+        self.locks.excluded_next.add(table.full_name)
         require_all_seen(self.env.metastore, table, self.valid_txns)
 
     def require_places_seen(self, table: Table, names: Sequence[str]) -> None:
-        """As :func:`.unseen.require_places_seen`, of partitions that are there, for its snapshot."""
+        """As :meth:`require_all_seen`, of partitions that are there."""
         found = self.env.metastore.list_partitions(table.database, table.name, list(names))
-        require_places_seen(self.env.metastore, table, [p.location for p in found], self.valid_txns)
+        self._require_seen_at(table, [p.location for p in found])
+
+    def _require_seen_at(self, table: Table, locations: Sequence[str]) -> None:
+        self.locks.excluded_next.add(table.full_name)
+        require_places_seen(self.env.metastore, table, locations, self.valid_txns)
 
     @property
     def valid_txns(self) -> ValidTxnList:
@@ -347,8 +357,7 @@ class WriteTransaction:
             # a base hides what the transaction has not seen, too
             hidden = [at for name, at in places.items() if name in names and staging.changes[name].overwrites]
             if hidden:
-                self.locks.excluded_next.add(table.full_name)
-            require_places_seen(metastore, table, hidden, self.valid_txns)
+                self._require_seen_at(table, hidden)
         metastore.heartbeat(txn_id=self.id)  # a timed-out transaction must not publish: the cleaner may have run
         self._tell_rows(table, staging)
         try:
