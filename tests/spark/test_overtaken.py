@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import acidsql
 from acidsql.commands.ddl import renames
 from acidsql.errors import AlreadyExists, LockTimeout, TransactionAborted
 from acidsql.metastore.embedded import EmbeddedMetastore
-from acidsql.metastore.model import TxnState
+from acidsql.metastore.model import LockRequest, TxnState
 from acidsql.plan.staging import Staging
 from acidsql.plan.write import Writer
 from acidsql.session import AcidSession
@@ -194,6 +195,55 @@ def test_rows_are_where_a_partition_that_was_added_meanwhile_is(
     shop.sql("ALTER TABLE t DROP PARTITION (k = 3)")
     shop.sql("INSERT INTO t VALUES (31, 3)")
     assert rows(shop, "SELECT * FROM t") == [(10, 1), (20, 2), (31, 3)]
+    nothing_is_open(shop)
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("UPDATE t SET id = id + 1000 WHERE k > 0", lambda id: id + 1000),
+        ("DELETE FROM t WHERE k > 0", None),
+        (
+            "MERGE INTO t USING (SELECT 0 AS k) s ON t.k > s.k WHEN MATCHED THEN UPDATE SET id = t.id + 1000"
+            " WHEN NOT MATCHED THEN INSERT VALUES (1, 0)",
+            lambda id: id + 1000,
+        ),
+    ],
+)
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_partitions_may_be_added_each_time_that_it_asks_for_locks(
+    shop: AcidSession,
+    warehouse: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    changed: Callable[[int], int] | None,
+    in_transaction: bool,
+) -> None:
+    real, added = shop.metastore.lock, list[int]()
+
+    def lock(request: LockRequest) -> object:
+        added.append(100 + len(added))
+        with acidsql.connect(shop.spark, warehouse=warehouse) as other:
+            monkeypatch.setattr(other.metastore, "lock", partial(EmbeddedMetastore.lock, other.metastore))
+            other.sql(f"INSERT INTO t VALUES ({added[-1]}, {added[-1]})")
+        return real(request)
+
+    monkeypatch.setattr(shop.metastore, "lock", lock)
+    with shop.transaction() if in_transaction else nullcontext():
+        shop.sql(text)
+    assert len(added) == 2, "the second time it locks the whole table"
+    before = [(10, 1), (20, 2), *((n, n) for n in added)]
+    assert rows(shop, "SELECT * FROM t ORDER BY k") == ([] if changed is None else [(changed(n), k) for n, k in before])
+    nothing_is_open(shop)
+
+
+def test_a_partition_that_is_dropped_meanwhile_is_not_missed(
+    shop: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overtake_next_lock(shop, monkeypatch, "ALTER TABLE t DROP PARTITION (k = 1)")
+    [done] = shop.sql("UPDATE t SET id = id + 1").collect()
+    assert done.num_updated_rows == 1
+    assert rows(shop, "SELECT * FROM t") == [(21, 2)]
     nothing_is_open(shop)
 
 

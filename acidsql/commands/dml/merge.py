@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks, refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.locking import change_locks, upsert_lock
+from acidsql.commands.transaction.locking import ChangedPlaces, change_locks, upsert_lock
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, TransactionError
@@ -58,6 +58,7 @@ class MergeCommand:
         self.parameters = parameters
         self.table = env.changeable_table(statement.table)
         self.matches = {c.match for c in statement.clauses}
+        self._places = ChangedPlaces()
 
     @property
     def changes_rows(self) -> bool:
@@ -201,16 +202,20 @@ class MergeCommand:
         Adding columns excludes all other writers, which rely on the columns they have resolved.
         """
         env, table = self.env, self.table
-        made = []
-        if self.changes_rows:
-            updates = any(c.match is not Match.NOT_MATCHED and not is_delete(c) for c in self.statement.clauses)
-            operation = Operation.UPDATE if updates else Operation.DELETE
-            made += change_locks(env, table, operation, partitions, by_rows=self._is_by_rows)
+        made = self._change_locks(partitions)
         if Match.NOT_MATCHED in self.matches and (table.partition_keys or not made):
             made.append(upsert_lock(env, table))
         if evolves:
             made.append(LockComponent(LockType.EXCL_WRITE, table.database, table.name))
         return made
+
+    def _change_locks(self, partitions: Sequence[Partition] | None) -> list[LockComponent]:
+        """Those for UPDATE and DELETE."""
+        if not self.changes_rows:
+            return []
+        updates = any(c.match is not Match.NOT_MATCHED and not is_delete(c) for c in self.statement.clauses)
+        operation, places = (Operation.UPDATE if updates else Operation.DELETE), self._places.to_lock(partitions)
+        return change_locks(self.env, self.table, operation, places, by_rows=self._is_by_rows)
 
     # --- run ---------------------------------------------------------------------------------------------------------
 
@@ -229,8 +234,7 @@ class MergeCommand:
         excludes = Match.NOT_MATCHED in self.matches and self.env.settings.value(XLOCK_MERGE_INSERT)
         binding.context.revalidate(txn.snapshot)
         now = binding.remaining(draft.analysed, draft.plan.relation)
-        if now is not None and self.changes_rows and set(now) != set(draft.partitions or ()):
-            txn.start_over(f"The partitions of {self.table.full_name} have changed")
+        self._places.require_held(txn, self._change_locks(now))
         if excludes:
             txn.require_all_seen(self.table)
         rows = MergeRows.of(self.env, binding, draft.source)

@@ -16,7 +16,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.locking import change_locks
+from acidsql.commands.transaction.locking import ChangedPlaces, change_locks
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
@@ -71,6 +71,7 @@ class RowChange(ABC):
         self.statement = statement
         self.table: Table = env.changeable_table(statement.table)
         self.alias = statement.alias.text if statement.alias else None
+        self._places = ChangedPlaces()
 
     # --- what UPDATE and DELETE differ in ----------------------------------------------------------------------------
 
@@ -102,8 +103,7 @@ class RowChange(ABC):
         context = plan.binding.context
         context.revalidate(txn.snapshot)
         now = plan.binding.remaining(plan.analysed, plan.target)
-        if now is not None and set(now) != set(plan.partitions or ()):
-            txn.start_over(f"The partitions of {self.table.full_name} have changed")
+        self._places.require_held(txn, self._locks(now))
         changes = self.changes(plan)
         return RowCounts() if changes is None else self._write(txn, changes)
 
@@ -127,10 +127,14 @@ class RowChange(ABC):
         self._refuse_generator(analysed)
         partitions = binding.remaining(analysed, target)
         locks = [
-            *change_locks(self.env, self.table, self.operation, partitions, by_rows=True),
+            *self._locks(partitions),
             *read_locks(binding.tables),
         ]
         return RowChangePlan(binding, target, analysed, partitions, tuple(locks))
+
+    def _locks(self, partitions: Sequence[Partition] | None) -> list[LockComponent]:
+        """The locks of the table to change these partitions."""
+        return change_locks(self.env, self.table, self.operation, self._places.to_lock(partitions), by_rows=True)
 
     def _refuse_generator(self, analysed: Plan) -> None:
         """Each row must produce exactly one row.

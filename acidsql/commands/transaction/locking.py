@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from acidsql.commands.environment import Environment
+from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.snapshot import partition_names
 from acidsql.settings import LOCK_PARTITIONS, XLOCK_IOW, XLOCK_MERGE_INSERT, XLOCK_WRITE
@@ -44,6 +45,28 @@ def change_locks(
     if names == [None] and table.partition_keys and env.metastore.capabilities.is_shared_with_hive:
         kind = LockType.EXCL_WRITE  # who changes a partition would not be found to be in conflict: see lock()
     return [LockComponent(kind, table.database, table.name, name, operation) for name in names]
+
+
+class ChangedPlaces:
+    """The places that a statement locks to change rows: they are found before the locks are there, and again after.
+
+    They are the partitions that its conditions leave. Where others have added one of them meanwhile it has to begin
+    anew, and locks the whole table then: they might add one each time.
+    """
+
+    def __init__(self) -> None:
+        self._is_whole = False
+
+    def to_lock(self, partitions: Sequence[Partition] | None) -> Sequence[Partition] | None:
+        """Those to lock: of these partitions; None for the whole table."""
+        return None if self._is_whole else partitions
+
+    def require_held(self, txn: WriteTransaction, wanted: Sequence[LockComponent]) -> None:
+        """Raises: StartOver where the transaction lacks one of the locks of what it is to change now."""
+        missing = txn.locks.missing(wanted)
+        if missing:
+            self._is_whole = True
+            txn.start_over(f"Partitions of {missing[0].database}.{missing[0].table} were added while it waited")
 
 
 def insert_lock(
