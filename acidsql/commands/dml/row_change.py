@@ -95,14 +95,13 @@ class RowChange(ABC):
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
         plan = self.plan(StatementContext(self.env))
-        if plan.partitions == ():
-            if txn.has_several_statements:  # the table may be another one than that of the snapshot
-                plan.binding.context.revalidate(txn.snapshot)
+        if plan.partitions == () and not txn.has_several_statements:
             return RowCounts()
         txn.lock(plan.locks, by_rows=True)
-        context = plan.binding.context
-        context.revalidate(txn.snapshot)
+        plan.binding.context.revalidate(txn.snapshot)
         now = plan.binding.remaining(plan.analysed, plan.target)
+        if now == ():
+            return RowCounts()
         self._places.require_held(txn, self._locks(now))
         changes = self.changes(plan)
         return RowCounts() if changes is None else self._write(txn, changes)

@@ -104,6 +104,9 @@ class WriteTransaction:
     def lock(self, components: Sequence[LockComponent], *, by_rows: bool = False) -> None:
         """Wait for locks. The snapshot is taken afterwards.
 
+        In a transaction of several statements it is taken at once: what is looked up from here on, such as partitions,
+        is not older than what is seen, whoever may insert meanwhile.
+
         Args:
             components: What is locked.
             by_rows: Whether what is changed is told by the rows that are deleted, where the session compares rows.
@@ -114,8 +117,12 @@ class WriteTransaction:
                 does not see it. On a Hive Metastore also where the commit would find a conflict, or may: it compares
                 others with the id of this transaction, and not with what it has seen.
         """
-        if not components:
-            return
+        if components:
+            self._wait_for(components, by_rows)
+        if self.has_several_statements:
+            self._take_snapshot()
+
+    def _wait_for(self, components: Sequence[LockComponent], by_rows: bool) -> None:
         env = self.env
         by_rows = by_rows and env.compares_rows
         self.is_by_rows |= by_rows
@@ -180,6 +187,10 @@ class WriteTransaction:
         It is that of the moment: the statement may have waited, and a list that ended at its own id, as Hive's does,
         would have who has committed last, but none of those who have begun later and committed before.
         """
+        return self._take_snapshot()
+
+    def _take_snapshot(self) -> ValidTxnList:
+        """It is taken once, for all statements of the transaction where it has several."""
         if self._txns is None:
             self._version = self.env.metastore.latest_version()
             self._txns = self.env.metastore.get_valid_txns().with_own(self.id)

@@ -1,0 +1,144 @@
+"""The first statement of a transaction looks names and partitions up, and then takes the snapshot of the transaction.
+
+Whoever inserts in between is seen: what was looked up before would be too old. Another session's INSERT is placed
+before each call of the store that the statement makes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acidsql
+from acidsql.errors import LockTimeout
+from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.session import AcidSession
+from tests.spark.answers import nothing_is_open, rows
+
+ONE_KEY = "(id int) PARTITIONED BY (p int)"
+KINDS = {
+    "full": f"CREATE TRANSACTIONAL TABLE t {ONE_KEY}",
+    "insert-only": f"CREATE TABLE t {ONE_KEY} STORED AS ORC TBLPROPERTIES ('transactional'='true',"
+    " 'transactional_properties'='insert_only')",
+}
+Rows = list[tuple[Any, ...]]
+IF_NOT_EXISTS = "INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT 70"
+
+
+def truncated(inside: Rows, after: Rows) -> bool:
+    """Both rows of the INSERT, or none."""
+    return inside == [] and after in ([], [(50, 1), (51, 9)])
+
+
+def truncated_in_1(inside: Rows, after: Rows) -> bool:
+    return inside in ([], [(51, 9)]) and (after == inside or after == [(50, 1), (51, 9)])
+
+
+def kept(inside: Rows, after: Rows) -> bool:
+    """The partition is not overwritten when it is there, and what has come to it later is not hidden."""
+    return ((70, 9) in inside) is ((70, 9) in after) and (51, 9) in after
+
+
+def changed(inside: Rows, after: Rows) -> bool:
+    """No row of p = 9 that the transaction sees is as it was."""
+    return (51, 9) not in inside
+
+
+CASES: list[tuple[str, str, Callable[[Rows, Rows], bool]]] = [
+    ("full", "TRUNCATE TABLE t", truncated),
+    ("insert-only", "TRUNCATE TABLE t", truncated),
+    ("full", "TRUNCATE TABLE t PARTITION (p = 1)", truncated_in_1),
+    ("full", IF_NOT_EXISTS, kept),
+    ("insert-only", IF_NOT_EXISTS, kept),
+    (
+        "full",
+        "FROM (SELECT 70 AS id) s INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT id"
+        " INSERT INTO TABLE t PARTITION (p = 1) SELECT id",
+        kept,
+    ),
+    ("full", "UPDATE t SET id = 0 WHERE p = 9", changed),
+    ("full", "DELETE FROM t WHERE p = 9", changed),
+]
+
+
+@pytest.fixture
+def other(acid: AcidSession, warehouse: Path) -> Iterator[AcidSession]:
+    with acidsql.connect(acid.spark, warehouse=warehouse, settings={"acidsql.lock.timeout": "300ms"}) as session:
+        yield session
+
+
+def before_call(acid: AcidSession, monkeypatch: pytest.MonkeyPatch, number: int, do: Callable[[], object]) -> list[str]:
+    """Do something before a call of the store, the first one being 1; the calls so far."""
+    calls = list[str]()
+
+    def placed(name: str, real: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            if len(calls) == number:
+                do()
+            return real(*args, **kwargs)
+
+        return call
+
+    for name in dir(EmbeddedMetastore):
+        if not name.startswith("_") and name not in ("close", "on_behalf_of", "capabilities", "register_undo"):
+            real = getattr(acid.metastore, name)
+            if callable(real):
+                monkeypatch.setattr(acid.metastore, name, placed(name, real))
+    return calls
+
+
+def run(acid: AcidSession, other: AcidSession, kind: str, text: str, number: int) -> tuple[list[str], Rows, Rows]:
+    """A statement as the first one of a transaction, with an INSERT before one of its calls of the store.
+
+    Returns:
+        Its calls, what the transaction sees after it, and what there is in the end.
+    """
+    acid.sql("DROP TABLE IF EXISTS t")
+    acid.sql(KINDS[kind])
+    acid.sql("INSERT INTO t VALUES (1, 1)")
+    waits = False
+
+    def insert() -> None:
+        nonlocal waits
+        try:
+            other.sql("INSERT INTO t VALUES (50, 1), (51, 9)")
+        except LockTimeout:
+            waits = True
+
+    with acid.transaction():
+        with pytest.MonkeyPatch.context() as patch:
+            calls = before_call(acid, patch, number, insert)
+            acid.sql(text)
+        inside = rows(acid, "SELECT * FROM t")
+    nothing_is_open(acid)
+    if waits:
+        insert()
+    return calls, inside, rows(acid, "SELECT * FROM t")
+
+
+@pytest.mark.parametrize(("kind", "text", "right"), CASES)
+def test_an_insert_just_before_its_snapshot(
+    acid: AcidSession, other: AcidSession, kind: str, text: str, right: Callable[[Rows, Rows], bool]
+) -> None:
+    calls, *_ = run(acid, other, kind, text, 0)
+    for name in ("latest_version", "get_valid_txns"):
+        _, inside, after = run(acid, other, kind, text, calls.index(name) + 1)
+        assert right(inside, after), (inside, after)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "text", "right"), CASES)
+def test_an_insert_at_any_of_its_calls(
+    acid: AcidSession, other: AcidSession, kind: str, text: str, right: Callable[[Rows, Rows], bool]
+) -> None:
+    for number in itertools.count(1):
+        calls, inside, after = run(acid, other, kind, text, number)
+        if len(calls) < number:
+            break
+        assert right(inside, after), (calls[number - 1], number, inside, after)
+    assert number > 8
