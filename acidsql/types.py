@@ -17,6 +17,8 @@ MAX_DECIMAL_PRECISION = 38
 MAX_CHAR_LENGTH = 255
 MAX_VARCHAR_LENGTH = 65535
 LOCAL_TIMESTAMP = "timestamp with local time zone"
+WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+"""Types of whole numbers, each wider than the one before."""
 
 
 @dataclass(frozen=True)

@@ -142,10 +142,10 @@ def compiled(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture(params=[pytest.param("whole files", marks=pytest.mark.long), "searched files"])
 def search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test with the search that only large tables are worth; in the long runs also as small tables are read."""
-    from acidsql.commands.resolve import binding
+    from acidsql.plan import search
 
     if request.param == "searched files":
-        monkeypatch.setattr(binding, "MIN_BYTES", 0)
+        monkeypatch.setattr(search, "MIN_BYTES", 0)
 
 
 @pytest.fixture

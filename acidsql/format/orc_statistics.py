@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, localcontext
 from functools import lru_cache
 
-from acidsql.format.tail import Tail
+from acidsql.format.orc_types import type_messages
+from acidsql.format.schema import EVENT_COLUMNS
+from acidsql.format.tail import OrcFooter, Tail, as_errors_of
 from acidsql.protobuf import Message, bytes_of, number_of, numbers_of, read_message, unzigzag, write_message, zigzag
+from acidsql.types import WHOLE_NUMBERS, Primitive
 
 COUNT, HAS_NULL, BYTES_ON_DISK = 1, 10, 11
 _MAX_LONG = (1 << 63) - 1
 _KNOWN_BYTES = 1 << 8
+_EVENT_COLUMNS = tuple(name.lower() for name in EVENT_COLUMNS)
 
 
 def integer_range(tail: Tail, column: int) -> tuple[int, int] | None:
@@ -28,6 +32,32 @@ def integer_range(tail: Tail, column: int) -> tuple[int, int] | None:
     """
     columns = tail.footer.get(7, [])
     return integers_of(bytes_of(columns[column])) if column < len(columns) else None
+
+
+def ranges_of_row(tail: Tail, footer: OrcFooter, name: str) -> dict[int, tuple[int, int]]:
+    """The least and the greatest value of columns of whole numbers, by their positions in the table's row.
+
+    Args:
+        tail: The file's tail.
+        footer: The same, as it was understood.
+        name: The file.
+
+    Raises:
+        CorruptFile: When the statistics cannot be read.
+    """
+    columns, found = tail.footer.get(7, []), dict[int, tuple[int, int]]()
+    if footer.is_acid and tuple(map(str.lower, footer.field_names)) != _EVENT_COLUMNS:
+        return found
+    # in ORC's order: behind the root, and the columns of events
+    number = len(EVENT_COLUMNS) + 1 if footer.is_acid else 1
+    with as_errors_of(name):
+        for position, (_, type) in enumerate(footer.row_type.fields):
+            if isinstance(type, Primitive) and type.name in WHOLE_NUMBERS and number < len(columns):
+                bounds = integers_of(bytes_of(columns[number]))
+                if bounds is not None:
+                    found[position] = bounds
+            number += len(type_messages(type))
+    return found
 
 
 def integers_of(statistics: bytes) -> tuple[int, int] | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from acidsql.catalyst import Catalyst, Expression
+from acidsql.plan.ranges import is_widened
+from acidsql.types import WHOLE_NUMBERS
 
 _TOTAL = (
     *("EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual"),
@@ -18,7 +20,6 @@ _TOTAL = (
 """Expressions that have an answer, or NULL, for all values."""
 
 _DIVISIONS = ("Remainder", "Pmod")
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def early_conditions(
@@ -47,7 +48,7 @@ def _moved(own: Catalyst, expression: Expression, names: Mapping[str, Sequence[s
         if not _divides_by_a_number(expression):
             return None
     elif kind == "Cast":
-        if not _widens(expression):
+        if not is_widened(expression):
             return None
     elif kind not in _TOTAL:
         return None
@@ -58,10 +59,4 @@ def _moved(own: Catalyst, expression: Expression, names: Mapping[str, Sequence[s
 
 def _divides_by_a_number(division: Expression) -> bool:
     by = division.right()
-    return by.nodeName() == "Literal" and by.dataType().simpleString() in _WHOLE and by.value() not in (None, 0)
-
-
-def _widens(cast: Expression) -> bool:
-    """Whether a whole number becomes a wider one."""
-    types = (cast.child().dataType().simpleString(), cast.dataType().simpleString())
-    return set(types) <= set(_WHOLE) and _WHOLE.index(types[0]) <= _WHOLE.index(types[1])
+    return by.nodeName() == "Literal" and by.dataType().simpleString() in WHOLE_NUMBERS and by.value() not in (None, 0)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acidsql import fs
 from acidsql.errors import AcidError, CorruptFile, UnsupportedError
 from acidsql.format.directory import AcidFile
 from acidsql.format.orc import Stripe, read_footer
+from acidsql.format.orc_statistics import ranges_of_row
 from acidsql.format.schema import STATS_KEY, VERSION_KEY, AcidSchema, AcidStats, parse_stats
+from acidsql.format.tail import footer_of, read_tail
 from acidsql.plan.cache import FileCache
 from acidsql.types import HiveType
 
@@ -26,6 +28,7 @@ class FileMetadata:
         stripes: The stripes of a file without event columns; not needed for other files.
         is_versioned: Whether its metadata has the ACID version, as of all writers since Hive 3 except Spark's.
         stats: The number of events of each kind; None if unknown.
+        ranges: The least and the greatest value of columns of whole numbers, by position; only of files of events.
     """
 
     columns: tuple[tuple[str, HiveType], ...]
@@ -34,6 +37,7 @@ class FileMetadata:
     stripes: tuple[Stripe, ...]
     is_versioned: bool
     stats: AcidStats | None
+    ranges: Mapping[int, tuple[int, int]]
 
     @property
     def changes_rows(self) -> bool:
@@ -61,7 +65,9 @@ def facts_of(file: AcidFile) -> FileMetadata:
 
     def read() -> FileMetadata:
         filesystem, path = fs.resolve(file.path)
-        footer = read_footer(filesystem, path, file.length if file.is_prefix else None)
+        with filesystem.open_read(path) as opened:
+            tail = read_tail(opened, path, file.length if file.is_prefix else None)
+        footer = footer_of(tail, path)
         stats = footer.metadata.get(STATS_KEY)
         return FileMetadata(
             columns=footer.row_type.fields,
@@ -70,6 +76,7 @@ def facts_of(file: AcidFile) -> FileMetadata:
             stripes=() if footer.is_acid else footer.stripes,
             is_versioned=VERSION_KEY in footer.metadata,
             stats=None if stats is None else parse_stats(stats),
+            ranges=ranges_of_row(tail, footer, path) if footer.is_acid else {},
         )
 
     return _facts.get(file, read)

@@ -18,8 +18,9 @@ from acidsql.partition_names import key_texts
 from acidsql.plan.facts import FileMetadata, facts_of, plain_types, read_ahead
 from acidsql.plan.files import AT
 from acidsql.plan.prefixes import whole_file
+from acidsql.plan.ranges import Ranges
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
-from acidsql.types import Char, HiveType, Primitive, Struct, Varchar, contains, parse_type
+from acidsql.types import WHOLE_NUMBERS, Char, HiveType, Primitive, Struct, Varchar, contains, parse_type
 
 _NO_NAME = re.compile("_col[0-9]+")
 """orc-core: ``SchemaEvolution.missingMetadataPattern``."""
@@ -46,6 +47,7 @@ class EventFiles:
         exact: Whether orc-core takes all of them for ACID files (the six names letter by letter).
         places: By path.
         statements: The statement ids of their directories, by path; only where they are merged.
+        ranges: The ranges of columns in files that are alone in their directories, by path.
     """
 
     names: tuple[str, ...]
@@ -59,6 +61,13 @@ class EventFiles:
     exact: bool = True
     places: dict[str, Place] = field(default_factory=dict)
     statements: dict[str, int] = field(default_factory=dict)
+    ranges: dict[str, Ranges] = field(default_factory=dict)
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether conditions over columns may be asked of the files: only where they have the table's names, and
+        orc-core takes them for ACID ones, is the rule of finding columns known."""
+        return self.own_names and self.exact and not self.retyped
 
     def columns(self, table: Table) -> tuple[tuple[str, str], ...]:
         """Name in the files and type of each column of the table; columns that the files lack get a generated name."""
@@ -193,6 +202,17 @@ class _Layout:
             group.files.append(readable)
             group.places[readable.path] = place
             group.statements[readable.path] = statement
+            if len(files) == 1:
+                group.ranges[readable.path] = self._ranges(facts)
+
+    def _ranges(self, facts: FileMetadata) -> Ranges:
+        """By the table's names. A column that was narrowed since has other values than the file tells."""
+        columns = self._table.columns
+        return {
+            columns[i].name: bounds
+            for i, bounds in facts.ranges.items()
+            if i < len(columns) and _is_as_wide(self._types[i], facts.columns[i][1])
+        }
 
     def _group(self, facts: FileMetadata, is_merged: bool) -> EventFiles:
         wanted = tuple(c.name for c in self._table.columns)
@@ -267,6 +287,12 @@ def kind_of(type: HiveType) -> str:
         return f"struct<{','.join(f'{name.lower()}:{kind_of(field)}' for name, field in type.fields)}>"
     name = type.name if isinstance(type, Primitive) else type.__class__.__name__
     return {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "float": "double"}.get(name, name)
+
+
+def _is_as_wide(now: HiveType, was: HiveType) -> bool:
+    """Whether a type of whole numbers has all values of another one."""
+    names = [type.name if isinstance(type, Primitive) else "" for type in (was, now)]
+    return set(names) <= set(WHOLE_NUMBERS) and WHOLE_NUMBERS.index(names[0]) <= WHOLE_NUMBERS.index(names[1])
 
 
 def _may_be_longer(now: HiveType, was: HiveType) -> bool:

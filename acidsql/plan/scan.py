@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +18,7 @@ from acidsql.plan.early import early_conditions
 from acidsql.plan.files import PATH, events_of, identity, no_rows_of, parquet_rows, plain_rows, with_file_values
 from acidsql.plan.layout import EventFiles, Layout, OriginalFiles, layout, plain_layout
 from acidsql.plan.originals import original_rows
+from acidsql.plan.ranges import FEWEST, Test, may_meet
 from acidsql.plan.snapshot import TableSnapshot
 from acidsql.plan.text import quote, required
 from acidsql.plan.values import Zones, from_key_text, from_orc, with_char_types
@@ -181,7 +182,10 @@ class _Scan:
 
     def given(self, found: Layout, options: Mapping[str, str], conditions: Sequence[Expression] = ()) -> list[Draft]:
         """Rows of a full-ACID table, whether a delete event hides them or not."""
-        rows = [self._inserts(group, options, conditions) for group in found.events if not group.is_merged]
+        events = [group for group in found.events if not group.is_merged]
+        test = may_meet(conditions) if sum(len(group.ranges) for group in events) >= FEWEST else None
+        needed = events if test is None else [part for group in events if (part := _needed(group, test)).files]
+        rows = [self._inserts(group, options, conditions) for group in needed]
         if found.originals.files:
             rows.append(self._originals(found.originals))
         versions = [self._versions(group) for group in found.events if group.is_merged]
@@ -194,8 +198,7 @@ class _Scan:
     def _inserts(self, group: EventFiles, options: Mapping[str, str], conditions: Sequence[Expression]) -> Draft:
         """Visible insert events: each one is a row. Of those that do not meet some of the conditions none is needed."""
         columns = group.columns(self._table)
-        # only where the files have the table's names, and orc-core takes them for ACID ones, is the rule known
-        searched = options if group.own_names and group.exact and not group.retyped else {}
+        searched = options if group.is_searchable else {}
         options = {**searched, **identity(group.files)}
         paths, visible = [f.path for f in group.files], _visible_inserts(self._snapshot)
         place = f"{PATH} AS {_PATH}" if self._table.partition_keys else f"0 AS {PART}"
@@ -290,6 +293,13 @@ class _Scan:
         if position in self._file_values:
             made.append(f"{from_orc(field, type, self._zones.of_files)} AS f{position}")
         return made
+
+
+def _needed(group: EventFiles, test: Test) -> EventFiles:
+    """The files of a group but for those that surely hold no row that passes a test."""
+    if not group.is_searchable:
+        return group
+    return replace(group, files=[f for f in group.files if test(group.ranges.get(f.path, {}))])
 
 
 def _visible_inserts(snapshot: TableSnapshot) -> str:

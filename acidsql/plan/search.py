@@ -1,4 +1,4 @@
-"""Skipping what conditions rule out inside the files: a search argument for orc-core."""
+"""Skipping what conditions rule out: whole files (:mod:`.ranges`), and parts of them by orc-core's search argument."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from acidsql.catalyst import Expression, InternalSessions, reader_options
 from acidsql.metastore.model import Table
 from acidsql.plan.relation import Relation, column_schema
+from acidsql.plan.snapshot import TableSnapshot
 from acidsql.types import parse_type, to_hive
 
 MIN_BYTES = 4 << 20
-"""Planning a search costs milliseconds: smaller snapshots are read whole."""
+MIN_FILES = 32
+"""Planning a search costs milliseconds: snapshots with less and fewer are read whole."""
 
 _SEARCHABLE = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date")
 """Types whose ORC statistics and Spark's literals surely mean the same: no padding, no NaN, no scale. Not each day can
@@ -27,6 +29,12 @@ class Search:
     def text(self) -> str:
         """The conditions as Spark writes them, for EXPLAIN."""
         return " AND ".join(condition.sql() for condition in self.conditions)
+
+
+def is_searched(snapshot: TableSnapshot) -> bool:
+    """Whether conditions are looked for that rule out a part of a snapshot."""
+    files = [file for part in snapshot.partitions for file in part.state.files]
+    return len(files) >= MIN_FILES or sum(file.length for file in files) >= MIN_BYTES
 
 
 def searchable_columns(table: Table) -> list[str]:

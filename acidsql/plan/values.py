@@ -25,6 +25,7 @@ from acidsql.plan.fields import FieldsDiffer, with_fields_by_name
 from acidsql.plan.text import literal, quote
 from acidsql.types import (
     LOCAL_TIMESTAMP,
+    WHOLE_NUMBERS,
     Array,
     Char,
     Decimal,
@@ -267,9 +268,6 @@ def key_text(expression: str, type: HiveType) -> str:
     return f"nullif(nullif({text}, ''), {literal(DEFAULT_PARTITION)})"
 
 
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
-
-
 def typed_key(value: str, type: HiveType, cast: str) -> str:
     """A constant of PARTITION (…) in its key's type; an integer by its text, as Spark does: 1.6 is not partition 1.
 
@@ -280,7 +278,7 @@ def typed_key(value: str, type: HiveType, cast: str) -> str:
             digits than the key's.
     """
     spark_type = to_spark(type, plain_strings=True)
-    if isinstance(type, Primitive) and type.name in _INTEGERS:
+    if isinstance(type, Primitive) and type.name in WHOLE_NUMBERS:
         return f"{cast}(CAST({value} AS string) AS {spark_type})"
     typed = f"{cast}({value} AS {spark_type})"
     if cast == "try_cast" and isinstance(type, Decimal):

@@ -15,9 +15,19 @@ from typing import Any, Protocol
 
 from acidsql.errors import InvalidValue
 from acidsql.streaming.values import BadValue, shown
-from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, to_hive
-
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+from acidsql.types import (
+    LOCAL_TIMESTAMP,
+    WHOLE_NUMBERS,
+    Array,
+    Char,
+    Decimal,
+    HiveType,
+    Map,
+    Primitive,
+    Struct,
+    Varchar,
+    to_hive,
+)
 
 
 @dataclass(frozen=True)
@@ -253,7 +263,7 @@ def from_text(text: str, type: HiveType) -> Any:
             return decimal.Decimal(text) if _NUMBER.fullmatch(text) else _fail()
         if isinstance(type, Array | Map | Struct):
             return _of_json(json.loads(text, parse_float=decimal.Decimal, object_pairs_hook=_members), type)
-        if type.name in _INTEGERS:
+        if type.name in WHOLE_NUMBERS:
             return _whole(text)
         if type.name in ("float", "double"):
             return float(text) if _NO_NUMBER.fullmatch(text) else _finite(text) if _NUMBER.fullmatch(text) else _fail()

@@ -21,7 +21,19 @@ import pyarrow.compute as pc
 from acidsql.errors import InvalidValue
 from acidsql.plan.arrow import arrow_type
 from acidsql.plan.session_zone import SessionZone
-from acidsql.types import LOCAL_TIMESTAMP, Array, Char, Decimal, HiveType, Map, Primitive, Struct, Varchar, to_hive
+from acidsql.types import (
+    LOCAL_TIMESTAMP,
+    WHOLE_NUMBERS,
+    Array,
+    Char,
+    Decimal,
+    HiveType,
+    Map,
+    Primitive,
+    Struct,
+    Varchar,
+    to_hive,
+)
 
 Converter: TypeAlias = Callable[[Any], Any]
 """Makes of a value what Arrow takes as it is; raises :class:`BadValue`."""
@@ -29,7 +41,7 @@ Converter: TypeAlias = Callable[[Any], Any]
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _MOST_DIGITS = 38
 _EXACT: dict[str, frozenset[type]] = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), frozenset({int})),
+    **dict.fromkeys(WHOLE_NUMBERS, frozenset({int})),
     "boolean": frozenset({bool}),
     "double": frozenset({float}),
     "date": frozenset({datetime.date}),

@@ -27,7 +27,7 @@ from acidsql.plan.staging import StagedPart, Staging
 from acidsql.plan.target import IDENTITY, Change, RowCounts, Target
 from acidsql.streaming.records import Field, Rows
 from acidsql.streaming.values import BadValue, Converter, converter
-from acidsql.types import Char, HiveType, Primitive, Varchar, parse_type
+from acidsql.types import WHOLE_NUMBERS, Char, HiveType, Primitive, Varchar, parse_type
 
 ROW_ID_COLUMN = "row__id"
 """What rows have in front of all else, and records may have, too."""
@@ -38,7 +38,6 @@ _EACH = 2
 MOST_TASKS = STATEMENTS // _EACH
 _BUFFER_BYTES = 64 << 20
 """About so many bytes of values are held in memory."""
-_INT_KEYS = ("tinyint", "smallint", "int", "bigint")
 
 Key = tuple[Any, ...]
 """The values of a row's partition keys."""
@@ -382,7 +381,7 @@ def new_key_text(value: Any, type: HiveType) -> str | None:
         return None
     if isinstance(value, str) and "\0" in value:
         raise BadValue(f"A partition key has {NO_NUL}")
-    if name in _INT_KEYS or name == "string" or isinstance(type, Varchar):
+    if name in WHOLE_NUMBERS or name == "string" or isinstance(type, Varchar):
         return str(value)
     if name == "boolean":
         return "true" if value else "false"

@@ -9,9 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
-from acidsql.commands.resolve import binding
 from acidsql.errors import StorageError
-from acidsql.plan import deletes
+from acidsql.plan import deletes, search
 from acidsql.session import AcidSession
 from tests.hdfs.conftest import Directory
 from tests.spark.answers import rows
@@ -74,7 +73,7 @@ def test_partitions_with_odd_values(
     searched: bool,
 ) -> None:
     if searched:
-        monkeypatch.setattr(binding, "MIN_BYTES", 0)
+        monkeypatch.setattr(search, "MIN_BYTES", 0)
     acid.sql(f"SET acidsql.write.driver.rows = {driver_rows}")
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v string) PARTITIONED BY (p string, n int)")
     values = {f"v{number}": value for number, value in enumerate(ODD)}
@@ -132,7 +131,7 @@ def test_a_search_reads_less_and_finds_the_same(
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, v string)")
     acid.sql("INSERT INTO t SELECT id, repeat(md5(string(id)), 4) FROM range(60000)")
     acid.sql("UPDATE t SET v = 'new' WHERE id = 31000")
-    monkeypatch.setattr(binding, "MIN_BYTES", 0)
+    monkeypatch.setattr(search, "MIN_BYTES", 0)
     assert rows(acid, "SELECT id FROM t WHERE v = 'new'") == [(31000,)]
     assert rows(acid, "SELECT id, v FROM t WHERE id = 31000") == [(31000, "new")]
     assert rows(acid, "DELETE FROM t WHERE id BETWEEN 100 AND 59899") == [(59800, 0, 59800, 0)]

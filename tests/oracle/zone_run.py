@@ -13,8 +13,8 @@ from typing import Any
 from pyspark.errors import PySparkException
 
 import acidsql
-from acidsql.commands.resolve import binding
 from acidsql.errors import AcidError
+from acidsql.plan import search
 from tests.oracle.small_spark import small_spark
 
 STATEMENTS = {
@@ -37,7 +37,7 @@ def main(warehouse: str, driver: str, executor: str, session: str) -> None:
         spark__executor__extraJavaOptions=f"-Duser.timezone={executor}",
         spark__sql__session__timeZone=session,
     )
-    binding.MIN_BYTES = 0  # all files are searched
+    search.MIN_BYTES = 0  # all files are searched
     refused: dict[str, str] = {}
     answer: dict[str, Any] = {"refused": refused}
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acidsql.commands.resolve import binding
+from acidsql.plan import search
 from acidsql.session import AcidSession
 from tests.spark.answers import rows
 
@@ -35,7 +35,7 @@ LATE = [
 @pytest.fixture
 def t(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> AcidSession:
     """Ids from 1 to 9 but for the 5, for which some of the conditions fail."""
-    monkeypatch.setattr(binding, "MIN_BYTES", 0)
+    monkeypatch.setattr(search, "MIN_BYTES", 0)
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, k int, s string, d date)")
     acid.sql(
         "INSERT INTO t SELECT id, if(id = 5, 2147483647, CAST(id AS int)), if(id = 5, 'x', CAST(id AS string)),"
@@ -82,7 +82,7 @@ def test_one_that_may_fail_never_meets_deleted_rows(t: AcidSession, condition: s
 
 
 def test_without_deleted_rows_it_is_asked_once(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "MIN_BYTES", 0)
+    monkeypatch.setattr(search, "MIN_BYTES", 0)
     acid.sql("CREATE TRANSACTIONAL TABLE t (id bigint, k int)")
     acid.sql("INSERT INTO t SELECT id, CAST(id AS int) FROM range(10)")
     assert order(acid, "id % 3 = 1") == ["user"]

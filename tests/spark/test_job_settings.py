@@ -26,7 +26,7 @@ def stride(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None
 def test_index_entries_are_as_far_from_each_other_as_the_footer_says(
     acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("acidsql.commands.resolve.binding.MIN_BYTES", 0)
+    monkeypatch.setattr("acidsql.plan.search.MIN_BYTES", 0)
     acid.sql("SET acidsql.write.driver.rows = 0")
     acid.sql(f"CREATE TRANSACTIONAL TABLE t (id int, v string) {kind}")
     more = ", id % 2" if "PART" in kind else ""

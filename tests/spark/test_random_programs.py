@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
-from acidsql.commands.resolve import binding
 from acidsql.errors import AcidError, CompactionError, SnapshotTooOld
 from acidsql.metastore.model import TxnType
+from acidsql.plan import search
 from acidsql.session import AcidSession
 from tests.oracle.choice import quick_and_long
 from tests.programs.oracle import Oracle, Row, Senseless, fields_of
@@ -284,7 +284,7 @@ def _run(acid: AcidSession, folder: Path, kind: Kind, number: int, length: int) 
 def _search(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Every other program is run with the search in files that only large ones are worth."""
     if seed % 2:
-        monkeypatch.setattr(binding, "MIN_BYTES", 0)
+        monkeypatch.setattr(search, "MIN_BYTES", 0)
 
 
 @pytest.mark.parametrize("kind", quick_and_long(QUICK, [k for k in Kind if k not in QUICK]), ids=lambda k: k.value)

@@ -32,8 +32,8 @@ from acidsql.commands.resolve.context import StatementContext
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState
 from acidsql.metastore.model import LockComponent
-from acidsql.plan.search import MIN_BYTES, Search
-from acidsql.plan.snapshot import partition_names
+from acidsql.plan.search import MIN_BYTES, MIN_FILES, is_searched
+from acidsql.plan.snapshot import TableSnapshot, partition_names
 from acidsql.sql.statements import (
     Analyze,
     Compact,
@@ -252,7 +252,7 @@ def _table(env: Environment, read: Read) -> Iterator[str]:
     if len(states) > SHOWN_PARTITIONS:
         yield f"    … and {len(states) - SHOWN_PARTITIONS} more"
     if read.search is not None:
-        yield f"  search in ORC files: {_search(read.search, states)}"
+        yield f"  search in ORC files: {_search(read.search.text, seen)}"
 
 
 def _summary(states: Sequence[AcidState]) -> str:
@@ -280,12 +280,11 @@ def _files(state: AcidState) -> Iterator[Any]:
     yield from state.originals
 
 
-def _search(search: Search, states: Sequence[AcidState]) -> str:
-    if not search.conditions:
+def _search(conditions: str, seen: TableSnapshot) -> str:
+    if not conditions:
         return "none"
-    text = re.sub(r"\s+", " ", search.text)
-    small = sum(f.length for s in states for f in _files(s)) < MIN_BYTES
-    return f"{text} (not planned: files of less than {MIN_BYTES >> 20} MB are read whole)" if small else text
+    text, few = re.sub(r"\s+", " ", conditions), f"fewer than {MIN_FILES} files of less than {MIN_BYTES >> 20} MB"
+    return text if is_searched(seen) else f"{text} (not planned: {few} are read whole)"
 
 
 def _spark_plan(env: Environment, frame: DataFrame, mode: str) -> str:

@@ -34,7 +34,7 @@ from acidsql.plan.feed_history import Changes, TableHistory
 from acidsql.plan.pruning import remaining
 from acidsql.plan.relation import Relation, changes_relation, find_conditions, relation, with_scans
 from acidsql.plan.scan import ROW_ID, ROW_IS_DELETED, snapshot_frame
-from acidsql.plan.search import MIN_BYTES, Search, search_of, search_options
+from acidsql.plan.search import Search, is_searched, search_of, search_options
 from acidsql.plan.snapshot import TableSnapshot, partition_names
 from acidsql.settings import FETCH_DELETED
 from acidsql.sql.parser import parse_table_name
@@ -515,7 +515,7 @@ class Binding:
     @staticmethod
     def _kind_of_leaf(made: Relation, read: Read, positions: Sequence[int]) -> Hashable:
         """What is the same for leaves that have the same rows and columns."""
-        if read.history is not None or read.partitions is not None or _bytes(read.snapshot) >= MIN_BYTES:
+        if read.history is not None or read.partitions is not None or is_searched(read.snapshot):
             return made.number  # conditions may leave out partitions, files, stripes, or rows
         return made.table.full_name, made.version, made.columns, tuple(positions)
 
@@ -539,7 +539,7 @@ class Binding:
         except AcidError as e:
             place = self._places.get(made.number)
             raise (e if place is None else with_location(place, e)) from e
-        if _bytes(seen) >= MIN_BYTES:
+        if is_searched(seen):
             self._find_conditions(analysed)
         return Read(made.table, made.is_target, partitions, search_of(made), seen)
 
@@ -555,7 +555,7 @@ class Binding:
             self.held.add(plan)
             return plan
         options, search = {}, Search()
-        if read.search is not None and _bytes(read.snapshot) >= MIN_BYTES:
+        if read.search is not None and is_searched(read.snapshot):
             search = read.search
             options = search_options(self.env.sessions, made.table, search)
         frame = snapshot_frame(
@@ -608,10 +608,6 @@ def _is_time_window(expression: Expression) -> bool:
     if expression.nodeName() != "UnresolvedFunction":
         return False
     return str(expression.nameParts().last()).lower() in ("window", "session_window")
-
-
-def _bytes(seen: TableSnapshot) -> int:
-    return sum(f.length for part in seen.partitions for f in part.state.files)
 
 
 def _parsed_view(session: Catalyst, view: Table, text: str) -> Plan:
