@@ -231,10 +231,86 @@ def test_partitions_may_be_added_each_time_that_it_asks_for_locks(
     monkeypatch.setattr(shop.metastore, "lock", lock)
     with shop.transaction() if in_transaction else nullcontext():
         shop.sql(text)
-    assert len(added) == 2, "the second time it locks the whole table"
+    assert len(added) == 3, "the third time it locks the whole table"
     before = [(10, 1), (20, 2), *((n, n) for n in added)]
     assert rows(shop, "SELECT * FROM t ORDER BY k") == ([] if changed is None else [(changed(n), k) for n, k in before])
     nothing_is_open(shop)
+
+
+def test_apply_changes_comes_through_beside_partitions_that_are_added(
+    shop: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its MERGE is another one at each attempt."""
+    real, added = shop.metastore.lock, list[int]()
+
+    def lock(request: LockRequest) -> object:
+        if any(c.table == "t" for c in request.components):
+            added.append(100 + len(added))
+            with acidsql.connect(shop.spark, warehouse=warehouse) as other:
+                monkeypatch.setattr(other.metastore, "lock", partial(EmbeddedMetastore.lock, other.metastore))
+                other.sql(f"INSERT INTO t VALUES ({added[-1]}, {added[-1]})")
+        return real(request)
+
+    changes = shop.spark.createDataFrame([(10, 1, 1), (11, 1, 1)], "id int, k int, n int")
+    monkeypatch.setattr(shop.metastore, "lock", lock)
+    shop.apply_changes("t", changes, keys=["id", "k"], sequence_by="n", except_columns=["n"])
+    monkeypatch.undo()
+    assert rows(shop, "SELECT * FROM t WHERE k < 100") == [(10, 1), (11, 1), (20, 2)]
+    assert rows(shop, "SELECT id FROM t WHERE k >= 100") == [(n,) for n in added]
+    nothing_is_open(shop)
+
+
+@pytest.mark.parametrize(
+    "meanwhile", ["ALTER TABLE t ADD PARTITION (k = 3)", "INSERT INTO t VALUES (30, 3)"], ids=["empty", "with a row"]
+)
+def test_a_partition_added_after_the_snapshot_is_no_conflict(
+    shop: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """With what others have changed in places that the statement does not change."""
+    with acidsql.connect(shop.spark, warehouse=warehouse) as other:
+        with shop.transaction():
+            rows(shop, "SELECT * FROM t")
+            other.sql("UPDATE t SET id = 21 WHERE k = 2")
+            with monkeypatch.context() as patch:
+                real, asked = shop.metastore.lock, list[LockRequest]()
+
+                def lock(request: LockRequest) -> object:
+                    if not asked:
+                        other.sql(meanwhile)
+                    asked.append(request)
+                    return real(request)
+
+                patch.setattr(shop.metastore, "lock", lock)
+                [done] = shop.sql("UPDATE t SET id = id + 1 WHERE k = 1 OR k = 3").collect()
+            assert len(asked) == 1
+            assert done.num_updated_rows == 1
+            assert rows(shop, "SELECT * FROM t") == [(11, 1), (20, 2)]
+        assert rows(shop, "SELECT * FROM t WHERE k < 3") == [(11, 1), (21, 2)]
+        assert rows(shop, "SELECT * FROM t WHERE k = 3") == ([(30, 3)] if "INSERT" in meanwhile else [])
+    nothing_is_open(shop)
+
+
+def test_truncate_leaves_a_partition_that_was_added_after_the_snapshot(
+    acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int) PARTITIONED BY (q int, p int)")
+    acid.sql("INSERT INTO t VALUES (1, 1, 1), (2, 2, 2)")
+    with acidsql.connect(acid.spark, warehouse=warehouse) as other:
+        with acid.transaction():
+            rows(acid, "SELECT * FROM t")
+            other.sql("UPDATE t SET id = 20 WHERE q = 2")
+            real = acid.metastore.lock
+
+            def lock(request: LockRequest) -> object:
+                monkeypatch.setattr(acid.metastore, "lock", real)
+                other.sql("INSERT INTO t VALUES (9, 1, 9)")
+                return real(request)
+
+            monkeypatch.setattr(acid.metastore, "lock", lock)
+            acid.sql("TRUNCATE TABLE t PARTITION (q = 1)")
+            assert rows(acid, "SELECT * FROM t") == [(2, 2, 2)]
+        assert rows(acid, "SELECT * FROM t") == [(20, 2, 2), (9, 1, 9)]
+    nothing_is_open(acid)
 
 
 def test_a_partition_that_is_dropped_meanwhile_is_not_missed(

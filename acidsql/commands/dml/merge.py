@@ -18,7 +18,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks, refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.locking import ChangedPlaces, change_locks, upsert_lock
+from acidsql.commands.transaction.locking import change_locks, require_held, upsert_lock
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, TransactionError
@@ -58,7 +58,8 @@ class MergeCommand:
         self.parameters = parameters
         self.table = env.changeable_table(statement.table)
         self.matches = {c.match for c in statement.clauses}
-        self._places = ChangedPlaces()
+        self._is_whole = False
+        """Whether the whole table is locked, whichever partitions are left."""
 
     @property
     def changes_rows(self) -> bool:
@@ -214,7 +215,7 @@ class MergeCommand:
         if not self.changes_rows:
             return []
         updates = any(c.match is not Match.NOT_MATCHED and not is_delete(c) for c in self.statement.clauses)
-        operation, places = (Operation.UPDATE if updates else Operation.DELETE), self._places.to_lock(partitions)
+        operation, places = (Operation.UPDATE if updates else Operation.DELETE), None if self._is_whole else partitions
         return change_locks(self.env, self.table, operation, places, by_rows=self._is_by_rows)
 
     # --- run ---------------------------------------------------------------------------------------------------------
@@ -224,6 +225,7 @@ class MergeCommand:
         return in_transaction(self.env, self._run)
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
+        self._is_whole = txn.locks.is_whole(self.table)
         draft = self.draft(StatementContext(self.env))
         if draft.new_columns and txn.has_several_statements:
             name = draft.new_columns[0].name
@@ -234,7 +236,7 @@ class MergeCommand:
         excludes = Match.NOT_MATCHED in self.matches and self.env.settings.value(XLOCK_MERGE_INSERT)
         binding.context.revalidate(txn.snapshot)
         now = binding.remaining(draft.analysed, draft.plan.relation)
-        self._places.require_held(txn, self._change_locks(now))
+        require_held(txn, binding.context, self.table, now, self._change_locks)
         if excludes:
             txn.require_all_seen(self.table)
         rows = MergeRows.of(self.env, binding, draft.source)

@@ -16,7 +16,7 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.resolve.binding import Binding, read_locks
 from acidsql.commands.resolve.context import StatementContext
-from acidsql.commands.transaction.locking import ChangedPlaces, change_locks
+from acidsql.commands.transaction.locking import change_locks, require_held
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
@@ -71,7 +71,8 @@ class RowChange(ABC):
         self.statement = statement
         self.table: Table = env.changeable_table(statement.table)
         self.alias = statement.alias.text if statement.alias else None
-        self._places = ChangedPlaces()
+        self._is_whole = False
+        """Whether the whole table is locked, whichever partitions are left."""
 
     # --- what UPDATE and DELETE differ in ----------------------------------------------------------------------------
 
@@ -94,15 +95,17 @@ class RowChange(ABC):
         return in_transaction(self.env, self._run)
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
-        plan = self.plan(StatementContext(self.env))
+        self._is_whole = txn.locks.is_whole(self.table)
+        context = StatementContext(self.env)
+        plan = self.plan(context)
         if plan.partitions == () and not txn.has_several_statements:
             return RowCounts()
         txn.lock(plan.locks, by_rows=True)
-        plan.binding.context.revalidate(txn.snapshot)
+        context.revalidate(txn.snapshot)
         now = plan.binding.remaining(plan.analysed, plan.target)
         if now == ():
             return RowCounts()
-        self._places.require_held(txn, self._locks(now))
+        require_held(txn, context, self.table, now, self._locks)
         changes = self.changes(plan)
         return RowCounts() if changes is None else self._write(txn, changes)
 
@@ -133,7 +136,8 @@ class RowChange(ABC):
 
     def _locks(self, partitions: Sequence[Partition] | None) -> list[LockComponent]:
         """The locks of the table to change these partitions."""
-        return change_locks(self.env, self.table, self.operation, self._places.to_lock(partitions), by_rows=True)
+        places = None if self._is_whole else partitions
+        return change_locks(self.env, self.table, self.operation, places, by_rows=True)
 
     def _refuse_generator(self, analysed: Plan) -> None:
         """Each row must produce exactly one row.

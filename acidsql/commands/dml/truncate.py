@@ -159,12 +159,25 @@ class TruncateCommand:
             if not txn.has_several_statements:
                 txn.exclude_writers(self.table)
             names = self._names()
-            if locked is not None and names is not None and not set(names) <= set(locked):
-                locked = None  # the whole table next: others may add one each time
-                txn.start_over(f"Partitions of {self.table.full_name} were added while the statement waited")
+            if locked is not None and names is not None:
+                added = [name for name in names if name not in locked]
+                if added and self._may_have_rows(txn, added):
+                    locked = None  # the whole table next: others may add one each time
+                    txn.start_over(f"Partitions of {self.table.full_name} were added while the statement waited")
+                names = [name for name in names if name in locked]
             self._write(txn, names, whole=self._is_whole(locked))
 
         in_transaction(self.env, attempt)
+
+    def _may_have_rows(self, txn: WriteTransaction, names: Sequence[str]) -> bool:
+        """Whether some partitions have rows to hide: in a transaction of several statements, by its snapshot."""
+        if not txn.has_several_statements:
+            return True
+        context = StatementContext(self.env)
+        context.add(self.table)
+        context.revalidate(txn.snapshot)
+        seen = context.table_snapshot(self.table, self._known(names))
+        return any(not part.state.is_empty for part in seen.partitions)
 
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None, *, whole: bool) -> None:
         """Steps 3 and 4."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +25,8 @@ class HeldLocks:
     """Tables in which nobody may write meanwhile where the statement has to run again."""
     has_lost: bool = False
     """Whether it is run again after a conflict about rows: then it excludes others."""
+    added_in: Counter[str] = field(default_factory=Counter)
+    """How often the statement had to begin anew because partitions were added to a table, over all of its attempts."""
 
     def missing(self, wanted: Sequence[LockComponent]) -> tuple[LockComponent, ...]:
         """Those of some locks that it does not hold: a request for another one would wait behind who waits for it."""
@@ -53,6 +56,10 @@ class HeldLocks:
         """
         named = [c for c in components if not (c.is_dynamic_partition_write and c.type in _SHARED)]
         self.wait_for([excluding(c) for c in named] if self.has_lost else named)
+
+    def is_whole(self, table: Table) -> bool:
+        """Whether the statement is to lock a whole table, whichever partitions its conditions leave."""
+        return self.added_in[table.full_name] > 1
 
     def are_of_unnamed(self, table: Table) -> bool:
         """Whether it holds a lock for partitions of a table that are not named yet: the store knows of none of them."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from acidsql.commands.environment import Environment
+from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.metastore.model import LockComponent, LockType, Operation, Partition, Table
 from acidsql.plan.snapshot import partition_names
@@ -47,26 +48,32 @@ def change_locks(
     return [LockComponent(kind, table.database, table.name, name, operation) for name in names]
 
 
-class ChangedPlaces:
-    """The places that a statement locks to change rows: they are found before the locks are there, and again after.
+def require_held(
+    txn: WriteTransaction,
+    context: StatementContext,
+    table: Table,
+    partitions: Sequence[Partition] | None,
+    locks: Callable[[Sequence[Partition] | None], Sequence[LockComponent]],
+) -> None:
+    """Make sure that a statement holds the locks of what it changes: of every partition in which it sees rows.
 
-    They are the partitions that its conditions leave. Where others have added one of them meanwhile it has to begin
-    anew, and locks the whole table then: they might add one each time.
+    Args:
+        txn: Its transaction, which has its locks and its snapshot.
+        context: The statement, with everything looked up again since.
+        table: The table.
+        partitions: Those that its conditions leave now.
+        locks: The locks of some partitions.
+
+    Raises:
+        StartOver: When others have added partitions while it waited. Where that happens again the next attempt is to
+            lock the whole table (:meth:`.HeldLocks.is_whole`): they might add one each time.
     """
-
-    def __init__(self) -> None:
-        self._is_whole = False
-
-    def to_lock(self, partitions: Sequence[Partition] | None) -> Sequence[Partition] | None:
-        """Those to lock: of these partitions; None for the whole table."""
-        return None if self._is_whole else partitions
-
-    def require_held(self, txn: WriteTransaction, wanted: Sequence[LockComponent]) -> None:
-        """Raises: StartOver where the transaction lacks one of the locks of what it is to change now."""
-        missing = txn.locks.missing(wanted)
-        if missing:
-            self._is_whole = True
-            txn.start_over(f"Partitions of {missing[0].database}.{missing[0].table} were added while it waited")
+    if partitions is None or not txn.locks.missing(locks(partitions)):
+        return
+    added = [one for one in partitions if txn.locks.missing(locks([one]))]
+    if any(not part.state.is_empty for part in context.table_snapshot(table, added).partitions):
+        txn.locks.added_in[table.full_name] += 1
+        txn.start_over(f"Partitions of {table.full_name} were added while the statement waited")
 
 
 def insert_lock(

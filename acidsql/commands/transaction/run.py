@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -115,13 +116,14 @@ def in_transaction(env: Environment, run: Callable[[WriteTransaction], T]) -> T:
     reason: TransactionError | None = None
     has_lost = False
     held: Sequence[LockComponent] = ()
+    added_in = Counter[str]()
     for attempt in range(env.settings.value(SNAPSHOT_RETRIES) + 1):
         if isinstance(reason, DefinitionChanged | Deadlock):
             pause_before(attempt)
         txn: WriteTransaction | None = None
         try:
             with open_transaction(env) as txn:
-                txn.locks.has_lost = has_lost
+                txn.locks.has_lost, txn.locks.added_in = has_lost, added_in
                 txn.locks.wait_again(held)
                 return run(txn)
         except (StartOver, Deadlock, WriteConflict) as e:

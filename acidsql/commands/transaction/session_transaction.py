@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -134,12 +135,14 @@ class SessionTransaction(OpenTransaction):
         """A statement, and once more where it has to start over."""
         attempt = 0
         held: Sequence[LockComponent] = ()
+        added_in = Counter[str]()
         while True:
             self._require_usable()
             txn = self._opened()
             point = txn.savepoint()
             try:
                 with own_failures(), self._env.metastore.on_behalf_of(txn.id):
+                    txn.locks.added_in = added_in
                     txn.locks.wait_again(held)
                     made = run(txn)
                 # an interrupt from here on is answered below, or finds what is to be undone
