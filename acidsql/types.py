@@ -68,6 +68,11 @@ class Struct:
     fields: tuple[tuple[str, HiveType], ...]
 
 
+def is_as_wide(now: str, was: str) -> bool:
+    """Whether a type of whole numbers has all values of another one; false where one of the names is of none."""
+    return {now, was} <= set(WHOLE_NUMBERS) and WHOLE_NUMBERS.index(was) <= WHOLE_NUMBERS.index(now)
+
+
 HiveType: TypeAlias = Primitive | Decimal | Char | Varchar | Array | Map | Struct
 
 

@@ -35,7 +35,8 @@ def integer_range(tail: Tail, column: int) -> tuple[int, int] | None:
 
 
 def ranges_of_row(tail: Tail, footer: OrcFooter, name: str) -> dict[int, tuple[int, int]]:
-    """The least and the greatest value of columns of whole numbers, by their positions in the table's row.
+    """The least and the greatest value of columns of whole numbers, by their positions in the table's row; none where a
+    file has no events, or their columns in another order.
 
     Args:
         tail: The file's tail.
@@ -46,10 +47,9 @@ def ranges_of_row(tail: Tail, footer: OrcFooter, name: str) -> dict[int, tuple[i
         CorruptFile: When the statistics cannot be read.
     """
     columns, found = tail.footer.get(7, []), dict[int, tuple[int, int]]()
-    if footer.is_acid and tuple(map(str.lower, footer.field_names)) != _EVENT_COLUMNS:
+    if tuple(map(str.lower, footer.field_names)) != _EVENT_COLUMNS:
         return found
-    # in ORC's order: behind the root, and the columns of events
-    number = len(EVENT_COLUMNS) + 1 if footer.is_acid else 1
+    number = len(EVENT_COLUMNS) + 1  # in ORC's order: behind the root, and the columns of events
     with as_errors_of(name):
         for position, (_, type) in enumerate(footer.row_type.fields):
             if isinstance(type, Primitive) and type.name in WHOLE_NUMBERS and number < len(columns):

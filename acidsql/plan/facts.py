@@ -76,7 +76,7 @@ def facts_of(file: AcidFile) -> FileMetadata:
             stripes=() if footer.is_acid else footer.stripes,
             is_versioned=VERSION_KEY in footer.metadata,
             stats=None if stats is None else parse_stats(stats),
-            ranges=ranges_of_row(tail, footer, path) if footer.is_acid else {},
+            ranges=ranges_of_row(tail, footer, path),
         )
 
     return _facts.get(file, read)

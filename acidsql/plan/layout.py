@@ -20,7 +20,7 @@ from acidsql.plan.files import AT
 from acidsql.plan.prefixes import whole_file
 from acidsql.plan.ranges import Ranges
 from acidsql.plan.snapshot import PartitionState, TableSnapshot
-from acidsql.types import WHOLE_NUMBERS, Char, HiveType, Primitive, Struct, Varchar, contains, parse_type
+from acidsql.types import Char, HiveType, Primitive, Struct, Varchar, contains, is_as_wide, parse_type
 
 _NO_NAME = re.compile("_col[0-9]+")
 """orc-core: ``SchemaEvolution.missingMetadataPattern``."""
@@ -291,8 +291,7 @@ def kind_of(type: HiveType) -> str:
 
 def _is_as_wide(now: HiveType, was: HiveType) -> bool:
     """Whether a type of whole numbers has all values of another one."""
-    names = [type.name if isinstance(type, Primitive) else "" for type in (was, now)]
-    return set(names) <= set(WHOLE_NUMBERS) and WHOLE_NUMBERS.index(names[0]) <= WHOLE_NUMBERS.index(names[1])
+    return isinstance(now, Primitive) and isinstance(was, Primitive) and is_as_wide(now.name, was.name)
 
 
 def _may_be_longer(now: HiveType, was: HiveType) -> bool:

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from acidsql.catalyst import Catalyst, Expression
-from acidsql.types import WHOLE_NUMBERS
+from acidsql.types import WHOLE_NUMBERS, is_as_wide
 
 FEWEST = 4
 """To take conditions apart costs as many calls of the JVM as to open some files costs time: fewer are read."""
@@ -104,8 +104,7 @@ def _column(expression: Expression) -> str | None:
 
 def is_widened(cast: Expression) -> bool:
     """Whether a cast makes a wider one of a whole number."""
-    types = (cast.child().dataType().simpleString(), cast.dataType().simpleString())
-    return set(types) <= set(WHOLE_NUMBERS) and WHOLE_NUMBERS.index(types[0]) <= WHOLE_NUMBERS.index(types[1])
+    return is_as_wide(cast.dataType().simpleString(), cast.child().dataType().simpleString())
 
 
 def _number(expression: Expression) -> int | None:

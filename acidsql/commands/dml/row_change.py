@@ -128,10 +128,7 @@ class RowChange(ABC):
         analysed = binding.analysed(binding.bound(plan, statement.span))
         self._refuse_generator(analysed)
         partitions = binding.remaining(analysed, target)
-        locks = [
-            *self._locks(partitions),
-            *read_locks(binding.tables),
-        ]
+        locks = [*self._locks(partitions), *read_locks(binding.tables)]
         return RowChangePlan(binding, target, analysed, partitions, tuple(locks))
 
     def _locks(self, partitions: Sequence[Partition] | None) -> list[LockComponent]:
