@@ -300,6 +300,7 @@ class AcidSession(StreamingFace):
             if self._closed:
                 return
             self._closed = True
+        self._env.metastore.hurry()
         self._close_streams()
         if control.roll_back_what_is_open(self._env):
             logger.warning("the session was closed within a transaction, which was rolled back")

@@ -36,6 +36,9 @@ JAVA_OPTIONS = (
 """Most queries of the tests run once and over a few rows: what the better compiler would gain is less than it costs.
 With room from the start the heap is collected half as often. Hadoop starts a ``chmod`` for each local file."""
 
+IN_POSTGRES = os.environ.get("ACIDSQL_TEST_STORE") == "postgres"
+"""Whether the sessions of the tests have their stores in a PostgreSQL: ``make test-postgres``."""
+
 COMPILES = os.environ.get("ACIDSQL_TEST_CODEGEN") == "true"
 """Whether Spark compiles its queries, as for users: in the smoke run, in ``make test-matrix`` and in all long runs.
 Elsewhere it interprets them: for the few rows of a test, compiling took half of the whole time."""
@@ -51,7 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if IN_POSTGRES:
+        left_out = [item for item in items if item.get_closest_marker("file_store")]
+        items[:] = [item for item in items if not item.get_closest_marker("file_store")]
+        config.hook.pytest_deselected(items=left_out)
     items.sort(key=lambda item: parallel.rank(item.nodeid))
 
 
@@ -91,7 +98,7 @@ def _shared_sql() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _stores() -> Iterator[None]:
-    if os.environ.get("ACIDSQL_TEST_STORE") != "postgres":
+    if not IN_POSTGRES:
         yield
         return
     with stores_in_postgres():

@@ -30,6 +30,8 @@ from acidsql.settings import Settings
 
 logger = logging.getLogger("acidsql")
 
+_MOMENT = 0.2
+
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -86,6 +88,7 @@ def _serve(compactor: Compactor, stop: threading.Event) -> int:
     compactor.start()
     logger.info("compactor %s started", compactor.name)
     stop.wait()
+    compactor.context.metastore.hurry()
     logger.info("stopping after the compactions in progress")
     compactor.stop(None)
     logger.info("stopped")
@@ -104,7 +107,10 @@ def _one_round(compactor: Compactor, stop: threading.Event) -> int:
 
     thread = threading.Thread(target=run, name="acidsql-round")
     thread.start()
-    thread.join()
+    while thread.is_alive():
+        thread.join(_MOMENT)
+        if stop.is_set():
+            compactor.context.metastore.hurry()
     [result] = results
     if isinstance(result, Exception):
         raise result

@@ -19,6 +19,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.file_store
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_process_killed_before_its_commit_leaves_nothing_visible(
     spark: SparkSession, tmp_path: Path, statement: str

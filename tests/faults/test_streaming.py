@@ -168,6 +168,7 @@ with acid.streaming("t", batch=3, buffer_rows=4) as stream, open(log, "a", buffe
 """
 
 
+@pytest.mark.file_store
 @pytest.mark.long
 def test_killed_writers_leave_what_was_acknowledged(spark: SparkSession, tmp_path: Path) -> None:
     warehouse, draw = tmp_path / "w", random.Random(7)

@@ -9,6 +9,7 @@ import string
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -182,6 +183,23 @@ def test_a_crash_of_the_server_takes_nothing_that_was_told(url: str) -> None:
             begin(store)  # it may be in the middle of this
         assert begin(store) > txn_id
         assert [one.txn_id for one in store.show_locks()] == [txn_id]
+
+
+def test_who_is_about_to_end_waits_only_a_moment_for_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acidsql.metastore.embedded.store.GOODBYE_SECONDS", 0.5)
+    with PostgresServer() as server:
+        store = opened(server.create_database("away"), "1h")
+    with closing_at_the_end(store), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(store.show_locks)
+        assert not wait([waiting], timeout=1).done
+        store.hurry()
+        with pytest.raises(MetastoreError, match="connection"):
+            waiting.result(60)
+        store.hurry()  # it is not asked for more time
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
+            with pytest.raises(MetastoreError, match="connection"):
+                store.show_locks()
 
 
 def test_a_crash_at_a_commit_before_which_another_one_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

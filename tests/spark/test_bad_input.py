@@ -156,6 +156,7 @@ def test_a_warehouse_that_cannot_be_made_is_an_error(spark: SparkSession, tmp_pa
         acidsql.connect(spark, warehouse=tmp_path / "file" / "warehouse")
 
 
+@pytest.mark.file_store
 def test_a_store_that_is_no_database_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "acidsql.db").write_bytes(b"this is not a database file, but it is long enough to look like one" * 40)
     with pytest.raises(MetastoreError) as caught:
@@ -163,6 +164,7 @@ def test_a_store_that_is_no_database_is_an_error(spark: SparkSession, tmp_path: 
     assert "acidsql.db" in str(caught.value)
 
 
+@pytest.mark.file_store
 def test_a_store_locked_by_another_process_is_waited_for_and_then_an_error(spark: SparkSession, tmp_path: Path) -> None:
     with acidsql.connect(spark, warehouse=tmp_path, settings={"acidsql.metastore.busy.timeout": "200ms"}) as acid:
         acid.sql("CREATE TRANSACTIONAL TABLE t (a int)")

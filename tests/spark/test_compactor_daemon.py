@@ -17,6 +17,8 @@ from tests.spark.answers import rows
 from tests.spark.processes import environment, run
 from tests.spark.tree import shown
 
+pytestmark = pytest.mark.file_store
+
 BUSY = (
     "hive.compactor.check.interval=200ms",
     "hive.compactor.cleaner.run.interval=200ms",

@@ -32,6 +32,9 @@ class EmbeddedClient:
     def on_behalf_of(self, txn_id: int) -> AbstractContextManager[None]:
         return self._owner.is_txn(txn_id)
 
+    def hurry(self) -> None:
+        self._store.hurry()
+
     def close(self) -> None:
         self._store.close()
 

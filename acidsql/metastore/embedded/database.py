@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from math import inf
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -39,6 +40,8 @@ class Database(ABC):
         """What messages call it."""
         self.busy_timeout = busy_timeout
         """Seconds that a transaction waits for another one's writer."""
+        self.waits_until = inf
+        """When it no longer waits for a server that is away, by :func:`time.monotonic`."""
 
     @abstractmethod
     def open_engine(self) -> Engine:

@@ -269,7 +269,7 @@ class PostgreSQL(Database):
     def _pauses(self) -> Iterator[float]:
         """Seconds to wait after each attempt to reach a server that is away; 0 after the last one."""
         end, pause = time.monotonic() + self.busy_timeout, _MOMENT
-        while time.monotonic() < end:
+        while time.monotonic() < min(end, self.waits_until):
             yield pause
             pause = min(pause * 2, _LONGEST_PAUSE)
         yield 0

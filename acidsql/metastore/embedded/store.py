@@ -20,6 +20,8 @@ from acidsql.metastore.embedded.database import KIND, Database, Kind
 from acidsql.metastore.embedded.forks import no_fork
 from acidsql.metastore.model import DEFAULT_DATABASE, TxnState, TxnType
 
+GOODBYE_SECONDS = 5.0
+"""How long somebody who is about to end waits for a server that is away."""
 _MOMENT = 0.1
 """Seconds after which a wait looks for signals."""
 
@@ -157,6 +159,10 @@ class Store:
             signals.answer()
             if time.monotonic() >= end:
                 raise self._database.busy()
+
+    def hurry(self) -> None:
+        """Wait no longer than :data:`GOODBYE_SECONDS` from now on, the first time that this is asked for."""
+        self._database.waits_until = min(self._database.waits_until, time.monotonic() + GOODBYE_SECONDS)
 
     def close(self) -> None:
         """Close the connections; further calls are errors. Closing twice is none."""

@@ -79,6 +79,9 @@ class HiveClient:
     version: str
     """As the server says it: ``4.0.1``."""
 
+    def hurry(self) -> None:
+        pass  # what it waits for are a few attempts, which Hive's own settings limit
+
     def close(self) -> None:
         self._connections.close()
 
