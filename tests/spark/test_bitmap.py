@@ -93,7 +93,7 @@ def test_random_deletes_of_many_origins(
     chance = random.Random(1)
     acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int) PARTITIONED BY (p int)")
     expected: dict[int, tuple[int, int]] = {}
-    for step in range(12):
+    for step in range(7):
         new = {step * 100 + n: (0, chance.randrange(3)) for n in range(chance.choice([1, 40, 100]))}
         values = ", ".join(f"({id}, {v}, {p})" for id, (v, p) in new.items())
         acid.sql(f"INSERT INTO t VALUES {values}")
