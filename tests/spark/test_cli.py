@@ -27,6 +27,7 @@ def test_a_process_makes_a_table_and_prints_its_rows(tmp_path: Path) -> None:
     assert (tmp_path / "warehouse" / "emp" / "delta_0000001_0000001_0000" / "bucket_00000").is_file()
 
 
+@pytest.mark.file_store
 def test_a_process_changes_the_table_of_another_and_errors_have_a_caret(acid: AcidSession, tmp_path: Path) -> None:
     acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
     acid.sql("INSERT INTO emp VALUES (1, 'Ann'), (2, NULL)")
@@ -49,6 +50,7 @@ def test_a_process_changes_the_table_of_another_and_errors_have_a_caret(acid: Ac
     assert acid.table("emp").count() == 1
 
 
+@pytest.mark.file_store
 def test_a_script_that_is_to_end_rolls_its_transaction_back(acid: AcidSession, tmp_path: Path) -> None:
     """Its locks stayed until the time-out."""
     acid.sql("CREATE TRANSACTIONAL TABLE emp (id int, name string)")
