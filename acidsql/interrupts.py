@@ -18,6 +18,24 @@ _SIGNALS = tuple(signal.valid_signals())
 _Handler = Callable[[int, "FrameType | None"], object]
 
 
+def interrupt_behind(error: BaseException | None, before: BaseException | None = None) -> KeyboardInterrupt | None:
+    """The interrupt that an error has replaced: what was interrupted may fail in putting its things away, as PySpark
+    does, which asks for the answer of the job that was cancelled.
+
+    Args:
+        error: The error.
+        before: Where to stop: what was being handled already when what has failed began.
+
+    Returns:
+        It; None where the error is that of nobody's interrupt.
+    """
+    while error is not None and error is not before:
+        if isinstance(error, KeyboardInterrupt):
+            return error
+        error = error.__context__
+    return None
+
+
 class Deferred:
     """A block from which signals are kept: ``with Deferred(): …``. Their handlers are called at the end of it.
 

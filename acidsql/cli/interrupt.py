@@ -12,6 +12,8 @@ from types import FrameType
 
 from pyspark.sql import SparkSession
 
+from acidsql.interrupts import interrupt_behind
+
 _PAUSE = 0.1
 _ANSWER = 2.0
 """Seconds that Spark has for its answers, beside those of waiting for a job."""
@@ -137,15 +139,6 @@ class KeptInterrupts:
             signal.signal(signal.SIGINT, handler)
 
 
-def was_interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C came before an error: an interrupted call closes its connection, and may fail in doing so."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        error = error.__context__
-    return False
-
-
 def _cancel_jobs(spark: SparkSession, patience: float) -> list[int]:
     """Cancel the running jobs, or the first to start within ``patience`` seconds; returns their ids."""
     until = time.monotonic() + patience
@@ -169,4 +162,4 @@ def _waits_for_jvm(frame: FrameType | None) -> bool:
 
 def _is_relevant(record: logging.LogRecord) -> bool:
     """False for py4j's messages, with a stack trace, that one of its calls was interrupted."""
-    return not (record.exc_info and was_interrupted(record.exc_info[1]))
+    return not (record.exc_info and interrupt_behind(record.exc_info[1]))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acidsql.commands.transaction import outcome
+from acidsql.interrupts import interrupt_behind
 from acidsql.output import ERRORS, Format, describe, write_result
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def run_scripts(
 
     Returns:
         The exit code: 0, or 1 when a statement failed; its error is printed on standard error, with the file name.
+
+    Raises:
+        KeyboardInterrupt: When it was interrupted, whatever has become of the statement.
     """
     for script in scripts:
         try:
@@ -46,6 +50,9 @@ def run_scripts(
         except BrokenPipeError:  # the reader closed the pipe; click exits quietly
             raise
         except (*ERRORS, OSError, UnicodeDecodeError) as e:
+            interrupt = interrupt_behind(e)
+            if interrupt is not None:
+                raise interrupt from None
             where = f"{script}: " if isinstance(script, Path) else ""
             print(f"acidsql: {where}{describe(e)}", file=sys.stderr)
             return 1

@@ -18,10 +18,11 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from py4j.protocol import Py4JError
 
-from acidsql.cli.interrupt import KeptInterrupts, Terminated, was_interrupted
+from acidsql.cli.interrupt import KeptInterrupts, Terminated
 from acidsql.cli.run import Printing
 from acidsql.cli.scan import is_blank, is_complete
 from acidsql.commands.transaction import outcome
+from acidsql.interrupts import interrupt_behind
 from acidsql.output import ERRORS, describe, write_result
 from acidsql.sql.parser import is_open_script
 
@@ -109,7 +110,10 @@ class Shell:
                     print(_summary(rows if frame.columns else None, time.monotonic() - begun))
                     begun, self._commits = time.monotonic(), outcome.commits()
         except ERRORS as e:
-            if was_interrupted(e) and (isinstance(e, Py4JError) or outcome.commits() > self._commits):
+            interrupt = interrupt_behind(e)
+            if isinstance(interrupt, Terminated):
+                raise interrupt from None
+            if interrupt and (isinstance(e, Py4JError) or outcome.commits() > self._commits):
                 self._tell_cancelled()
             else:
                 print(describe(e), file=sys.stderr)

@@ -7,6 +7,7 @@ into an error of acidsql.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,7 @@ from pyspark.errors.exceptions.captured import SparkRuntimeException, convert_ex
 
 from acidsql.catalyst import MAX_RESULT_SIZE
 from acidsql.errors import AcidError, ConstraintViolation
+from acidsql.interrupts import interrupt_behind
 from acidsql.plan.text import literal
 
 _OPEN, _CLOSE = "acidsql<", ">acidsql"
@@ -48,13 +50,18 @@ def own_failures() -> Iterator[None]:
     """Run Spark on a plan.
 
     Raises:
+        KeyboardInterrupt: When it was interrupted, also where that has made Spark fail.
         ConstraintViolation: When the plan failed by :func:`failing`.
         AcidError: When the driver has to hold more than Spark lets it.
         pyspark.errors.PySparkException: For other failures whose cause Spark knows.
     """
+    before = sys.exc_info()[1]
     try:
         yield
     except (PySparkException, Py4JJavaError) as e:
+        interrupt = interrupt_behind(e, before)
+        if interrupt is not None:
+            raise interrupt from None
         message = failure_of(e)
         if message is not None:
             raise ConstraintViolation(message) from None

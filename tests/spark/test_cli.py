@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open
-from tests.spark.processes import SMALL, run
+from tests.spark.processes import SMALL, environment, run
 
 ACIDSQL = [sys.executable, "-m", "acidsql", *SMALL]
 
@@ -71,3 +72,37 @@ def test_a_script_that_is_to_end_rolls_its_transaction_back(acid: AcidSession, t
     assert "Traceback" not in told
     assert acid.table("emp").count() == 2
     nothing_is_open(acid)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
+    ],
+)
+def test_a_statement_that_changes_rows_is_ended_by_a_signal(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """PySpark asks for the rows of the job that was cancelled: its error came instead, and the script just failed."""
+    script = tmp_path / "long.sql"
+    endless = "SELECT count(*) AS n FROM range(1000000000) CROSS JOIN range(1000000)"
+    script.write_text(
+        "CREATE TRANSACTIONAL TABLE t (n bigint);\nSTART TRANSACTION;\nINSERT INTO t VALUES (1);\n"
+        f"SELECT 'ready';\nINSERT INTO t {endless};\n"
+    )
+    command = [*ACIDSQL, "--format", "tsv", "-f", str(script)]
+    made = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    with made as process:
+        assert process.stdout is not None
+        while "ready" not in process.stdout.readline():
+            assert process.poll() is None
+        time.sleep(5)  # its job runs by then; where it does not, the signal comes earlier, with the same answer
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == code, told
+    assert f"acidsql: ended by {number.name}" in told  # beside Spark's words about the task that it has killed
+    assert "the script failed within a transaction, which was rolled back" in told
+    left = run([*ACIDSQL, "--format", "tsv", "-e", "SELECT count(*) FROM t; SHOW LOCKS"], tmp_path)
+    assert left.stdout.splitlines()[1] == "0", left
