@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acidsql.commands.transaction import outcome
+from acidsql.errors import AcidError
 from acidsql.interrupts import interrupt_behind
 from acidsql.output import ERRORS, Format, describe, write_result
 
@@ -51,9 +52,10 @@ def run_scripts(
             raise
         except (*ERRORS, OSError, UnicodeDecodeError) as e:
             interrupt = interrupt_behind(e)
+            if interrupt is None or isinstance(e, AcidError):  # which may say what has become of a commit
+                where = f"{script}: " if isinstance(script, Path) else ""
+                print(f"acidsql: {where}{describe(e)}", file=sys.stderr)
             if interrupt is not None:
                 raise interrupt from None
-            where = f"{script}: " if isinstance(script, Path) else ""
-            print(f"acidsql: {where}{describe(e)}", file=sys.stderr)
             return 1
     return 0

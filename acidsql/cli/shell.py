@@ -111,12 +111,12 @@ class Shell:
                     begun, self._commits = time.monotonic(), outcome.commits()
         except ERRORS as e:
             interrupt = interrupt_behind(e)
-            if isinstance(interrupt, Terminated):
-                raise interrupt from None
             if interrupt and (isinstance(e, Py4JError) or outcome.commits() > self._commits):
                 self._tell_cancelled()
             else:
                 print(describe(e), file=sys.stderr)
+            if isinstance(interrupt, Terminated):
+                raise interrupt from None
 
     def _tell_cancelled(self) -> None:
         print(_DONE if outcome.commits() > self._commits else _CANCELLED, file=sys.stderr)
