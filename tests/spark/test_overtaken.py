@@ -260,6 +260,38 @@ def test_apply_changes_comes_through_beside_partitions_that_are_added(
     nothing_is_open(shop)
 
 
+@pytest.mark.parametrize("through", ["apply_changes", "sink"])
+def test_changes_come_through_beside_partitions_that_are_overwritten_after_the_snapshot(
+    shop: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, through: str
+) -> None:
+    """They are there when it looks for what it has to lock, and its snapshot is older: that of its first lock."""
+    changes = shop.spark.sql("SELECT 0 AS id, explode(array(1, 2) || sequence(100, 150)) AS k, 1 AS n")
+    sink = shop.sink("t", mode="merge", keys=["k"])
+    sink(changes.select("id", "k").where("k = 1"), 0)
+    real, added = shop.metastore.list_partitions, list[int]()
+
+    def list_partitions(database: str, table: str, *rest: Any) -> object:
+        if table == "t" and len(added) < 50:
+            added.append(100 + len(added))
+            with acidsql.connect(shop.spark, warehouse=warehouse, settings={"acidsql.lock.timeout": "100ms"}) as other:
+                try:
+                    other.sql(f"INSERT OVERWRITE TABLE t PARTITION (k = {added[-1]}) SELECT {added[-1]}")
+                except LockTimeout:
+                    added.pop()
+        return real(database, table, *rest)
+
+    monkeypatch.setattr(shop.metastore, "list_partitions", list_partitions)
+    if through == "sink":
+        sink(changes.select("id", "k"), 1)
+    else:
+        shop.apply_changes("t", changes, keys=["k"], sequence_by="n", except_columns=["n"])
+    monkeypatch.undo()
+    assert added
+    assert rows(shop, "SELECT * FROM t WHERE k < 100") == [(0, 1), (0, 2)]
+    assert rows(shop, "SELECT k FROM t WHERE id = 0 AND k >= 100") == [(n,) for n in range(100, 151)]
+    nothing_is_open(shop)
+
+
 @pytest.mark.parametrize(
     "meanwhile", ["ALTER TABLE t ADD PARTITION (k = 3)", "INSERT INTO t VALUES (30, 3)"], ids=["empty", "with a row"]
 )

@@ -26,7 +26,8 @@ class HeldLocks:
     has_lost: bool = False
     """Whether it is run again after a conflict about rows: then it excludes others."""
     added_in: Counter[str] = field(default_factory=Counter)
-    """How often the statement had to begin anew because partitions were added to a table, over all of its attempts."""
+    """How often the statement had to begin anew because partitions were added to a table, or changed, over all of its
+    attempts."""
 
     def missing(self, wanted: Sequence[LockComponent]) -> tuple[LockComponent, ...]:
         """Those of some locks that it does not hold: a request for another one would wait behind who waits for it."""
@@ -56,6 +57,12 @@ class HeldLocks:
         """
         named = [c for c in components if not (c.is_dynamic_partition_write and c.type in _SHARED)]
         self.wait_for([excluding(c) for c in named] if self.has_lost else named)
+
+    def were_outdated(self, components: Sequence[LockComponent]) -> None:
+        """Count that others have changed what was locked now, after the snapshot: what an earlier attempt had locked is
+        locked before it, so from the second time on these are partitions that were added since."""
+        named = [c for c in components if c.partition is not None and c.operation in CHANGES]
+        self.added_in.update({f"{c.database}.{c.table}" for c in named})
 
     def is_whole(self, table: Table) -> bool:
         """Whether the statement is to lock a whole table, whichever partitions its conditions leave."""

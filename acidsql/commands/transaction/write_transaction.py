@@ -140,6 +140,7 @@ class WriteTransaction:
             told = () if self.locks.has_lost else [table for table, rows in self._deleted.items() if rows is not None]
             conflict = env.metastore.get_latest_txn_in_conflict(self.id, self._first_txns, by_rows=told)
             if conflict is not None:
+                self.locks.were_outdated(wanted)
                 raise SnapshotOutdated(f"The snapshot was outdated by transaction {conflict}")
 
     def _require_no_conflict_of_hives(
