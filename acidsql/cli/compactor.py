@@ -31,7 +31,7 @@ from acidsql.settings import Settings
 logger = logging.getLogger("acidsql")
 
 _MOMENT = 0.2
-
+"""Seconds after which whoever waits for a round looks for signals."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
