@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acidsql import fs
@@ -59,7 +59,7 @@ def reject_sub_microsecond(
         columns: Positions of the columns that keep their values (:func:`kept_timestamps`).
         changes: The changes, which are of rows that exist.
     """
-    row = {name: F.col(name) for name in (*changes.keys, *IDENTITY)}
+    row = {name: name for name in (*changes.keys, *IDENTITY)}
     rewritten = "true" if changes.change is not None else f"{KIND} = {int(Change.UPDATE)}"
     checked = rejecting(spark, snapshot, columns, changes.frame, row, rewritten)
     return changes if checked is None else changes.over(checked.select(*changes.columns))
@@ -70,7 +70,7 @@ def rejecting(
     snapshot: TableSnapshot,
     columns: Sequence[int],
     frame: DataFrame,
-    row: Mapping[str, Column],
+    row: Mapping[str, str],
     condition: str = "true",
 ) -> DataFrame | None:
     """Rows, and further columns, failing at one that would lose nanoseconds; None where no row would.
@@ -80,7 +80,7 @@ def rejecting(
         snapshot: What the rows come from.
         columns: Positions of the columns with timestamps.
         frame: The rows.
-        row: The row's partition as text and its identity in the frame.
+        row: The columns of the frame with the row's partition as text and its identity, by their names.
         condition: Which rows are looked at.
     """
     parts = list(_finer_keys(spark, snapshot, tuple(columns))) if columns else []
@@ -89,8 +89,8 @@ def rejecting(
     finer = rows_in_memory(spark, pa.concat_tables(parts)).toDF(*[f"{_PREFIX}{n}" for n in row])
     marked = F.broadcast(finer.withColumn(_FOUND, F.lit(True)))
     same = F.lit(True)
-    for name, value in row.items():
-        same = same & value.eqNullSafe(F.col(f"{_PREFIX}{name}"))
+    for name, column in row.items():
+        same = same & F.col(column).eqNullSafe(F.col(f"{_PREFIX}{name}"))
     joined = frame.join(marked, same, "left")
     failure = failing("A row has a timestamp with nanoseconds, which Spark would truncate to microseconds")
     return joined.filter(f"CASE WHEN {_FOUND} AND {condition} THEN {failure} ELSE true END")

@@ -144,8 +144,8 @@ class Mutation:
             utc = self._env.sessions.in_zone("UTC")
             frame = snapshot_frame(utc, now.seen, self._utc_zones, ScanColumns(row_id=True, raw_keys=_RAW_KEY))
             if self._env.settings.value(NANOSECONDS) != "truncate":
-                row = {key_column(i): F.col(f"{_RAW_KEY}{i}") for i in range(len(now.table.partition_keys))}
-                row |= {part: F.col(f"{ROW_ID}.{part}") for part in IDENTITY}
+                row = {key_column(i): f"{_RAW_KEY}{i}" for i in range(len(now.table.partition_keys))}
+                row |= {part: f"{ROW_ID}.{part}" for part in IDENTITY}
                 checked = rejecting(utc.spark, now.seen, kept_timestamps(now.table, ()), frame, row)
                 frame = frame if checked is None else checked
             columns = [(c.name, parse_type(c.type)) for c in now.table.all_columns]

@@ -495,16 +495,16 @@ def test_a_partitioned_target(sales: AcidSession, warehouse: Path) -> None:
 
 
 def test_keys_of_the_source_leave_partitions_out(sales: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidsql.commands.resolve import binding
+    from acidsql.commands.resolve import reads
 
     seen: list[int] = []
-    original = binding.snapshot_frame
+    original = reads.snapshot_frame
 
     def counted(spark: object, snapshot: object, *arguments: object, **options: object) -> object:
         seen.append(len(snapshot.partitions))  # type: ignore[attr-defined]
         return original(spark, snapshot, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(binding, "snapshot_frame", counted)
+    monkeypatch.setattr(reads, "snapshot_frame", counted)
     sales.sql("SET acidsql.write.driver.rows = 100")
     source = "(VALUES (3, date'2024-01-02')) s(id, day) ON t.id = s.id AND s.day = t.day"
     assert _counts(sales, f"MERGE INTO sales t USING {source} WHEN MATCHED THEN DELETE")[0] == 1

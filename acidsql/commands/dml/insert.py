@@ -19,8 +19,9 @@ from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.passed_on import refuse_in_transaction
 from acidsql.commands.query import with_query
-from acidsql.commands.resolve.binding import Binding, Read, read_locks
+from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.reads import Read, read_locks
 from acidsql.commands.transaction.locking import change_lock_type, insert_lock
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction

@@ -16,8 +16,9 @@ from acidsql.commands.dml.merge_run import MergeDraft, MergeRows, MergeRun
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Binding, read_locks, refuse_evaluated_twice
+from acidsql.commands.resolve.binding import Binding, refuse_evaluated_twice
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.reads import read_locks
 from acidsql.commands.transaction.locking import change_locks, require_held, upsert_lock
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction

@@ -14,8 +14,8 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
 from acidsql.commands.passed_on import refuse_in_transaction
-from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.reads import Read
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError

@@ -27,8 +27,9 @@ from acidsql.commands.maintenance.compaction import CompactCommand
 from acidsql.commands.maintenance.optimize import optimize_command
 from acidsql.commands.maintenance.vacuum import vacuum_command
 from acidsql.commands.passed_on import refuse_acid_tables
-from acidsql.commands.resolve.binding import Binding, Read
+from acidsql.commands.resolve.binding import Binding
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.reads import Read
 from acidsql.errors import UnsupportedError
 from acidsql.format.directory import AcidState
 from acidsql.metastore.model import LockComponent

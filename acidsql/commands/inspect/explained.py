@@ -8,8 +8,8 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame
 
-from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.reads import Read
 from acidsql.metastore.model import LockComponent, Table
 
 

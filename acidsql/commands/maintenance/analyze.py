@@ -12,8 +12,8 @@ from acidsql.commands.ddl.partitions import no_partition, partitions_with, spec_
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
-from acidsql.commands.resolve.binding import Read
 from acidsql.commands.resolve.context import StatementContext
+from acidsql.commands.resolve.reads import Read
 from acidsql.commands.transaction.run import write_transaction
 from acidsql.errors import AnalysisError, ColumnNotFound
 from acidsql.format.directory import AcidFile, AcidState
