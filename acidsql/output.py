@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from html import escape
-from typing import TextIO
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -22,6 +22,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType, VariantType
 
 from acidsql.errors import AcidError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 ERRORS = (AcidError, PySparkException, Py4JError)
 """What an invalid or failed statement raises."""
@@ -70,7 +73,7 @@ def text_rows(frame: DataFrame) -> Iterator[TextRow]:
     yield from (tuple(row) for row in _as_text(frame).collect())
 
 
-def write_result(frame: DataFrame, format: Format, out: TextIO, *, header: bool = True) -> int:
+def write_result(frame: DataFrame, format: Format, out: SupportsWrite[str], *, header: bool = True) -> int:
     """Print a result; one without columns prints nothing. Csv, tsv and JSON are written partition by partition.
 
     Returns:
@@ -135,14 +138,14 @@ def _width(text: str) -> int:
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _write_table(frame: DataFrame, out: TextIO, header: bool) -> int:
+def _write_table(frame: DataFrame, out: SupportsWrite[str], header: bool) -> int:
     rows = list(text_rows(frame))
     lines = format_table(frame.columns, rows).split("\n")
     out.write("\n".join(lines if header else [lines[0], *lines[3:]]) + "\n")
     return len(rows)
 
 
-def _write_lines(frame: DataFrame, out: TextIO, header: bool, line: Callable[[TextRow], str]) -> int:
+def _write_lines(frame: DataFrame, out: SupportsWrite[str], header: bool, line: Callable[[TextRow], str]) -> int:
     if header:
         out.write(line(tuple(frame.columns)) + "\n")
     count = 0
@@ -166,15 +169,15 @@ def tsv_line(row: TextRow) -> str:
     return "\t".join("\\N" if v is None else _one_line(v.replace("\\", "\\\\")) for v in row)
 
 
-def _write_csv(frame: DataFrame, out: TextIO, header: bool) -> int:
+def _write_csv(frame: DataFrame, out: SupportsWrite[str], header: bool) -> int:
     return _write_lines(frame, out, header, csv_line)
 
 
-def _write_tsv(frame: DataFrame, out: TextIO, header: bool) -> int:
+def _write_tsv(frame: DataFrame, out: SupportsWrite[str], header: bool) -> int:
     return _write_lines(frame, out, header, tsv_line)
 
 
-def _write_json(frame: DataFrame, out: TextIO, header: bool) -> int:
+def _write_json(frame: DataFrame, out: SupportsWrite[str], header: bool) -> int:
     """One JSON object per line. Binary values are base64, as in Spark's ``to_json``."""
     numbered = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
     fields = [F.col(f"c{i}").alias(name) for i, name in enumerate(frame.columns)]
@@ -185,7 +188,7 @@ def _write_json(frame: DataFrame, out: TextIO, header: bool) -> int:
     return count
 
 
-_WRITERS: dict[Format, Callable[[DataFrame, TextIO, bool], int]] = {
+_WRITERS: dict[Format, Callable[[DataFrame, SupportsWrite[str], bool], int]] = {
     Format.TABLE: _write_table,
     Format.CSV: _write_csv,
     Format.TSV: _write_tsv,

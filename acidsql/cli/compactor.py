@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from acidsql import fs
 from acidsql.cli.connection import Connection
 from acidsql.cli.interrupt import KILLED
+from acidsql.cli.streams import StandardOutput
 from acidsql.compactor import Compactor, RoundResult, WorkerContext
 from acidsql.errors import AcidError, UnsupportedError
 from acidsql.metastore.heartbeat import Heartbeats
@@ -118,7 +119,8 @@ def _one_round(compactor: Compactor, stop: threading.Event) -> int:
     compacted, failed = states[CompactionState.READY_FOR_CLEANING], states[CompactionState.FAILED]
     print(
         f"initiated {result.initiated}, compacted {compacted}, refused {states[CompactionState.REFUSED]},"
-        f" failed {failed}, cleaned {result.cleaned}"
+        f" failed {failed}, cleaned {result.cleaned}",
+        file=StandardOutput(),
     )
     return 1 if failed else 0
 

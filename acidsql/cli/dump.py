@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from acidsql.format.directory import AcidDirectory, AcidState, acid_state
 from acidsql.format.names import DeltaName, is_hidden, parse_directory
@@ -12,8 +12,11 @@ from acidsql.format.orc import read_events
 from acidsql.fs import FileStatus, FileSystem, join, resolve
 from acidsql.valid_ids import NO_OPEN_ID, ValidTxnList, ValidWriteIdList
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
-def dump(path: str, out: TextIO) -> None:
+
+def dump(path: str, out: SupportsWrite[str]) -> None:
     """Print a file, a base or delta directory, or a table directory.
 
     A file and a base or delta directory are printed event by event, with the names of the file's columns; a file

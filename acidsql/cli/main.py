@@ -12,10 +12,11 @@ import click
 
 import acidsql
 from acidsql.cli.arguments import format_of, parse_pairs, place_options, script_options, scripts_of
+from acidsql.cli.streams import Group, StandardOutput
 from acidsql.errors import AcidError
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(acidsql.__version__, prog_name="acidsql")
 @script_options
 @click.option("--master", help="Spark's master URL [default: local[*]].")
@@ -103,7 +104,7 @@ def check_store(context: click.Context, /, warehouse: str | None, metastore: str
 
     outer = context.find_root().params  # acidsql --warehouse PATH store check
     settings = parse_pairs([*outer["conf"], *conf], "--conf")
-    sys.exit(check(warehouse or outer["warehouse"], metastore or outer["metastore"], settings, sys.stdout))
+    sys.exit(check(warehouse or outer["warehouse"], metastore or outer["metastore"], settings, StandardOutput()))
 
 
 @main.command()
@@ -117,7 +118,7 @@ def dump(paths: tuple[str, ...]) -> None:
 
     try:
         for path in paths:
-            print_dump(path, sys.stdout)
-    except (AcidError, FileNotFoundError) as e:
+            print_dump(path, StandardOutput())
+    except AcidError as e:
         click.echo(f"acidsql: {e}", err=True)
         sys.exit(1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acidsql.cli.streams import StandardOutput
 from acidsql.commands.transaction import outcome
 from acidsql.errors import AcidError
 from acidsql.interrupts import interrupt_behind
@@ -40,13 +41,14 @@ def run_scripts(
     Raises:
         KeyboardInterrupt: When it was interrupted, whatever has become of the statement.
     """
+    out = StandardOutput()
     for script in scripts:
         try:
             before = outcome.commits()
             for frame in session.script(script, variables):
                 with outcome.told(before):
-                    write_result(frame, printing.format, sys.stdout, header=printing.header)
-                    sys.stdout.flush()
+                    write_result(frame, printing.format, out, header=printing.header)
+                    out.flush()
                 before = outcome.commits()
         except BrokenPipeError:  # the reader closed the pipe; click exits quietly
             raise

@@ -21,6 +21,7 @@ from py4j.protocol import Py4JError
 from acidsql.cli.interrupt import KeptInterrupts, Terminated
 from acidsql.cli.run import Printing
 from acidsql.cli.scan import is_blank, is_complete
+from acidsql.cli.streams import StandardOutput
 from acidsql.commands.transaction import outcome
 from acidsql.interrupts import interrupt_behind
 from acidsql.output import ERRORS, describe, write_result
@@ -123,7 +124,7 @@ class Shell:
 
     def _shown(self, frame: DataFrame) -> int:
         try:
-            return write_result(frame, self._printing.format, sys.stdout, header=self._printing.header)
+            return write_result(frame, self._printing.format, StandardOutput(), header=self._printing.header)
         except BaseException as e:
             self._session._take_back(e)
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,8 +13,11 @@ from acidsql.metastore import is_hive_metastore
 from acidsql.session import DEFAULT_WAREHOUSE, STORE_NAME
 from acidsql.settings import Settings
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
-def check(warehouse: str | None, metastore: str | None, settings: Mapping[str, str], out: TextIO) -> int:
+
+def check(warehouse: str | None, metastore: str | None, settings: Mapping[str, str], out: SupportsWrite[str]) -> int:
     """Check a store, and print what is in it and what does not fit.
 
     Returns:
@@ -28,7 +31,7 @@ def check(warehouse: str | None, metastore: str | None, settings: Mapping[str, s
     return 1 if problems else 0
 
 
-def _check(warehouse: str | None, metastore: str | None, settings: Mapping[str, str], out: TextIO) -> int:
+def _check(warehouse: str | None, metastore: str | None, settings: Mapping[str, str], out: SupportsWrite[str]) -> int:
     if is_hive_metastore(metastore):
         raise InvalidValue("A Hive Metastore is not acidsql's to check", hint="Hive has schematool -validate.")
     url = metastore or str(Path(warehouse or DEFAULT_WAREHOUSE).absolute() / STORE_NAME)

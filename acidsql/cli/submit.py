@@ -9,10 +9,11 @@ from acidsql.cli.arguments import format_of, parse_pairs, script_options, script
 from acidsql.cli.connection import Connection
 from acidsql.cli.run import Printing
 from acidsql.cli.start import start
+from acidsql.cli.streams import Command
 from acidsql.output import Format
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @script_options
 @click.pass_context
 def main(

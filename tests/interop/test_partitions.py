@@ -71,6 +71,19 @@ def test_insert_overwrite_of_single_partitions(both: Both) -> None:
     assert part.partitions() == [f"p={i}" for i in range(1, 6)]
 
 
+@pytest.mark.parametrize("by", SIDES)
+@pytest.mark.parametrize("kind", ["full ACID", "insert-only"])
+def test_a_partition_that_is_named_is_there_without_rows(both: Both, by: str, kind: str) -> None:
+    other = ACIDSQL if by == HIVE else HIVE
+    part = both.table("id int", "p int", by=other, insert_only=kind == "insert-only")
+    part.on(by, "INSERT INTO {t} PARTITION (p=1) SELECT id FROM {t} WHERE id > 5")
+    part.on(by, "INSERT OVERWRITE TABLE {t} PARTITION (p=2) SELECT id FROM {t} WHERE id > 5")
+    part.holds()
+    assert part.partitions() == ["p=1", "p=2"]
+    part.on(other, "INSERT INTO {t} PARTITION (p=1) SELECT 10", "INSERT INTO {t} PARTITION (p=2) SELECT 20")
+    part.holds((10, 1), (20, 2))
+
+
 @pytest.mark.parametrize(
     "key", ["date", "timestamp", "decimal(10,2)", "boolean", "char(3)", "varchar(3)", "double", "bigint"]
 )

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from acidsql.commands.dml import load_files
 from acidsql.commands.dml.load_files import ClaimedFiles
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, MetastoreError, StorageError
 from acidsql.fs.local import LocalFileSystem
+from acidsql.interrupts import Deferred
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
@@ -402,6 +404,36 @@ def test_no_file_keeps_its_hidden_name_where_an_interrupt_comes(
     assert pressed
     assert sorted(rows(shop, "SELECT id FROM emp")) == ([(1,)] if fails else [(1,), (10,), (11,), (20,)])
     assert tree(file.parent) == (["a", "b"] if fails else [])
+    nothing_is_open(shop)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_file_keeps_its_hidden_name_where_an_interrupt_comes_before_it_is_ended(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    file, pressed = make("a", TWO), list[str]()
+
+    class Pressed(Deferred):
+        """Ctrl-C comes before the handlers are put aside."""
+
+        def __enter__(self) -> Deferred:
+            if not pressed:
+                pressed.append("Ctrl-C")
+                signal.raise_signal(signal.SIGINT)
+            return super().__enter__()
+
+    def published(*args: Any) -> None:
+        raise StorageError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(load_files, "Deferred", Pressed)
+        if fails:
+            patched.setattr(Staging, "publish", published)
+        with pytest.raises(KeyboardInterrupt):
+            shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert pressed
+    assert sorted(rows(shop, "SELECT id FROM emp")) == ([(1,)] if fails else [(1,), (10,), (11,)])
+    assert tree(file.parent) == (["a"] if fails else [])
     nothing_is_open(shop)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.session import AcidSession
-from tests.spark.answers import rows
+from tests.spark.answers import nothing_is_open, rows
 from tests.spark.hive_rules import check_table
 from tests.spark.tree import tree, with_version
 
@@ -175,6 +176,33 @@ def test_partitions_static_dynamic_and_odd(acid: AcidSession, warehouse: Path) -
     assert acid.sql("DELETE FROM part WHERE p IS NULL").collect()[0].num_deleted_rows == 1
     assert rows(acid, "SELECT id, v FROM part WHERE p = 2 OR p IS NULL") == [(3, "a=b/c%[x]!"), (5, None)]
     check_table(warehouse / "part")
+
+
+@pytest.mark.parametrize("within", ["a statement", "a transaction"])
+@pytest.mark.parametrize("kind", ["full ACID", "insert-only"])
+def test_a_partition_that_is_named_is_there_without_rows(acid: AcidSession, kind: str, within: str) -> None:
+    """As with Hive and Spark. INSERT made none, in a transaction OVERWRITE neither: IF NOT EXISTS wrote to it."""
+    marks = {"full ACID": "", "insert-only": ", 'transactional_properties'='insert_only'"}[kind]
+    acid.sql(
+        f"CREATE TABLE part (id int) PARTITIONED BY (p int) STORED AS ORC TBLPROPERTIES ('transactional'='true'{marks})"
+    )
+    nobody = "SELECT id FROM part WHERE id > 5"
+    with acid.transaction() if within == "a transaction" else nullcontext():
+        acid.sql(f"INSERT OVERWRITE TABLE part PARTITION (p = 1) {nobody}")
+        acid.sql(f"INSERT INTO part PARTITION (p = 2) {nobody}")
+        acid.sql(
+            "FROM part INSERT INTO part PARTITION (p = 3) SELECT id WHERE id > 5"
+            " INSERT INTO part PARTITION (p) SELECT id, 4 WHERE id > 5"
+        )
+        acid.sql(f"INSERT INTO part PARTITION (p) {nobody.replace('id FROM', 'id, p FROM')}")
+        acid.sql(f"INSERT INTO part PARTITION (p = 2) {nobody}")
+    assert rows(acid, "SHOW PARTITIONS part") == [("p=1",), ("p=2",), ("p=3",)]
+    for p in (1, 2, 3):
+        acid.sql(f"INSERT OVERWRITE TABLE part PARTITION (p = {p}) IF NOT EXISTS SELECT 9")
+    assert rows(acid, "SELECT * FROM part") == []
+    acid.sql("INSERT INTO part VALUES (1, 2)")
+    assert rows(acid, "SELECT * FROM part") == [(1, 2)]
+    nothing_is_open(acid)
 
 
 def test_the_same_row_id_in_two_partitions_is_two_rows(acid: AcidSession) -> None:

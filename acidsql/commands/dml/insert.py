@@ -259,8 +259,8 @@ class InsertCommand:
         self._deletes = None
         if deletes:
             self._deletes = stage_deletes(self.env, txn, self.table, self._replaced(staging))
-        else:
-            self._hide_without_rows(writer, staging)
+        if not self.partitioning.dynamic:
+            self._write_without_rows(writer, staging, is_base=self.statement.overwrite and not deletes)
         return written
 
     def _replaced(self, staging: Staging) -> Collection[str] | None:
@@ -307,7 +307,10 @@ class InsertCommand:
             return False
         if self.partitioning.dynamic:
             raise self._at_table(AnalysisError("IF NOT EXISTS requires static partitions"))
-        return bool(self.env.metastore.list_partitions(self.table.database, self.table.name, [self._static_name()]))
+        return self._is_there(self._static_name())
+
+    def _is_there(self, partition: str) -> bool:
+        return bool(self.env.metastore.list_partitions(self.table.database, self.table.name, [partition]))
 
     def exists_by_now(self, txn: WriteTransaction) -> bool:
         """The same, once it has its lock; those whom that lets insert may be making the partition."""
@@ -420,13 +423,16 @@ class InsertCommand:
             )
         return default_value(column)
 
-    def _hide_without_rows(self, writer: Writer, staging: Staging) -> None:
-        """OVERWRITE without rows writes an empty base, which hides the old rows."""
-        if not self.statement.overwrite or self.partitioning.dynamic:
-            return
+    def _write_without_rows(self, writer: Writer, staging: Staging, *, is_base: bool) -> None:
+        """Without rows a base hides the old ones all the same; and a partition that is named is there from now on, as
+        for Hive and Spark."""
         partition = self._static_name() if self.table.partition_keys else ""
-        if partition not in staging.partitions:
+        if partition in staging.partitions:
+            return
+        if is_base:
             writer.write_nothing(partition)
+        elif partition and not self._is_there(partition):
+            staging.add_without_rows(partition)
 
     def _at_table(self, error: AcidError) -> AcidError:
         return with_location(self.statement.table.span, error)

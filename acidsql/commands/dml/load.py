@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from acidsql import fs
 from acidsql.commands.ddl.partitions import spec_values, whole_name
 from acidsql.commands.ddl.type_changes import Verdict, judge
-from acidsql.commands.dml.load_files import ClaimedFiles, at_path, plain_footer, source_files
+from acidsql.commands.dml.load_files import at_path, claimed_files, plain_footer, source_files
 from acidsql.commands.dml.load_rows import LoadRowsCommand, loads_rows
 from acidsql.commands.environment import Environment
 from acidsql.commands.inspect.explained import Explained
@@ -85,7 +85,7 @@ class LoadCommand:
     def _load(self) -> None:
         env, table = self.env, self.table
         sources = self._found()
-        with ClaimedFiles() as claimed, write_transaction(env, [self._lock()]) as txn:
+        with claimed_files() as claimed, write_transaction(env, [self._lock()]) as txn:
             txn.revalidate(table)
             # files are moved as they are
             target = txn.target(table, overwrite=self.statement.overwrite, compression="none")

@@ -98,12 +98,25 @@ def plain_footer(filesystem: fs.FileSystem, status: fs.FileStatus) -> OrcFooter:
     return footer
 
 
+@contextmanager
+def claimed_files() -> Iterator[ClaimedFiles]:
+    """Files that a block, in which a transaction is opened and ended, may claim; they are ended as the transaction is,
+    also where an interrupt comes just before that."""
+    claimed = ClaimedFiles()
+    try:
+        try:
+            yield claimed
+        finally:
+            claimed.end()
+    finally:
+        claimed.end()
+
+
 class ClaimedFiles:
     """Source files of one directory that one LOAD DATA claims by renaming each to a hidden name there, such as
     ``.acidsql_load_17_name`` in transaction 17.
 
-    At the end of the ``with`` block, also where it is interrupted after the commit, they are deleted; after an error
-    they get their names back.
+    When the transaction has been committed they are deleted; when it has been aborted they get their names back.
     """
 
     def __init__(self) -> None:
@@ -138,24 +151,20 @@ class ClaimedFiles:
             if now is None or now.length != status.length or (keeps_times and now.modified_ns != status.modified_ns):
                 raise _invalid(f"{status.path} was replaced while it was loaded")
 
-    def __enter__(self) -> ClaimedFiles:
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *details: object) -> None:
-        if not self._renamed:
-            return
+    def end(self) -> None:
+        """Delete them, or give them their names back; once."""
         with Deferred():
-            self._end(is_loaded=error is None)
-
-    def _end(self, *, is_loaded: bool) -> None:
-        filesystem, folder = fs.resolve(self._folder)
-        if is_loaded or (self._txn is not None and self._txn.is_committed):
-            self._remove(filesystem, folder)
-        elif self._txn is not None and self._txn.is_aborted:
-            self._give_back(filesystem, folder)
-        else:  # not confirmed: with their old names the rows could be loaded twice
-            for _, hidden in self._renamed:
-                logger.warning("whether %s was loaded is unknown: it keeps this name", fs.join(folder, hidden))
+            if self._txn is None or not self._renamed:
+                return
+            filesystem, folder = fs.resolve(self._folder)
+            if self._txn.is_committed:
+                self._remove(filesystem, folder)
+            elif self._txn.is_aborted:
+                self._give_back(filesystem, folder)
+            else:  # not confirmed: with their old names the rows could be loaded twice
+                for _, hidden in self._renamed:
+                    logger.warning("whether %s was loaded is unknown: it keeps this name", fs.join(folder, hidden))
+            self._renamed.clear()
 
     def _give_back(self, filesystem: fs.FileSystem, folder: str) -> None:
         for status, hidden in self._renamed:

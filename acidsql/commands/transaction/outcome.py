@@ -51,7 +51,7 @@ def told(since: int | None = None) -> Iterator[None]:
         since: How many :func:`commits` there were when the statement began, where that was before the block.
 
     Raises:
-        AcidError: In place of an error of Spark's after a commit.
+        AcidError: In place of an error of Spark's, or the system's, after a commit.
     """
     before = commits() if since is None else since
     try:
@@ -60,7 +60,7 @@ def told(since: int | None = None) -> Iterator[None]:
         if commits() > before and IS_KEPT not in str(e):
             e.args = ("; ".join([*map(str, e.args), IS_KEPT]),)
         raise
-    except (Py4JError, PySparkException) as e:  # PySpark's answer to an interrupt is often one of the interrupted call
-        if commits() == before:
+    except (Py4JError, PySparkException, OSError) as e:  # PySpark's answer to an interrupt is often one of the call
+        if commits() == before or isinstance(e, BrokenPipeError):  # whose reader is gone does not wait for an answer
             raise
         raise AcidError(f"The statement failed after its commit, and what it has changed stays: {e}") from e
