@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -23,24 +21,24 @@ class StandardOutput:
 
     def write(self, text: str) -> None:
         """Raises: OutputFailed."""
-        with _told():
+        try:
             sys.stdout.write(text)
+        except OSError as e:
+            raise _told(e) from None
 
     def flush(self) -> None:
         """Raises: OutputFailed."""
-        with _told():
+        try:
             sys.stdout.flush()
+        except OSError as e:
+            raise _told(e) from None
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as e:
-        _drop_the_rest()
-        raise OutputFailed(f"standard output cannot be written: {e.strerror or e}") from e
+def _told(error: OSError) -> OSError:
+    if isinstance(error, BrokenPipeError):
+        return error
+    _drop_the_rest()
+    return OutputFailed(f"standard output cannot be written: {error.strerror or error}")
 
 
 def _drop_the_rest() -> None:
