@@ -12,7 +12,7 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 class OutputFailed(OSError):
-    """Standard output cannot be written to: its device is full, or its file is closed."""
+    """Standard output cannot be written to: its device is full, its file closed, or its encoding lacks a character."""
 
 
 class StandardOutput:
@@ -23,7 +23,7 @@ class StandardOutput:
         """Raises: OutputFailed."""
         try:
             sys.stdout.write(text)
-        except OSError as e:
+        except (OSError, UnicodeEncodeError) as e:
             raise _told(e) from None
 
     def flush(self) -> None:
@@ -34,11 +34,14 @@ class StandardOutput:
             raise _told(e) from None
 
 
-def _told(error: OSError) -> OSError:
+def _told(error: OSError | UnicodeEncodeError) -> OSError:
     if isinstance(error, BrokenPipeError):
         return error
-    _drop_the_rest()
-    return OutputFailed(f"standard output cannot be written: {error.strerror or error}")
+    reason: object = error
+    if isinstance(error, OSError):
+        reason = error.strerror or error
+        _drop_the_rest()
+    return OutputFailed(f"standard output cannot be written: {reason}")
 
 
 def _drop_the_rest() -> None:

@@ -86,6 +86,8 @@ class Staging:
         """Directories of other processes, for which this one answers."""
         self.registered: Mapping[str, str] = {}
         """Where the partitions are, by name, that were registered when it was published, or have been since."""
+        self.made: frozenset[str] = frozenset()
+        """The names of those that were registered for it: they stay where what it has published is removed again."""
         self._rows: Counter[StagedDirectory] = Counter()
         self._seen_at = -math.inf
         self._require_root()

@@ -1,4 +1,4 @@
-"""The first statement of a transaction looks names and partitions up, and then takes the snapshot of the transaction.
+"""The first statement of a transaction, or one alone, looks names and partitions up, and then takes the snapshot.
 
 Whoever inserts in between is seen: what was looked up before would be too old. Another session's INSERT is placed
 before each call of the store that the statement makes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,80 @@ def test_an_insert_at_any_of_its_calls(
             break
         assert right(inside, after), (calls[number - 1], number, inside, after)
     assert number > 8
+
+
+ALONE = {
+    "one": "INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT id + 100 FROM t",
+    "several": "FROM t INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT id + 100"
+    " INSERT INTO t PARTITION (p = 2) SELECT id WHERE id > 900",
+}
+
+
+@pytest.mark.parametrize("setting", ["hive.txn.xlock.iow", "hive.txn.xlock.write"])
+@pytest.mark.parametrize("text", ALONE.values(), ids=ALONE)
+def test_a_partition_that_comes_before_the_snapshot_exists_for_a_statement_alone(
+    acid: AcidSession, other: AcidSession, text: str, setting: str
+) -> None:
+    """Its look was before the snapshot, and its write id, too: the row was copied, and not hidden."""
+    acid.sql(f"SET {setting}=false")
+
+    def run_alone(number: int) -> tuple[list[str], Rows]:
+        acid.sql("DROP TABLE IF EXISTS t")
+        acid.sql(KINDS["full"])
+        acid.sql("INSERT INTO t VALUES (1, 1)")
+        with pytest.MonkeyPatch.context() as patch:
+            calls = before_call(acid, patch, number, lambda: other.sql("INSERT INTO t VALUES (50, 1), (51, 9)"))
+            acid.sql(text)
+        nothing_is_open(acid)
+        return calls, sorted(rows(acid, "SELECT * FROM t"))
+
+    calls, _ = run_alone(0)
+    first, last = calls.index("latest_version"), len(calls) - calls[::-1].index("get_valid_txns")
+    for number in range(first, last + 1):
+        _, found = run_alone(number)
+        assert found in (
+            [(1, 1), (50, 1), (51, 9)],
+            [(1, 1), (50, 1), (51, 9), (101, 9)],
+        ), (number, calls[number - 1])
+
+
+@pytest.mark.parametrize("place", ["alone", "first", "later"])
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_what_an_attempt_of_its_own_has_made_does_not_exist(
+    acid: AcidSession,
+    other: AcidSession,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    place: str,
+    is_beside: bool,
+) -> None:
+    """It left its own INSERT out: an attempt that is undone leaves partitions without rows."""
+    acid.sql(KINDS["full"])
+    acid.sql(KINDS["full"].replace(" t ", " u "))
+    add, placed = acid.metastore.add_partitions, list[str]()
+
+    def beside(partitions: Any, **options: Any) -> None:
+        if (partitions[0].table, partitions[0].values) == ("u", ("9",)) and not placed:
+            placed.append("u")
+            other.sql(f"ALTER TABLE u ADD PARTITION (p = 9) LOCATION '{tmp_path}/elsewhere'")
+            if is_beside:
+                other.sql("SET hive.txn.xlock.iow=false")
+                other.sql("INSERT INTO t VALUES (51, 9)")
+        add(partitions, **options)
+
+    monkeypatch.setattr(acid.metastore, "add_partitions", beside)
+    acid.sql("SET hive.txn.xlock.iow=false")
+    with nullcontext() if place == "alone" else acid.transaction():
+        if place == "later":
+            acid.sql("INSERT INTO u VALUES (1, 1)")
+        acid.sql(
+            "FROM (SELECT 70 AS id) s INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT id"
+            " INSERT INTO u PARTITION (p = 9) SELECT id"
+        )
+    assert placed
+    assert rows(acid, "SELECT * FROM u WHERE p = 9") == [(70, 9)]
+    expected = [(51, 9)] if is_beside else [(70, 9)]
+    if is_beside and place == "later":  # the snapshot of the transaction does not see it
+        expected.append((70, 9))
+    assert sorted(rows(acid, "SELECT * FROM t")) == expected
+    nothing_is_open(acid)

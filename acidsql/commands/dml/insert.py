@@ -26,7 +26,7 @@ from acidsql.commands.transaction.locking import change_lock_type, insert_lock
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError, TableNotFound
-from acidsql.metastore.model import Column, LockComponent, Table
+from acidsql.metastore.model import Column, LockComponent, Partition, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
@@ -123,6 +123,8 @@ class InsertCommand:
         self.statement = statement
         self.parameters = parameters
         self.body = self._body()
+        self._has_made_it = False
+        """Whether an earlier attempt, which was undone, has registered the static partition."""
         self.resolve(table)
 
     def resolve(self, table: Table) -> None:
@@ -207,6 +209,7 @@ class InsertCommand:
         if self.exists_by_now(txn):
             return RowCounts()
         context.revalidate(txn.snapshot)
+        self.require_missing(txn, context)
         self.require_all_seen(txn, plan)
         staging = txn.stage(self.table)
         written = self.write(self.changes(plan), txn, staging)
@@ -279,7 +282,10 @@ class InsertCommand:
         """Move the staged directories to their final location."""
         self.name_partitions(txn, staging)
         for one in self._staged(staging):
-            txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic))
+            try:
+                txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic))
+            finally:
+                self._has_made_it = self._has_made_it or bool(one.made)
 
     def _staged(self, staging: Staging) -> list[Staging]:
         return [staging] if self._deletes is None else [self._deletes, staging]
@@ -307,16 +313,34 @@ class InsertCommand:
             return False
         if self.partitioning.dynamic:
             raise self._at_table(AnalysisError("IF NOT EXISTS requires static partitions"))
-        return self._is_there(self._static_name())
+        return not self._has_made_it and bool(self._found(self._static_name()))
 
-    def _is_there(self, partition: str) -> bool:
-        return bool(self.env.metastore.list_partitions(self.table.database, self.table.name, [partition]))
+    def _found(self, partition: str) -> tuple[Partition, ...]:
+        return tuple(self.env.metastore.list_partitions(self.table.database, self.table.name, [partition]))
 
     def exists_by_now(self, txn: WriteTransaction) -> bool:
         """The same, once it has its lock; those whom that lets insert may be making the partition."""
         if self.statement.if_not_exists and not txn.has_several_statements:
             txn.exclude_writers(self.table)
         return self.exists_already()
+
+    def require_missing(self, txn: WriteTransaction, context: StatementContext) -> None:
+        """The same, once there is a snapshot: whom it sees may have made the partition since. One that an earlier
+        attempt of this statement has made, which was undone, counts only where others have written to it.
+
+        Raises:
+            StartOver: When it is there.
+        """
+        statement = self.statement
+        is_asked = statement.if_not_exists and statement.overwrite
+        if not is_asked or not (self._has_made_it or not txn.has_several_statements):
+            return
+        found = self._found(self._static_name())
+        if found and self._has_made_it:
+            seen = context.table_snapshot(self.table, found)
+            self._has_made_it = all(part.state.is_empty for part in seen.partitions)
+        if found and not self._has_made_it:
+            txn.start_over(f"Partition {self._static_name()} of {self.table.full_name} was made meanwhile")
 
     def _static_name(self) -> str:
         keys = [k.name for k in self.table.partition_keys]
@@ -431,7 +455,7 @@ class InsertCommand:
             return
         if is_base:
             writer.write_nothing(partition)
-        elif partition and not self._is_there(partition):
+        elif partition and not self._found(partition):
             staging.add_without_rows(partition)
 
     def _at_table(self, error: AcidError) -> AcidError:

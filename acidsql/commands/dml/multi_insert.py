@@ -73,6 +73,8 @@ class MultiInsertCommand:
         if any(leg.exists_by_now(txn) for leg in legs):
             txn.start_over("A partition has been made that the statement was to make")
         context.revalidate(txn.snapshot)
+        for leg in legs:
+            leg.require_missing(txn, context)
         written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]
         overwritten = {leg.table.full_name for leg in legs if leg.statement.overwrite}
         for leg, plan in zip(legs, plans, strict=True):

@@ -384,6 +384,7 @@ class WriteTransaction:
         added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         if added:
             metastore.add_partitions(added)
+            staging.made = frozenset(partition_names(table, partition) for partition in added)
             staging.registered = {**staging.registered, **self._places(table, added)}
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:

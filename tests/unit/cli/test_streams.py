@@ -87,6 +87,19 @@ def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b""
 
 
+def test_a_character_that_the_encoding_lacks_is_one_line(warehouse: Path) -> None:
+    code = (
+        "import acidsql.cli.dump as d; from acidsql.cli.main import main\n"
+        "d.dump = lambda path, out: (out.write('before\\n'), out.write('caf\\u00e9\\n'))\n"
+        "main(['dump', 'x'])"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (1, "before\n")
+    assert done.stderr.startswith("acidsql: standard output cannot be written: 'ascii' codec can't encode")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("commits", [True, False])
 def test_an_answer_that_cannot_be_printed_tells_of_the_commit(monkeypatch: pytest.MonkeyPatch, commits: bool) -> None:
     """Its rows came twice where it was run again."""
