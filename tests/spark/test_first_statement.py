@@ -220,3 +220,58 @@ def test_what_an_attempt_of_its_own_has_made_does_not_exist(
         expected.append((70, 9))
     assert sorted(rows(acid, "SELECT * FROM t")) == expected
     nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("where", ["", " LOCATION '{}'"], ids=["usual place", "elsewhere"])
+@pytest.mark.parametrize("in_transaction", [False, True])
+@pytest.mark.parametrize("step", ["add_partitions", "heartbeat"])
+def test_a_partition_that_is_added_as_it_is_published_exists(
+    acid: AcidSession,
+    other: AcidSession,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    step: str,
+    in_transaction: bool,
+    where: str,
+) -> None:
+    """ADD PARTITION and this statement both succeeded in making it."""
+    acid.sql(KINDS["full"])
+    acid.sql("SET hive.txn.xlock.iow=false")
+    real, placed = getattr(acid.metastore, step), list[str]()
+
+    def beside(*args: Any, **options: Any) -> None:
+        if not placed:
+            placed.append(step)
+            other.sql("ALTER TABLE t ADD PARTITION (p = 9)" + where.format(tmp_path / "elsewhere"))
+        real(*args, **options)
+
+    monkeypatch.setattr(acid.metastore, step, beside)
+    with acid.transaction() if in_transaction else nullcontext():
+        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    assert placed
+    assert rows(acid, "SELECT * FROM t") == []
+    nothing_is_open(acid)
+
+
+def test_a_partition_that_is_dropped_before_the_locks_does_not_exist(acid: AcidSession, other: AcidSession) -> None:
+    """A multi-insert left the INSERT out, and saw nothing of the partition either."""
+    text = (
+        "FROM t INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT id + 100"
+        " INSERT INTO u PARTITION (p = 9) SELECT id"
+    )
+
+    def run_alone(number: int) -> tuple[list[str], Rows, Rows]:
+        for table in ("t", "u"):
+            acid.sql(f"DROP TABLE IF EXISTS {table}")
+            acid.sql(KINDS["full"].replace(" t ", f" {table} "))
+        acid.sql("INSERT INTO t VALUES (1, 1), (3, 9)")
+        with pytest.MonkeyPatch.context() as patch:
+            calls = before_call(acid, patch, number, lambda: other.sql("ALTER TABLE t DROP PARTITION (p = 9)"))
+            acid.sql(text)
+        nothing_is_open(acid)
+        return calls, sorted(rows(acid, "SELECT * FROM t")), sorted(rows(acid, "SELECT id FROM u"))
+
+    calls, *kept = run_alone(0)
+    assert kept == [[(1, 1), (3, 9)], [(1,), (3,)]]
+    _, *found = run_alone(calls.index("lock") + 1)
+    assert found == [[(1, 1), (101, 9)], [(1,)]]

@@ -281,9 +281,10 @@ class InsertCommand:
     def publish(self, txn: WriteTransaction, staging: Staging) -> None:
         """Move the staged directories to their final location."""
         self.name_partitions(txn, staging)
+        only_new = self._asks_for_partition and not self._has_made_it
         for one in self._staged(staging):
             try:
-                txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic))
+                txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic), only_new=only_new)
             finally:
                 self._has_made_it = self._has_made_it or bool(one.made)
 
@@ -308,8 +309,12 @@ class InsertCommand:
             return kind
         return f"{kind} in {'the partitions of its rows' if self.partitioning.dynamic else self._static_name()}"
 
+    @property
+    def _asks_for_partition(self) -> bool:
+        return self.statement.if_not_exists and self.statement.overwrite
+
     def exists_already(self) -> bool:
-        if not (self.statement.if_not_exists and self.statement.overwrite):
+        if not self._asks_for_partition:
             return False
         if self.partitioning.dynamic:
             raise self._at_table(AnalysisError("IF NOT EXISTS requires static partitions"))
@@ -331,9 +336,7 @@ class InsertCommand:
         Raises:
             StartOver: When it is there.
         """
-        statement = self.statement
-        is_asked = statement.if_not_exists and statement.overwrite
-        if not is_asked or not (self._has_made_it or not txn.has_several_statements):
+        if not self._asks_for_partition or (txn.has_several_statements and not self._has_made_it):
             return
         found = self._found(self._static_name())
         if found and self._has_made_it:

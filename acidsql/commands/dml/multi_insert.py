@@ -75,6 +75,8 @@ class MultiInsertCommand:
         context.revalidate(txn.snapshot)
         for leg in legs:
             leg.require_missing(txn, context)
+        if any(not leg.exists_already() for leg in self.legs if leg not in legs):
+            txn.start_over("A partition is gone that the statement was not to make")
         written, stagings = RowCounts(), [txn.stage(leg.table) for leg in legs]
         overwritten = {leg.table.full_name for leg in legs if leg.statement.overwrite}
         for leg, plan in zip(legs, plans, strict=True):

@@ -22,7 +22,7 @@ from acidsql.commands.transaction.unseen import (
 )
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
-from acidsql.errors import StorageError, TransactionError, UnsupportedError
+from acidsql.errors import AlreadyExists, StorageError, TransactionError, UnsupportedError
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.format.unseen import Snapshot
 from acidsql.interrupts import Deferred
@@ -340,7 +340,15 @@ class WriteTransaction:
                     self.id, write_id, table.database, table.name, some, operation
                 )
 
-    def publish(self, table: Table, staging: Staging, *, dynamic: bool = False, as_changes: bool = False) -> None:
+    def publish(
+        self,
+        table: Table,
+        staging: Staging,
+        *,
+        dynamic: bool = False,
+        as_changes: bool = False,
+        only_new: bool = False,
+    ) -> None:
         """Move the staged directories to the table or its partitions, registering new partitions.
 
         Args:
@@ -348,11 +356,17 @@ class WriteTransaction:
             staging: The staging area.
             dynamic: Whether the locks could not name the partitions: see :meth:`name_partitions`.
             as_changes: As there.
+            only_new: Whether no partition of its may be there before.
+
+        Raises:
+            StartOver: When one is there that may not be, or was registered elsewhere meanwhile.
         """
         metastore, names = self.env.metastore, staging.partitions
         self._refuse_hidden(table, staging)
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         locations = {partition_names(table, p): p.location for p in known}
+        if only_new and locations:
+            self.start_over(f"Partition {', '.join(locations)} of {table.full_name} was made meanwhile")
         if table.partition_keys and len(locations) < len(names):
             # The remains of a killed DROP PARTITION must not reappear.
             free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
@@ -383,7 +397,10 @@ class WriteTransaction:
         self._written.append((table, tuple(names), dict(staging.changes)))
         added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         if added:
-            metastore.add_partitions(added)
+            try:
+                metastore.add_partitions(added, if_not_exists=not only_new)
+            except AlreadyExists as e:
+                self.start_over(e.message)
             staging.made = frozenset(partition_names(table, partition) for partition in added)
             staging.registered = {**staging.registered, **self._places(table, added)}
 
