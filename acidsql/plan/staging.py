@@ -196,11 +196,24 @@ class Staging:
             if self.fs.exists(target):
                 raise StorageError(f"Cannot publish {target}: it already exists, a write id was used twice")
             self._published.append(target)  # before the rename: an error of it does not tell whether it was done
-            self.fs.rename(directory.path, target)
+            try:
+                self.fs.rename(directory.path, target)
+            except FileNotFoundError:
+                if self.fs.exists(parent):
+                    raise
+                # whoever had made it, by ADD PARTITION, has failed and taken it back
+                self.fs.mkdirs(parent, durable=self._sync)
+                self.fs.rename(directory.path, target)
         if self._sync:
             self.fs.sync(directories=named)
         for path in (self.path, *self._taken):
             self.fs.delete(path)
+
+    def keep_without_rows(self) -> None:
+        """Make the directories of partitions to which nothing is written, once these are registered: whoever had made
+        one before, by ADD PARTITION, may have failed and taken it back."""
+        for partition in sorted(self._without_rows):
+            self.fs.mkdirs(self._parent(partition, self.registered), durable=self._sync)
 
     def _above(self, parent: str) -> list[str]:
         """A directory and those above it, up to the table's; itself alone where it is not below the table."""

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import acidsql
-from acidsql.errors import LockTimeout
+from acidsql.errors import AcidError, LockTimeout
+from acidsql.fs.local import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
@@ -275,3 +277,44 @@ def test_a_partition_that_is_dropped_before_the_locks_does_not_exist(acid: AcidS
     assert kept == [[(1, 1), (3, 9)], [(1,), (3,)]]
     _, *found = run_alone(calls.index("lock") + 1)
     assert found == [[(1, 1), (101, 9)], [(1,)]]
+
+
+@pytest.mark.parametrize("source", ["t", "missing"])
+@pytest.mark.parametrize("columns", ["nope", "1, 2", "array(1)"])
+def test_what_is_wrong_in_a_query_is_an_error_also_where_the_partition_exists(
+    acid: AcidSession, columns: str, source: str
+) -> None:
+    acid.sql(KINDS["full"])
+    acid.sql("ALTER TABLE t ADD PARTITION (p = 9)")
+    one = f"INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT {columns}"
+    for text in (f"{one} FROM {source}", f"FROM {source} {one} INSERT INTO t PARTITION (p = 8) SELECT 1"):
+        with pytest.raises((AcidError, AnalysisException)):
+            acid.sql(text)
+    assert rows(acid, "SELECT * FROM t") == []
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_a_directory_that_a_failed_add_partition_takes_back_is_made_again(
+    acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, has_rows: bool
+) -> None:
+    """It had made it just before: the partition was registered without one, and nothing could read the table."""
+    acid.sql(KINDS["full"])
+    place = warehouse / "t" / "p=9"
+    place.mkdir()
+    owner: Any = LocalFileSystem if has_rows else acid.metastore
+    step = "rename" if has_rows else "add_partitions"
+    real, taken = getattr(owner, step), list[str]()
+
+    def taking(*args: Any, **options: Any) -> Any:
+        if not taken:
+            taken.append(step)
+            place.rmdir()
+        return real(*args, **options)
+
+    monkeypatch.setattr(owner, step, taking)
+    acid.sql(f"INSERT INTO t PARTITION (p = 9) SELECT 1 WHERE {has_rows}")
+    assert taken
+    assert place.is_dir()
+    assert rows(acid, "SELECT * FROM t") == ([(1, 9)] if has_rows else [])
+    nothing_is_open(acid)

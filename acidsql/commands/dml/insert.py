@@ -201,10 +201,11 @@ class InsertCommand:
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
         self.resolve(self.env.get_table(self.statement.table))
-        if self.exists_already():
-            return RowCounts()
         context = StatementContext(self.env)
         plan = self.plan(context)
+        if self.exists_already():
+            self.check(plan)
+            return RowCounts()
         txn.lock([*self.locks(), *plan.read_locks])
         if self.exists_by_now(txn):
             return RowCounts()
@@ -247,6 +248,10 @@ class InsertCommand:
             txn.require_places_seen(self.table, [self._static_name()])
         else:
             txn.require_all_seen(self.table)
+
+    def check(self, plan: InsertPlan) -> None:
+        """What is wrong in the query, or in its columns, is an error also where nothing is going to be written."""
+        self.stored(self.env.sessions.own.frame(plan.analysed))
 
     def changes(self, plan: InsertPlan) -> ChangeSet:
         """The rows to insert, in the session that writes files."""

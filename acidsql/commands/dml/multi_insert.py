@@ -65,6 +65,9 @@ class MultiInsertCommand:
         for leg in self.legs:
             leg.resolve(env.get_table(leg.statement.table))
         legs = [leg for leg in self.legs if not leg.exists_already()]
+        if len(legs) < len(self.legs):
+            for leg, plan in zip(self.legs, self._plans(StatementContext(env), self.legs), strict=True):
+                leg.check(plan)
         if not legs:
             return RowCounts()
         context = StatementContext(env)

@@ -403,6 +403,7 @@ class WriteTransaction:
                 self.start_over(e.message)
             staging.made = frozenset(partition_names(table, partition) for partition in added)
             staging.registered = {**staging.registered, **self._places(table, added)}
+            staging.keep_without_rows()
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
         """Keep which rows are deleted by what is staged, for the commit."""
