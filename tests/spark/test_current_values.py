@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 
 import pytest
@@ -168,3 +169,15 @@ def test_a_function_over_arrow_that_would_see_other_wall_clocks_is_refused(
         assert other.sql("UPDATE f SET id = 2 WHERE same(t) = t").collect()[0].num_updated_rows == 1
     assert other.sql("DELETE FROM f WHERE plain(t) = t").collect()[0].num_deleted_rows == 1
     other.close()
+
+
+def test_the_values_of_static_partitions_are_of_the_same_time(acid: AcidSession) -> None:
+    """Each was evaluated at a time of its own: at midnight the row was in the partition of another day."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (at timestamp) PARTITIONED BY (p timestamp)")
+    at = "(p = current_timestamp()) SELECT current_timestamp()"
+    acid.sql(f"INSERT INTO t PARTITION {at}")
+    later = "INSERT OVERWRITE TABLE t PARTITION (p = now() + INTERVAL 1 DAY) SELECT now()"
+    acid.sql(f"FROM (SELECT 1) s INSERT INTO t PARTITION {at} {later}")
+    found = acid.sql("SELECT at, p FROM t ORDER BY p").collect()
+    assert [row.p - row.at for row in found] == [dt.timedelta(0), dt.timedelta(0), dt.timedelta(days=1)]
+    assert found[1].at == found[2].at

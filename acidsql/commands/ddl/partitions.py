@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from acidsql import fs
+from acidsql.catalyst import CurrentValues
 from acidsql.commands.ddl.alter import acid_table
 from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.locked import run_locked
@@ -34,15 +35,18 @@ from acidsql.types import parse_type
 Values = Mapping[str, "str | None"]
 
 
-def values_of(env: Environment, expressions: Sequence[Span], parameters: Mapping[str, Any]) -> DataFrame:
-    """One row with the values of some expressions, evaluated in the user's session, in columns ``v0…``.
+def values_of(
+    env: Environment, expressions: Sequence[Span], parameters: Mapping[str, Any], now: CurrentValues | None = None
+) -> DataFrame:
+    """One row with the values of some expressions, evaluated in the user's session, in columns ``v0…``; at the time
+    ``now`` where the statement has other plans.
 
     The DataFrame belongs to acidsql's own session: further casts do not depend on the user's settings.
     """
     catalyst = env.catalyst
     named = [catalyst.alias(catalyst.parse_expression(padded(e)), f"v{i}") for i, e in enumerate(expressions)]
     row = catalyst.with_parameters(catalyst.project(named, catalyst.one_row()), parameters)
-    return env.sessions.own.frame(env.current_values().fixed(catalyst.analyzed(catalyst.frame(row))))
+    return env.sessions.own.frame((now or env.current_values()).fixed(catalyst.analyzed(catalyst.frame(row))))
 
 
 # --- PARTITION (…) ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import Expression, Plan
+from acidsql.catalyst import CurrentValues, Expression, Plan
 from acidsql.commands.ddl.partitions import values_of
 from acidsql.commands.dml.assignments import named_columns
 from acidsql.commands.dml.delete_rows import stage_deletes
@@ -116,9 +116,11 @@ class InsertCommand:
         table: Table,
         *,
         head: tuple[Span, ...] = (),
+        now: CurrentValues | None = None,
     ) -> None:
-        """``head`` is the text before the query: FROM and its sources, in a multi-insert."""
+        """``head`` is the text before the query, FROM and its sources, in a multi-insert; ``now`` is what is current."""
         self.env = env
+        self.now = now or env.current_values()
         self.head = head
         self.statement = statement
         self.parameters = parameters
@@ -168,7 +170,7 @@ class InsertCommand:
         type = parse_type(key.type)
         try:
             typed = bounded(typed_key("v0", type, "CAST"), key)
-            evaluated = values_of(self.env, [value], self.parameters).selectExpr(key_text(typed, type))
+            evaluated = values_of(self.env, [value], self.parameters, self.now).selectExpr(key_text(typed, type))
             with own_failures():
                 row = evaluated.collect()[0]
         except AcidError as e:
@@ -201,7 +203,7 @@ class InsertCommand:
 
     def _run(self, txn: WriteTransaction) -> RowCounts:
         self.resolve(self.env.get_table(self.statement.table))
-        context = StatementContext(self.env)
+        context = StatementContext(self.env, now=self.now)
         plan = self.plan(context)
         if self.exists_already():
             self.check(plan)

@@ -51,10 +51,11 @@ class MultiInsertCommand:
         self.env = env
         self.statement = statement
         self.parameters = parameters
+        self.now = env.current_values()
         self.legs: list[InsertCommand] = []
         for insert, table in zip(statement.inserts, tables, strict=True):
             leg = replace(insert, with_clause=statement.with_clause)
-            self.legs.append(InsertCommand(env, leg, parameters, table, head=(statement.source,)))
+            self.legs.append(InsertCommand(env, leg, parameters, table, head=(statement.source,), now=self.now))
 
     def run(self) -> RowCounts:
         """All phases from the resolved statement to the commit."""
@@ -66,11 +67,11 @@ class MultiInsertCommand:
             leg.resolve(env.get_table(leg.statement.table))
         legs = [leg for leg in self.legs if not leg.exists_already()]
         if len(legs) < len(self.legs):
-            for leg, plan in zip(self.legs, self._plans(StatementContext(env), self.legs), strict=True):
+            for leg, plan in zip(self.legs, self._plans(StatementContext(env, now=self.now), self.legs), strict=True):
                 leg.check(plan)
         if not legs:
             return RowCounts()
-        context = StatementContext(env)
+        context = StatementContext(env, now=self.now)
         plans = self._plans(context, legs)
         txn.lock([*self._locks(legs), *dict.fromkeys(lock for plan in plans for lock in plan.read_locks)])
         if any(leg.exists_by_now(txn) for leg in legs):

@@ -128,6 +128,7 @@ class StatementContext:
         *,
         resolve: Resolve = fs.resolve,
         own_file: Callable[[Table], str | None] = lambda table: None,
+        now: CurrentValues | None = None,
     ) -> None:
         """
         Args:
@@ -136,8 +137,10 @@ class StatementContext:
             resolve: Returns the file system of a location.
             own_file: A file that the transaction has written into a table: rows that are read outside of it, after its
                 end, are there as long as that is.
+            now: What is current, if that is known already.
         """
         self.own_file = own_file
+        self._now = now
         self.env = env
         self._resolve = resolve
         self._snapshot = snapshot
@@ -151,7 +154,7 @@ class StatementContext:
     @cached_property
     def now(self) -> CurrentValues:
         """The current time and database of all plans of the statement."""
-        return self.env.current_values()
+        return self._now or self.env.current_values()
 
     @property
     def snapshot(self) -> StatementSnapshot:
