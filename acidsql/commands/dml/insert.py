@@ -118,7 +118,7 @@ class InsertCommand:
         head: tuple[Span, ...] = (),
         now: CurrentValues | None = None,
     ) -> None:
-        """``head`` is the text before the query, FROM and its sources, in a multi-insert; ``now`` is what is current."""
+        """``head`` is the text before the query, FROM and its sources, in a multi-insert; ``now`` what is current."""
         self.env = env
         self.now = now or env.current_values()
         self.head = head
