@@ -65,7 +65,7 @@ def open_closed() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-class _Reporting(click.Command):
+class Command(click.Command):
     """A command that ends with exit code 1 and one line where an operation of the system's fails; with no line where
     nobody reads what it prints."""
 
@@ -83,9 +83,5 @@ class _Reporting(click.Command):
         sys.exit(1)
 
 
-class Command(_Reporting):
-    """A command of its own."""
-
-
-class Group(_Reporting, click.Group):
-    """A command with others below it."""
+class Group(Command, click.Group):
+    """Such a command with others below it."""

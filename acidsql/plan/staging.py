@@ -80,7 +80,8 @@ class Staging:
         self._events = events
         self.path = fs.join(self._root, staging_name(txn_id))
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
-        self._without_rows: set[str] = set()
+        self.without_rows: set[str] = set()
+        """The names of partitions that are going to be there although nothing is written to them."""
         self._published: list[str] = []
         self._taken: list[str] = []
         """Directories of other processes, for which this one answers."""
@@ -126,11 +127,7 @@ class Staging:
     @property
     def partitions(self) -> list[str]:
         """Names of the partitions written to, sorted."""
-        return sorted({d.partition for d in self._directories.values()} | self._without_rows)
-
-    def add_without_rows(self, partition: str) -> None:
-        """A partition that is going to be there although nothing is written to it."""
-        self._without_rows.add(partition)
+        return sorted({d.partition for d in self._directories.values()} | self.without_rows)
 
     def deleted_rows(self) -> RowSet:
         """The rows that the staged events delete. To be asked before it is published."""
@@ -168,7 +165,7 @@ class Staging:
         """Move every directory to its place.
 
         1. Make the contents durable, all in one pass: files of the driver's and of Spark's tasks alike.
-        2. Make the directories of partitions, and rename each directory of events.
+        2. Rename each directory.
         3. Make the new names durable, and with them those of the directories above, up to the table's: whoever made a
            partition's directory may not have done so yet.
 
@@ -183,15 +180,13 @@ class Staging:
         self.registered = {name: place for name, place in (locations or {}).items() if name in written}
         if self._sync:
             self.fs.sync(trees=[d.path for d in self._directories.values()])
-        parents, named = dict[str, str](), dict[str, None]()
-        for partition in self.partitions:
-            parent = parents[partition] = self._parent(partition, locations or {})
+        named: dict[str, None] = {}
+        for directory in self._directories.values():
+            parent = self._parent(directory.partition, locations or {})
             above = self._above(parent)
-            if partition and not self.fs.exists(parent):
+            if directory.partition and not self.fs.exists(parent):
                 self.fs.mkdirs(parent, durable=len(above) == 1)
             named |= dict.fromkeys(above)
-        for directory in self._directories.values():
-            parent = parents[directory.partition]
             target = fs.join(parent, str(directory.name))
             if self.fs.exists(target):
                 raise StorageError(f"Cannot publish {target}: it already exists, a write id was used twice")
@@ -208,12 +203,6 @@ class Staging:
             self.fs.sync(directories=named)
         for path in (self.path, *self._taken):
             self.fs.delete(path)
-
-    def keep_without_rows(self) -> None:
-        """Make the directories of partitions to which nothing is written, once these are registered: whoever had made
-        one before, by ADD PARTITION, may have failed and taken it back."""
-        for partition in sorted(self._without_rows):
-            self.fs.mkdirs(self._parent(partition, self.registered), durable=self._sync)
 
     def _above(self, parent: str) -> list[str]:
         """A directory and those above it, up to the table's; itself alone where it is not below the table."""

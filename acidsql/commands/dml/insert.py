@@ -466,7 +466,7 @@ class InsertCommand:
         if is_base:
             writer.write_nothing(partition)
         elif partition and not self._found(partition):
-            staging.add_without_rows(partition)
+            staging.without_rows.add(partition)
 
     def _at_table(self, error: AcidError) -> AcidError:
         return with_location(self.statement.table.span, error)

@@ -11,15 +11,7 @@ from typing import Any, cast
 from pyspark.errors import AnalysisException as SparkAnalysisException
 from pyspark.sql import DataFrame
 
-from acidsql.catalyst import (
-    TABLE_FUNCTION,
-    Catalyst,
-    Expression,
-    Plan,
-    closed,
-    has_subqueries,
-    parts_of,
-)
+from acidsql.catalyst import TABLE_FUNCTION, Catalyst, Expression, Plan, closed, has_subqueries, parts_of
 from acidsql.commands.error_location import with_location
 from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.resolve.names import SPARK_CATALOG, AcidTable, SparkTable, View

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from acidsql import fs
+from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.before import SeenBefore
 from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, StatementSnapshot, essence
@@ -397,13 +398,15 @@ class WriteTransaction:
         self._written.append((table, tuple(names), dict(staging.changes)))
         added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         if added:
+            made = {partition_names(table, partition): partition.location for partition in added}
+            without_rows = [place for name, place in made.items() if name in staging.without_rows]
             try:
-                metastore.add_partitions(added, if_not_exists=not only_new)
+                with created_directories(metastore, without_rows):
+                    metastore.add_partitions(added, if_not_exists=not only_new)
             except AlreadyExists as e:
                 self.start_over(e.message)
-            staging.made = frozenset(partition_names(table, partition) for partition in added)
+            staging.made = frozenset(made)
             staging.registered = {**staging.registered, **self._places(table, added)}
-            staging.keep_without_rows()
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
         """Keep which rows are deleted by what is staged, for the commit."""
