@@ -200,12 +200,15 @@ class Catalog(Protocol):
     def add_partitions(
         self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True
     ) -> None:
-        """Register partitions.
+        """Register partitions, as those of the transaction that the thread works for until that is committed.
+
+        One that exists and whose transaction has not been committed (:attr:`.Partition.created_by`) stays where it is,
+        and is that one's from now on.
 
         Args:
             partitions: The partitions.
             holds_rows: As for :meth:`create_table`.
-            if_not_exists: Whether those that exist are left unchanged, and are no error.
+            if_not_exists: Whether others that exist are left unchanged, and are no error.
 
         Raises:
             TableNotFound, AlreadyExists (then none is registered).

@@ -88,7 +88,8 @@ class Staging:
         self.registered: Mapping[str, str] = {}
         """Where the partitions are, by name, that were registered when it was published, or have been since."""
         self.made: frozenset[str] = frozenset()
-        """The names of those that were registered for it: they stay where what it has published is removed again."""
+        """The names of those that were registered for it, or that no transaction had committed: they stay where what it
+        has published is removed again."""
         self._rows: Counter[StagedDirectory] = Counter()
         self._seen_at = -math.inf
         self._require_root()

@@ -10,7 +10,7 @@ INSERT INTO TABLE hr.emp (id, `the name`) SELECT a, b FROM src;
 --> Insert covers: insert, partition_spec, partition_value
 INSERT INTO emp PARTITION (p = 1, q) SELECT * FROM src;
 
---> Insert covers: insert
+--> Insert covers: insert, insert_target
 INSERT OVERWRITE TABLE emp PARTITION (p = 'x') IF NOT EXISTS TABLE src;
 
 --> Insert covers: insert

@@ -16,6 +16,15 @@ INSERT INTO emp VALUES ();
 --> ParseError 1:30 Expected , or ), found '1'
 INSERT INTO emp PARTITION (p 1) VALUES (1);
 
+--> ParseError 1:33 IF NOT EXISTS belongs to INSERT OVERWRITE, found 'IF'
+INSERT INTO emp PARTITION (p=1) IF NOT EXISTS SELECT 1;
+
+--> ParseError 1:28 Expected VALUES, SELECT or another query, found 'IF'
+INSERT OVERWRITE TABLE emp IF NOT EXISTS SELECT 1;
+
+--> ParseError 1:40 IF NOT EXISTS belongs to INSERT OVERWRITE, found 'IF'
+FROM s INSERT INTO emp PARTITION (p=1) IF NOT EXISTS SELECT a;
+
 --> ParseError 1:19 Expected SET, found '='
 UPDATE emp salary = 1;
 

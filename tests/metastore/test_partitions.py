@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acidsql.errors import PartitionNotFound, TableNotFound
+from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
 from acidsql.metastore.model import Column, Partition, Table
 from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
@@ -134,3 +134,31 @@ def test_a_directory_is_done_with_by_a_slow_session_only_if_it_is_the_one_that_i
     by_p.forget_dropped(seen)
     assert by_p.dropped_directories() == [dropped]
     assert (dropped.location, dropped.is_aside) == (partition("1").location, False)
+
+
+def test_a_partition_is_its_transactions_until_that_is_committed(by_p: Metastore) -> None:
+    """A Hive Metastore does not tell."""
+    tells = not by_p.capabilities.is_shared_with_hive
+
+    def created_by(*names: str) -> list[int | None]:
+        return [p.created_by for p in by_p.list_partitions("default", "t", [f"p={name}" for name in names])]
+
+    undone, done = by_p.open_txns(2, user="u", host="h")
+    with by_p.on_behalf_of(undone):
+        by_p.add_partitions([partition("1"), partition("2"), partition("3")])
+    by_p.add_partitions([partition("0")])
+    assert created_by("0", "1", "2", "3") == [None, *[undone if tells else None] * 3]
+    by_p.abort_txns([undone])
+    assert created_by("0", "1", "2", "3") == [None, *[undone if tells else None] * 3]
+    with by_p.on_behalf_of(done):
+        by_p.add_partitions([partition("0"), partition("1"), Partition("default", "t", ("2",), f"{home()}/elsewhere")])
+    assert created_by("0", "1", "2", "3") == [None, *[done if tells else None] * 2, undone if tells else None]
+    by_p.commit_txn(done)
+    assert created_by("0", "1", "2", "3") == [None, None, None, undone if tells else None]
+    assert by_p.list_partitions("default", "t") == [partition(v) for v in "0123"]
+    for name in ("0", "1") if tells else ("0", "1", "3"):
+        with pytest.raises(AlreadyExists):
+            by_p.add_partitions([partition(name)], if_not_exists=False)
+    if tells:
+        by_p.add_partitions([partition("3")], if_not_exists=False)
+        assert created_by("3") == [None]

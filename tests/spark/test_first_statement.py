@@ -7,18 +7,21 @@ before each call of the store that the statement makes.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.errors import AnalysisException
 
 import acidsql
-from acidsql.errors import AcidError, LockTimeout
+from acidsql.errors import AcidError, LockTimeout, UnsupportedError, WriteConflict
 from acidsql.fs.local import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
 
@@ -224,6 +227,119 @@ def test_what_an_attempt_of_its_own_has_made_does_not_exist(
     nothing_is_open(acid)
 
 
+def _rolled_back(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    acid.sql("START TRANSACTION")
+    acid.sql(IF_NOT_EXISTS)
+    acid.sql("ROLLBACK")
+
+
+def _not_committed(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails in its commit, and nobody answered whether it was made."""
+    with monkeypatch.context() as patch:
+        patch.setattr(acid.metastore, "commit_txn", Mock(side_effect=WriteConflict("placed")))
+        with pytest.raises(WriteConflict):
+            acid.sql(IF_NOT_EXISTS)
+
+
+def _killed(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others abort it: what it has published stays until the cleaner comes."""
+    with monkeypatch.context() as patch:
+        patch.setattr(acid.metastore, "commit_txn", lambda txn_id, *_: acid.metastore.abort_txns([txn_id]))
+        patch.setattr(Staging, "discard", lambda _: False)
+        acid.sql(IF_NOT_EXISTS)
+
+
+UNDONE = {"rolled back": _rolled_back, "not committed": _not_committed, "killed": _killed}
+
+
+@pytest.mark.parametrize("undo", UNDONE.values(), ids=UNDONE)
+def test_what_was_undone_does_not_exist_when_it_is_run_again(
+    acid: AcidSession, monkeypatch: pytest.MonkeyPatch, undo: Callable[[AcidSession, pytest.MonkeyPatch], None]
+) -> None:
+    """The partition stays registered, without rows: it was taken for another one's, and nothing was written."""
+    acid.sql(KINDS["full"])
+    undo(acid, monkeypatch)
+    assert rows(acid, "SELECT * FROM t") == []
+    assert rows(acid, "SHOW PARTITIONS t") == [("p=9",)]
+    assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
+    assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    acid.sql("DELETE FROM t")
+    assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    acid.compactor.run_once()  # removes what was aborted
+    assert rows(acid, "SELECT * FROM t") == []
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t ADD PARTITION (p = 9)",
+        "ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 9)",
+        "INSERT INTO t PARTITION (p = 9) SELECT 1 WHERE false",
+        "INSERT OVERWRITE TABLE t PARTITION (p = 9) SELECT 1 WHERE false",
+        "INSERT INTO t VALUES (51, 9)",
+    ],
+)
+@pytest.mark.parametrize("within", [False, True])
+def test_what_was_undone_exists_once_others_have_made_it(
+    acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, text: str, within: bool
+) -> None:
+    acid.sql(KINDS["full"])
+    _rolled_back(acid, monkeypatch)
+    if within and not text.startswith("ALTER"):
+        with other.transaction():
+            other.sql(text)
+            assert other.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    else:
+        other.sql(text)
+    before = rows(acid, "SELECT * FROM t")
+    assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    assert rows(acid, "SELECT * FROM t") == before
+    nothing_is_open(acid)
+
+
+def test_what_a_failed_statement_of_the_same_transaction_has_made_does_not_exist(acid: AcidSession) -> None:
+    acid.sql(KINDS["full"])
+    acid.sql(KINDS["insert-only"].replace(" t ", " u "))
+    with acid.transaction():
+        acid.sql("INSERT OVERWRITE TABLE u PARTITION (p = 1) SELECT 1")
+        with pytest.raises(UnsupportedError):  # once only, of an insert-only table
+            acid.sql(
+                "FROM (SELECT 70 AS id) s INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT id"
+                " INSERT INTO u PARTITION (p = 1) SELECT id"
+            )
+        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
+        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    assert rows(acid, "SELECT * FROM t") == [(70, 9)]
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_what_others_have_not_committed_does_not_exist(
+    acid: AcidSession, other: AcidSession, end: str, is_alone: bool
+) -> None:
+    """Nothing was written, and what was there went with their ROLLBACK."""
+    acid.sql(KINDS["full"])
+    other.sql("START TRANSACTION")
+    other.sql("INSERT INTO t VALUES (51, 9)")
+    expected = [(51, 9)] if end == "COMMIT" else []
+    if is_alone:  # it waits for their lock
+        ending = threading.Timer(1, lambda: other.sql(end))
+        ending.start()
+        written = acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows
+        ending.join()
+        assert written == (end == "ROLLBACK")
+        expected = expected or [(70, 9)]
+    else:
+        with acid.transaction():
+            assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
+            other.sql(end)
+        expected.append((70, 9))
+    assert sorted(rows(acid, "SELECT * FROM t")) == expected
+    nothing_is_open(acid)
+
+
 @pytest.mark.parametrize("where", ["", " LOCATION '{}'"], ids=["usual place", "elsewhere"])
 @pytest.mark.parametrize("in_transaction", [False, True])
 @pytest.mark.parametrize("step", ["add_partitions", "heartbeat"])
@@ -277,6 +393,30 @@ def test_a_partition_that_is_dropped_before_the_locks_does_not_exist(acid: AcidS
     assert kept == [[(1, 1), (3, 9)], [(1,), (3,)]]
     _, *found = run_alone(calls.index("lock") + 1)
     assert found == [[(1, 1), (101, 9)], [(1,)]]
+
+
+def test_a_first_statement_that_writes_nothing_fixes_the_snapshot(
+    acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had looked at the partitions, and the next statement at rows of another moment."""
+    acid.sql(KINDS["full"])
+    acid.sql("INSERT INTO t VALUES (1, 1), (3, 9)")
+    with acid.transaction():
+        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+        other.sql("INSERT INTO t VALUES (50, 1)")
+        assert sorted(rows(acid, "SELECT * FROM t")) == [(1, 1), (3, 9)]
+    latest_version, dropped = acid.metastore.latest_version, list[object]()
+
+    def drop_before() -> int | None:
+        if not dropped:
+            dropped.append(other.sql("ALTER TABLE t DROP PARTITION (p = 9)"))
+        return latest_version()
+
+    monkeypatch.setattr(acid.metastore, "latest_version", drop_before)
+    with acid.transaction():
+        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
+        assert sorted(rows(acid, "SELECT * FROM t")) == [(1, 1), (50, 1), (70, 9)]
+    nothing_is_open(acid)
 
 
 @pytest.mark.parametrize("source", ["t", "missing"])

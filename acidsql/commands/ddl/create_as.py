@@ -12,7 +12,7 @@ from acidsql.catalyst import Plan
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.created_directory import CreatedDirectory
 from acidsql.commands.dml.columns import columns_of, warn_of_local_timestamps
-from acidsql.commands.dml.insert import InsertCommand
+from acidsql.commands.dml.insert_clause import InsertClause
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
 from acidsql.commands.inspect.explained import Explained
@@ -113,9 +113,9 @@ class CreateTableAsCommand:
         binding = Binding(context, self.parameters, self.query.text)
         return binding, binding.analysed(binding.query(self.query))
 
-    def _insert(self, table: Table) -> InsertCommand:
+    def _insert(self, table: Table) -> InsertClause:
         insert = Insert(self.statement.span, self.statement.table, self.query)
-        return InsertCommand(self.env, insert, self.parameters, table)
+        return InsertClause(self.env, insert, self.parameters, table)
 
     def _table(self, frame: DataFrame) -> Table | None:
         """The table defined by the query and the declaration."""

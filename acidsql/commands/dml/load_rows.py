@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acidsql import fs
-from acidsql.commands.dml.insert import InsertCommand
+from acidsql.commands.dml.insert_clause import InsertClause
 from acidsql.commands.dml.load_files import at_path, plain_footer, source_files
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
@@ -73,7 +73,7 @@ class LoadRowsCommand:
             overwrite=statement.overwrite,
             partition=statement.partition,
         )
-        self.insert = InsertCommand(replace(env, settings=settings), insert, parameters, table)
+        self.insert = InsertClause(replace(env, settings=settings), insert, parameters, table)
 
     def run(self) -> None:
         """All phases."""

@@ -13,7 +13,8 @@ from acidsql.commands import query
 from acidsql.commands.ddl.create_as import CreateTableAsCommand
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.dml.delete_rows import DeleteCommand
-from acidsql.commands.dml.insert import InsertCommand, target_of
+from acidsql.commands.dml.insert import target_of
+from acidsql.commands.dml.insert_clause import InsertClause
 from acidsql.commands.dml.load import load_command
 from acidsql.commands.dml.merge import MergeCommand
 from acidsql.commands.dml.multi_insert import MultiInsertCommand, targets_of
@@ -67,7 +68,7 @@ Make = Callable[[Environment, Any, Mapping[str, Any]], "Explainable | None"]
 def _insert(env: Environment, statement: Insert, parameters: Mapping[str, Any]) -> Explainable | None:
     """None for INSERT into a Spark table."""
     table = target_of(env, statement)
-    return None if table is None else InsertCommand(env, statement, parameters, table)
+    return None if table is None else InsertClause(env, statement, parameters, table)
 
 
 def _multi_insert(env: Environment, statement: MultiInsert, parameters: Mapping[str, Any]) -> Explainable | None:

@@ -357,7 +357,7 @@ class WriteTransaction:
             staging: The staging area.
             dynamic: Whether the locks could not name the partitions: see :meth:`name_partitions`.
             as_changes: As there.
-            only_new: Whether no partition of its may be there before.
+            only_new: Whether no partition of its may be there before, but for those that no transaction has committed.
 
         Raises:
             StartOver: When one is there that may not be, or was registered elsewhere meanwhile.
@@ -366,7 +366,7 @@ class WriteTransaction:
         self._refuse_hidden(table, staging)
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         locations = {partition_names(table, p): p.location for p in known}
-        if only_new and locations:
+        if only_new and any(p.created_by is None for p in known):
             self.start_over(f"Partition {', '.join(locations)} of {table.full_name} was made meanwhile")
         if table.partition_keys and len(locations) < len(names):
             # The remains of a killed DROP PARTITION must not reappear.
@@ -396,16 +396,18 @@ class WriteTransaction:
         if not names:
             return
         self._written.append((table, tuple(names), dict(staging.changes)))
-        added = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
+        new = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
+        made = [*new, *(p for p in known if p.created_by is not None)]
+        added = [p for p in made if p.created_by != self.id]
         if added:
-            made = {partition_names(table, partition): partition.location for partition in added}
-            without_rows = [place for name, place in made.items() if name in staging.without_rows]
+            without_rows = [p.location for p in added if partition_names(table, p) in staging.without_rows]
             try:
                 with created_directories(metastore, without_rows):
                     metastore.add_partitions(added, if_not_exists=not only_new)
             except AlreadyExists as e:
                 self.start_over(e.message)
-            staging.made = frozenset(made)
+        staging.made = frozenset(partition_names(table, p) for p in made)
+        if added:
             staging.registered = {**staging.registered, **self._places(table, added)}
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
@@ -470,6 +472,12 @@ class WriteTransaction:
         self._deleted = {table: point.deleted.get(table, nothing) for table in self._deleted}
         del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
         return all(gone)
+
+    def has_made(self, table: Table, partition: str) -> bool:
+        """Whether a statement of it, which stays, has registered a partition, or has written to one that no transaction
+        has committed."""
+        of_table = (s for t, s in zip(self._staged_for, self.stagings, strict=True) if t.full_name == table.full_name)
+        return any(partition in staging.made for staging in of_table)
 
     def own_file(self, table: Table) -> str | None:
         """A data file that it has published in a table; None where it has published none."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, delete, exists, or_, select, update
 
 from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
 from acidsql.metastore.embedded import (
@@ -202,7 +202,7 @@ def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) ->
     table_id = table_id_of(db, database, name)
     home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
     below = f"{home.rstrip('/')}/"
-    elsewhere = [place for _, place in _partition_rows(db, table_id, None) if not place.startswith(below)]
+    elsewhere = [row.LOCATION for row in _partition_rows(db, table_id, None) if not row.LOCATION.startswith(below)]
     dropped_places.leave(db, database, name, [home, *elsewhere])
     if not keep_files:
         dropped_places.drop(db, [home, *elsewhere])
@@ -298,8 +298,11 @@ def _name(is_there: bool, name: str | None, kind: ConstraintKind) -> str | None:
 # --- partitions ------------------------------------------------------------------------------------------------------
 
 
-def insert_partitions(db: Connection, partitions: Sequence[Partition], *, if_not_exists: bool = True) -> None:
-    """Register partitions; those that exist are left unchanged, if that is no error.
+def insert_partitions(
+    db: Connection, partitions: Sequence[Partition], *, if_not_exists: bool = True, creating_txn: int | None = None
+) -> None:
+    """Register partitions; those that exist are left unchanged, if that is no error. Those that no transaction has
+    committed become the ones of ``creating_txn``.
 
     Raises:
         TableNotFound, AnalysisError.
@@ -312,14 +315,17 @@ def insert_partitions(db: Connection, partitions: Sequence[Partition], *, if_not
         table_id = table_id_of(db, database, name)
         keys = [c.name for c in get_table(db, database, name).partition_keys]
         named = {partition_name(keys, p.values): p for p in reversed(added)}
-        known = {p[0] for p in _partition_rows(db, table_id, list(named))}
-        if known and not if_not_exists:
-            raise AlreadyExists(f"Partition already exists: {', '.join(sorted(known)[:5])}")
-        rows = [
-            {"TBL_ID": table_id, "PART_NAME": n, "LOCATION": p.location} for n, p in named.items() if n not in known
-        ]
-        take_partition_places(db, table_id, database, name, {n: p.location for n, p in named.items() if n not in known})
-        insert_rows(db, PARTITIONS, rows)
+        known = {row.PART_NAME: row.CREATING_TXN for row in _partition_rows(db, table_id, list(named))}
+        existing = [n for n, created_by in known.items() if created_by is None]
+        if existing and not if_not_exists:
+            raise AlreadyExists(f"Partition already exists: {', '.join(existing[:5])}")
+        wanted = {n: p.location for n, p in named.items() if n not in known}
+        take_partition_places(db, table_id, database, name, wanted)
+        of_txn = {"TBL_ID": table_id, "CREATING_TXN": creating_txn}
+        insert_rows(db, PARTITIONS, [{**of_txn, "PART_NAME": n, "LOCATION": place} for n, place in wanted.items()])
+        for some in batches([n for n in known if n not in existing]):
+            taken = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME.in_(some))
+            db.execute(update(PARTITIONS).where(taken).values(CREATING_TXN=creating_txn))
 
 
 def take_partition_places(db: Connection, table_id: int, database: str, table: str, wanted: Mapping[str, str]) -> None:
@@ -332,21 +338,27 @@ def list_partitions(db: Connection, database: str, table: str, names: Sequence[s
     """Partitions ordered by name; only those named, where names are given. Raises: TableNotFound."""
     rows = _partition_rows(db, table_id_of(db, database, table), names)
     return [
-        Partition(database, table, tuple(value for _, value in parse_partition_name(name)), location)
-        for name, location in rows
+        Partition(
+            database,
+            table,
+            tuple(value for _, value in parse_partition_name(row.PART_NAME)),
+            row.LOCATION,
+            created_by=row.CREATING_TXN,
+        )
+        for row in rows
     ]
 
 
-def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Name and location of partitions, by name."""
+def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[Row[str, str, int | None]]:
+    """PART_NAME, LOCATION and CREATING_TXN of partitions, by name."""
     p = PARTITIONS.c
-    query = select(p.PART_NAME, p.LOCATION).where(p.TBL_ID == table_id)
+    query = select(p.PART_NAME, p.LOCATION, p.CREATING_TXN).where(p.TBL_ID == table_id)
     if names is None:
-        found = [(r[0], r[1]) for r in db.execute(query)]
+        found = list(db.execute(query))
     else:
         distinct = list(dict.fromkeys(names))
-        found = [(r[0], r[1]) for some in batches(distinct) for r in db.execute(query.where(p.PART_NAME.in_(some)))]
-    return sorted(found)
+        found = [row for some in batches(distinct) for row in db.execute(query.where(p.PART_NAME.in_(some)))]
+    return sorted(found, key=lambda row: row.PART_NAME)
 
 
 class EmbeddedCatalog(EmbeddedChanges):
@@ -415,7 +427,8 @@ class EmbeddedCatalog(EmbeddedChanges):
     ) -> None:
         if partitions:
             with self._change() as db:
-                insert_partitions(db, partitions, if_not_exists=if_not_exists)
+                creating_txn = self._owner.txn_id or None
+                insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=creating_txn)
 
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         with self._store.read() as db:
@@ -425,7 +438,7 @@ class EmbeddedCatalog(EmbeddedChanges):
         """Components of aborted transactions stay until the cleaner finds that nothing is left of them."""
         with self._change() as db:
             table_id = table_id_of(db, database, table)
-            known = dict(_partition_rows(db, table_id, names))
+            known = {row.PART_NAME: row.LOCATION for row in _partition_rows(db, table_id, names)}
             missing = [n for n in names if n not in known]
             if missing:
                 raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Version of these tables; a store of a newer version is refused, an older one is brought up to it when it is opened.
 
 2: views (VIEW_…_TEXT of TBLS), parameters of partitions, statistics of columns, CHECK constraints.
@@ -41,6 +41,7 @@ SCHEMA_VERSION = 10
 8: TBL_VERSION of TBLS, NEXT_TBL_VERSION.
 9: WS_ROWS of WRITE_SET.
 10: LAST_WRITES.
+11: which transaction has registered a partition, until it is committed (CREATING_TXN of PARTITIONS).
 """
 
 metadata = MetaData()
@@ -184,7 +185,9 @@ PARTITIONS = Table(
     Column("TBL_ID", _ID, nullable=False),
     Column("PART_NAME", _PARTITION, nullable=False),
     Column("LOCATION", _LONG, nullable=False),
+    Column("CREATING_TXN", BigInteger),  # NULL once that is committed
     _by_location("ix_PARTITIONS_LOCATION"),
+    Index("PARTITIONS_CREATING_TXN_IDX", "CREATING_TXN"),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
 )
 

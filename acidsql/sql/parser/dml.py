@@ -53,7 +53,7 @@ class InsertHead:
 
 
 def insert(cursor: Cursor, with_clause: Span | None = None) -> Statement:
-    """``INSERT INTO|OVERWRITE [TABLE] t [PARTITION (…)] [IF NOT EXISTS] [BY NAME | (columns)] VALUES … | query``."""
+    """``INSERT INTO|OVERWRITE [TABLE] t [PARTITION (…) [IF NOT EXISTS]] [BY NAME | (columns)] VALUES … | query``."""
     head = insert_head(cursor)
     first = cursor.at
     rows = _rows(cursor) if cursor.word == "VALUES" else None
@@ -77,12 +77,20 @@ def insert_head(cursor: Cursor) -> InsertHead:
     if cursor.sees("REPLACE", "WHERE"):
         raise LeftToSpark
     partition = cursor.partition_spec()
-    if_not_exists = cursor.if_not_exists()
+    if_not_exists = partition is not None and _if_not_exists(cursor, overwrite)
     by_name = cursor.accept("BY", "NAME")
     columns = None
     if not by_name and cursor.word == "(" and not _at_query_in_parentheses(cursor):
         columns = cursor.names_in_parentheses("a column name")
     return InsertHead(table, overwrite, partition, if_not_exists, columns, by_name)
+
+
+def _if_not_exists(cursor: Cursor, overwrite: bool) -> bool:
+    first = cursor.token
+    accepted = cursor.if_not_exists()
+    if accepted and not overwrite:
+        raise cursor.error("IF NOT EXISTS belongs to INSERT OVERWRITE", first)
+    return accepted
 
 
 def _at_directory(cursor: Cursor) -> bool:

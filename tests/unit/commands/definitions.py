@@ -188,7 +188,7 @@ def queries_of(*numbers: int, meanwhile: Callable[[], object] = lambda: None, ke
         return (Column("a", "int"),), () if key is None else (Column(key, "int"),)
 
     with (
-        patch.object(create_as, "InsertCommand", Insert),
+        patch.object(create_as, "InsertClause", Insert),
         patch.object(create_as, "_ordered", lambda frame, table: frame),
         patch.object(create_as.CreateTableAsCommand, "_query", lambda *_: (MagicMock(tables=()), None)),
         patch.object(Environment, "writing", MagicMock()),
