@@ -27,7 +27,7 @@ from acidsql.format.data_files import require_there
 from acidsql.format.names import BaseName, DeltaName, bucket_file, is_hidden, original_file, staging_name
 from acidsql.format.orc import read_keys
 from acidsql.format.schema import KEY_COLUMNS, VERSION_FILE, VERSION_FILE_CONTENT
-from acidsql.metastore.model import RowChange
+from acidsql.metastore.model import RowChange, Table
 from acidsql.row_set import RowSet
 
 _SEEN_SECONDS = 1.0
@@ -65,19 +65,20 @@ class Staging:
     """The directories that the statements of one transaction write to one table.
 
     Args:
-        location: The table's directory.
+        table: The table.
         txn_id: The transaction.
-        events: Whether it is a full-ACID table; one that is insert-only has bare rows in its files.
         sync: Whether what is published survives a power cut (rule 9).
 
     Raises:
         DirectoryGone: When the table's directory is away, now or at a call of :meth:`directory`.
     """
 
-    def __init__(self, location: str, txn_id: int, *, events: bool = True, sync: bool = True) -> None:
-        self.fs, self._root = fs.resolve(location)
+    def __init__(self, table: Table, txn_id: int, *, sync: bool = True) -> None:
+        self.table = table
+        self.fs, self._root = fs.resolve(table.location)
         self._sync = sync
-        self._events = events
+        self._events = table.is_full_acid
+        """Whether its files hold events; those of an insert-only table have bare rows."""
         self.path = fs.join(self._root, staging_name(txn_id))
         self._directories: dict[tuple[str, BaseName | DeltaName], StagedDirectory] = {}
         self.without_rows: set[str] = set()

@@ -134,7 +134,7 @@ class MutationWorker:
         each = MOST_TASKS // task.count * _EACH
         self._statement = task.number * each
         self._end = self._statement + each
-        self._staging = Staging(self._table.location, task.txn_id)
+        self._staging = Staging(self._table, task.txn_id)
 
     # --- changes -----------------------------------------------------------------------------------------------------
 

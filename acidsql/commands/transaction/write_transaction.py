@@ -63,7 +63,6 @@ class WriteTransaction:
     has_several_statements: bool = False
     """Whether it is one of a session: its snapshot is that of its first statement, and its statements are numbered."""
     stagings: list[Staging] = field(default_factory=list)
-    _staged_for: list[Table] = field(default_factory=list)
     _named: set[Staging] = field(default_factory=set)
     """Those whose partitions the store was told."""
     _named_in: set[str] = field(default_factory=set)
@@ -308,10 +307,12 @@ class WriteTransaction:
             DirectoryGone: When the table's directory is away.
         """
         sync = self.env.settings.value(SYNC)
-        staging = Staging(table.location, self.id, events=table.is_full_acid, sync=sync)
+        staging = Staging(table, self.id, sync=sync)
         self.stagings.append(staging)
-        self._staged_for.append(table)
         return staging
+
+    def _stagings_of(self, table: Table) -> list[Staging]:
+        return [staging for staging in self.stagings if staging.table.full_name == table.full_name]
 
     def name_partitions(self, table: Table, staging: Staging, *, as_changes: bool = False) -> None:
         """Report the operation on each partition written to, where the locks could not name them.
@@ -322,8 +323,7 @@ class WriteTransaction:
         the whole table. A partition with deleted or replaced rows counts as changed, whatever else was written; with
         ``as_changes`` each one does.
         """
-        of_table = [s for t, s in zip(self._staged_for, self.stagings, strict=True) if t.full_name == table.full_name]
-        unnamed = [other for other in of_table if other not in self._named]
+        unnamed = [other for other in self._stagings_of(table) if other not in self._named]
         if staging not in unnamed:
             return
         self._named.update(unnamed)
@@ -470,21 +470,18 @@ class WriteTransaction:
         self._overwritten = point.overwritten
         nothing = RowSet() if self.env.metastore.capabilities.compares_rows else None
         self._deleted = {table: point.deleted.get(table, nothing) for table in self._deleted}
-        del self.stagings[point.stagings :], self._staged_for[point.stagings :], self._written[point.written :]
+        del self.stagings[point.stagings :], self._written[point.written :]
         return all(gone)
 
     def has_made(self, table: Table, partition: str) -> bool:
         """Whether a statement of it, which stays, has registered a partition, or has written to one that no transaction
         has committed."""
-        of_table = (s for t, s in zip(self._staged_for, self.stagings, strict=True) if t.full_name == table.full_name)
-        return any(partition in staging.made for staging in of_table)
+        return any(partition in staging.made for staging in self._stagings_of(table))
 
     def own_file(self, table: Table) -> str | None:
         """A data file that it has published in a table; None where it has published none."""
-        for known, staging in zip(self._staged_for, self.stagings, strict=True):
-            if known.full_name == table.full_name and (found := staging.published_file) is not None:
-                return found
-        return None
+        published = (staging.published_file for staging in self._stagings_of(table))
+        return next((file for file in published if file is not None), None)
 
     def has_stayed(self) -> bool:
         """Whether the tables that were published to, and their partitions, are still where they were.
@@ -493,7 +490,8 @@ class WriteTransaction:
         a directory to another name, and not be found where it is looked for.
         """
         metastore = self.env.metastore
-        for table, staging in zip(self._staged_for, self.stagings, strict=True):
+        for staging in self.stagings:
+            table = staging.table
             if not staging.is_published:
                 continue
             now = metastore.find_table(table.database, table.name)
@@ -513,8 +511,9 @@ class WriteTransaction:
         metastore, shares = self.env.metastore, self.locks.shares
         if metastore.capabilities.is_shared_with_hive:
             require_rows_seen(metastore, shares, self.valid_txns)
-            for table, staging in zip(self._staged_for, self.stagings, strict=True):
+            for staging in self.stagings:
                 if staging.is_published:
+                    table = staging.table
                     places = list(staging.registered.values()) if table.partition_keys else [table.location]
                     require_not_hidden(metastore, table, places, self.allocate_write_id(table))
         for table, _, changes in self._written:
