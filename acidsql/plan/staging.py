@@ -196,7 +196,7 @@ class Staging:
             try:
                 self.fs.rename(directory.path, target)
             except FileNotFoundError:
-                if self.fs.exists(parent):
+                if not self.fs.exists(directory.path):
                     raise
                 # whoever had made it, by ADD PARTITION, has failed and taken it back
                 self.fs.mkdirs(parent, durable=self._sync)

@@ -434,9 +434,9 @@ def test_what_is_wrong_in_a_query_is_an_error_also_where_the_partition_exists(
     nothing_is_open(acid)
 
 
-@pytest.mark.parametrize("has_rows", [False, True])
+@pytest.mark.parametrize(("has_rows", "comes_again"), [(False, False), (True, False), (True, True)])
 def test_a_directory_that_a_failed_add_partition_takes_back_is_made_again(
-    acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, has_rows: bool
+    acid: AcidSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, has_rows: bool, comes_again: bool
 ) -> None:
     """It had made it just before: the partition was registered without one, and nothing could read the table."""
     acid.sql(KINDS["full"])
@@ -447,10 +447,15 @@ def test_a_directory_that_a_failed_add_partition_takes_back_is_made_again(
     real, taken = getattr(owner, step), list[str]()
 
     def taking(*args: Any, **options: Any) -> Any:
-        if not taken:
+        is_first = not taken
+        if is_first:
             taken.append(step)
             place.rmdir()
-        return real(*args, **options)
+        try:
+            return real(*args, **options)
+        finally:
+            if is_first and comes_again:  # by a third one
+                place.mkdir()
 
     monkeypatch.setattr(owner, step, taking)
     acid.sql(f"INSERT INTO t PARTITION (p = 9) SELECT 1 WHERE {has_rows}")

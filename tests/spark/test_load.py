@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 from acidsql.commands.dml import load_files
 from acidsql.commands.dml.load_files import ClaimedFiles
 from acidsql.commands.transaction.write_transaction import WriteTransaction
-from acidsql.errors import AcidError, AnalysisError, MetastoreError, StorageError
+from acidsql.errors import AcidError, AnalysisError, MetastoreError, NoSuchTransaction, StorageError
 from acidsql.fs.local import LocalFileSystem
 from acidsql.interrupts import Deferred
 from acidsql.metastore.embedded import EmbeddedMetastore
@@ -354,6 +355,28 @@ def test_files_keep_their_hidden_names_where_it_is_unclear_whether_they_were_loa
     [left] = tree(file.parent)
     assert left.startswith(".acidsql_load_")
     assert left.endswith("_a")
+
+
+def test_files_get_their_names_back_where_the_commit_was_refused(
+    shop: AcidSession, make: MakeFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others had ended the transaction, and the store had forgotten it: that counted as an unknown outcome."""
+    file = make("a", TWO)
+    metastore = type(shop.metastore)
+
+    def forgotten(self: Any, txn_id: int, *args: Any) -> None:
+        self.abort_txns([txn_id])
+        patched.setattr(metastore, "heartbeat", Mock(side_effect=NoSuchTransaction("forgotten")))
+        patched.setattr(metastore, "abort_txns", Mock(return_value=[]))
+        raise NoSuchTransaction("forgotten")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(metastore, "commit_txn", forgotten)
+        with pytest.raises(NoSuchTransaction, match="forgotten"):
+            shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert tree(file.parent) == ["a"]
+    shop.sql(f"LOAD DATA INPATH '{file}' INTO TABLE emp")
+    assert sorted(rows(shop, "SELECT id FROM emp")) == [(1,), (10,), (11,)]
 
 
 def test_files_are_removed_where_an_interrupt_comes_behind_the_commit(

@@ -23,7 +23,14 @@ from acidsql.commands.transaction.unseen import (
 )
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
-from acidsql.errors import AlreadyExists, StorageError, TransactionError, UnsupportedError
+from acidsql.errors import (
+    AlreadyExists,
+    NoSuchTransaction,
+    StorageError,
+    TransactionAborted,
+    TransactionError,
+    UnsupportedError,
+)
 from acidsql.format.bucket import MAX_STATEMENT_ID
 from acidsql.format.unseen import Snapshot
 from acidsql.interrupts import Deferred
@@ -507,6 +514,8 @@ class WriteTransaction:
 
         Raises:
             WriteConflict: When another transaction changed the same rows first.
+            NoSuchTransaction, TransactionAborted: When others have ended it: it is refused, and nothing of it will be
+                seen. After any other error that is not known.
         """
         metastore, shares = self.env.metastore, self.locks.shares
         if metastore.capabilities.is_shared_with_hive:
@@ -521,7 +530,11 @@ class WriteTransaction:
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
         with Deferred():  # an interrupt finds either all of it, or nothing
             self.may_be_committed = True
-            metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
+            try:
+                metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
+            except (NoSuchTransaction, TransactionAborted):
+                self.may_be_committed = False
+                raise
             self.is_committed = True
             outcome.has_committed()
 

@@ -6,6 +6,7 @@ seen for good if the process died before its next heartbeat.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,14 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from acidsql.commands.transaction import outcome
 from acidsql.commands.transaction.run import open_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.cleaner import Cleaner
 from acidsql.compactor.compaction import WorkerContext
 from acidsql.compactor.worker import Worker
-from acidsql.errors import TransactionAborted
+from acidsql.errors import NoSuchTransaction, TransactionAborted
 from acidsql.fs import LocalFileSystem
-from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.metastore.embedded import EmbeddedMetastore, txns
 from acidsql.metastore.model import (
     CompactionRequest,
     CompactionType,
@@ -122,4 +124,32 @@ def test_publishes_nothing_any_more(
     assert late == [set()]
     assert staged_when_forgotten == []
     assert not list(shop.warehouse.glob("t/_tmp_*"))
+    assert shop.nothing_is_open()
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_a_commit_that_was_refused_is_known_to_be(
+    shop: Session, monkeypatch: pytest.MonkeyPatch, is_interrupted: bool
+) -> None:
+    """It counted as one whose outcome is unknown; with Ctrl-C, which took the place of the answer, as made."""
+    real = shop.metastore.commit_txn
+
+    def late(*args: Any, **options: Any) -> None:
+        monkeypatch.undo()
+        ends_it(shop)
+        with monkeypatch.context() as patch:
+            patch.setattr(txns, "OPEN_TXN_WINDOW_MS", -1)
+            shop.metastore.clean_empty_aborted_txns()
+        if is_interrupted:
+            signal.raise_signal(signal.SIGINT)
+        real(*args, **options)
+
+    monkeypatch.setattr(shop.metastore, "commit_txn", late)
+    table, before = shop.metastore.get_table("default", "t"), outcome.commits()
+    error = KeyboardInterrupt if is_interrupted else NoSuchTransaction
+    with pytest.raises(error), open_transaction(shop.env) as txn:  # noqa: PT012
+        txn.lock([LockComponent(LockType.SHARED_READ, "default", "t", None, Operation.INSERT)])
+        insert_twice(shop, txn, table)
+    assert txn.is_aborted
+    assert outcome.commits() == before
     assert shop.nothing_is_open()
