@@ -137,8 +137,8 @@ def test_a_directory_is_done_with_by_a_slow_session_only_if_it_is_the_one_that_i
 
 
 def test_a_partition_is_its_transactions_until_that_is_committed(by_p: Metastore) -> None:
-    """A Hive Metastore does not tell."""
-    tells = not by_p.capabilities.is_shared_with_hive
+    """A Hive Metastore does not tell that."""
+    tells = by_p.capabilities.tells_creators
 
     def created_by(*names: str) -> list[int | None]:
         return [p.created_by for p in by_p.list_partitions("default", "t", [f"p={name}" for name in names])]

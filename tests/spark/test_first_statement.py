@@ -220,10 +220,7 @@ def test_what_an_attempt_of_its_own_has_made_does_not_exist(
         )
     assert placed
     assert rows(acid, "SELECT * FROM u WHERE p = 9") == [(70, 9)]
-    expected = [(51, 9)] if is_beside else [(70, 9)]
-    if is_beside and place == "later":  # the snapshot of the transaction does not see it
-        expected.append((70, 9))
-    assert sorted(rows(acid, "SELECT * FROM t")) == expected
+    assert rows(acid, "SELECT * FROM t") == ([(51, 9)] if is_beside else [(70, 9)])
     nothing_is_open(acid)
 
 
@@ -337,6 +334,30 @@ def test_what_others_have_not_committed_does_not_exist(
             other.sql(end)
         expected.append((70, 9))
     assert sorted(rows(acid, "SELECT * FROM t")) == expected
+    nothing_is_open(acid)
+
+
+def test_what_others_have_added_to_what_an_attempt_has_made_exists(
+    acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The partition that was added second made it start over; the first one was taken for its own."""
+    for table in ("t", "u"):
+        acid.sql(KINDS["full"].replace(" t ", f" {table} "))
+    add, placed = acid.metastore.add_partitions, list[str]()
+
+    def beside(partitions: Any, **options: Any) -> None:
+        if partitions[0].table == "u" and not placed:
+            placed.append("u")
+            for table in ("t", "u"):
+                other.sql(f"ALTER TABLE {table} ADD PARTITION (p = 9)")
+        add(partitions, **options)
+
+    monkeypatch.setattr(acid.metastore, "add_partitions", beside)
+    acid.sql("SET hive.txn.xlock.iow=false")
+    legs = (f"INSERT OVERWRITE TABLE {table} PARTITION (p = 9) IF NOT EXISTS SELECT id" for table in ("t", "u"))
+    acid.sql(f"FROM (SELECT 70 AS id) s {' '.join(legs)}")
+    assert placed
+    assert [rows(acid, f"SELECT * FROM {table}") for table in ("t", "u")] == [[], []]
     nothing_is_open(acid)
 
 

@@ -119,7 +119,7 @@ class InsertClause:
         self.parameters = parameters
         self.body = self._body()
         self._made: frozenset[str] = frozenset()
-        """The partitions that earlier attempts, which were undone, have registered: they stay, as in Hive."""
+        """The partitions that earlier attempts, which were undone, have registered, where the store does not tell."""
         self._used: frozenset[str] = frozenset()
         """Those of undone statements that others have written to: they exist."""
         self.resolve(table)
@@ -266,7 +266,8 @@ class InsertClause:
             try:
                 txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic), only_new=only_new)
             finally:
-                self._made |= one.made
+                if not self.env.metastore.capabilities.tells_creators:
+                    self._made |= one.made
 
     def _staged(self, staging: Staging) -> list[Staging]:
         return [staging] if self._deletes is None else [self._deletes, staging]

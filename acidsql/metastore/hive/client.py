@@ -52,6 +52,7 @@ def capabilities_of_hive(is_hive4: bool) -> Capabilities:
         is_shared_with_hive=True,
         has_open_queue=is_hive4,
         hides_new_tables=False,
+        tells_creators=False,
         versions_places=False,
         compares_rows=False,
         reads_zstd=is_hive4,

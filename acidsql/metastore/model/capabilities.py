@@ -17,6 +17,7 @@ class Capabilities:
             that are not its own can take requests.
         hides_new_tables: A table can be registered so that others see it from the commit on; with Hive they find it,
             empty, just before.
+        tells_creators: It knows which transaction has registered a partition, until one that has is committed.
         versions_places: The versions of tables count up their changes, and those of the places of partitions.
         compares_rows: A commit that tells which rows it deletes is in conflict only with those that delete one of them.
         reads_zstd: Whoever reads its tables knows ORC files compressed with ZSTD: Hive does since version 4.
@@ -27,6 +28,7 @@ class Capabilities:
     is_shared_with_hive: bool = False
     has_open_queue: bool = True
     hides_new_tables: bool = True
+    tells_creators: bool = True
     versions_places: bool = True
     compares_rows: bool = True
     reads_zstd: bool = True

@@ -149,6 +149,7 @@ def test_a_metastore_does_itself_what_it_does_for_hive(
         True,
         has_open_queue=is_open,
         hides_new_tables=False,
+        tells_creators=False,
         versions_places=False,
         compares_rows=False,
         reads_zstd=is_open,
