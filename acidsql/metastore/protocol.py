@@ -215,6 +215,17 @@ class Catalog(Protocol):
         """
         ...
 
+    def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
+        """Tell that the transaction that the thread works for has undone what it wrote to partitions.
+
+        Those that are its (:attr:`.Partition.created_by`) are nobody's, also when it is committed. Without effect where
+        the store does not tell whose they are (:attr:`Capabilities.tells_creators`).
+
+        Raises:
+            TableNotFound.
+        """
+        ...
+
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         """Partitions ordered by name; only those of ``names`` (``p=1/q=even``) where given. Raises: TableNotFound."""
         ...

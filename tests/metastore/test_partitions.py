@@ -162,3 +162,18 @@ def test_a_partition_is_its_transactions_until_that_is_committed(by_p: Metastore
     if tells:
         by_p.add_partitions([partition("3")], if_not_exists=False)
         assert created_by("3") == [None]
+
+
+def test_a_partition_is_nobodys_where_its_transaction_has_undone_what_it_wrote(by_p: Metastore) -> None:
+    tells = by_p.capabilities.tells_creators
+    mine, other = by_p.open_txns(2, user="u", host="h")
+    with by_p.on_behalf_of(other):
+        by_p.add_partitions([partition("1")])
+    with by_p.on_behalf_of(mine):
+        by_p.add_partitions([partition("2"), partition("3")])
+        by_p.disown_partitions("default", "t", ["p=1", "p=2", "p=4"])
+    by_p.commit_txn(mine)
+    found = by_p.list_partitions("default", "t")
+    assert found == [partition("1"), partition("2"), partition("3")]
+    assert [p.created_by for p in found] == ([other, 0, None] if tells else [None] * 3)
+    by_p.abort_txns([other])

@@ -295,7 +295,11 @@ def test_what_was_undone_exists_once_others_have_made_it(
     nothing_is_open(acid)
 
 
-def test_what_a_failed_statement_of_the_same_transaction_has_made_does_not_exist(acid: AcidSession) -> None:
+@pytest.mark.parametrize("is_later", [False, True])
+def test_what_a_failed_statement_of_the_same_transaction_has_made_does_not_exist(
+    acid: AcidSession, is_later: bool
+) -> None:
+    """Nor does it once that is committed."""
     acid.sql(KINDS["full"])
     acid.sql(KINDS["insert-only"].replace(" t ", " u "))
     with acid.transaction():
@@ -305,8 +309,11 @@ def test_what_a_failed_statement_of_the_same_transaction_has_made_does_not_exist
                 "FROM (SELECT 70 AS id) s INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT id"
                 " INSERT INTO u PARTITION (p = 1) SELECT id"
             )
+        if not is_later:
+            assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
+            assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    if is_later:
         assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
-        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
     assert rows(acid, "SELECT * FROM t") == [(70, 9)]
     nothing_is_open(acid)
 

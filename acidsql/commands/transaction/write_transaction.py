@@ -406,15 +406,15 @@ class WriteTransaction:
         new = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         made = [*new, *(p for p in known if p.created_by is not None)]
         added = [p for p in made if p.created_by != self.id]
+        staging.made = frozenset(partition_names(table, p) for p in made)
         if added:
             without_rows = [p.location for p in added if partition_names(table, p) in staging.without_rows]
             try:
                 with created_directories(metastore, without_rows):
                     metastore.add_partitions(added, if_not_exists=not only_new)
             except AlreadyExists as e:
+                staging.made = frozenset()
                 self.start_over(e.message)
-        staging.made = frozenset(partition_names(table, p) for p in made)
-        if added:
             staging.registered = {**staging.registered, **self._places(table, added)}
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
@@ -473,12 +473,23 @@ class WriteTransaction:
         Returns:
             Whether all of it is gone: else the transaction must not be committed.
         """
-        gone = [staging.discard() for staging in self.stagings[point.stagings :]]
+        undone = self.stagings[point.stagings :]
+        gone = [staging.discard() for staging in undone]
         self._overwritten = point.overwritten
         nothing = RowSet() if self.env.metastore.capabilities.compares_rows else None
         self._deleted = {table: point.deleted.get(table, nothing) for table in self._deleted}
         del self.stagings[point.stagings :], self._written[point.written :]
+        for staging in undone:
+            self._disown(staging)
         return all(gone)
+
+    def _disown(self, undone: Staging) -> None:
+        """Make what a statement has registered nobody's: the commit is that of the others."""
+        table, metastore = undone.table, self.env.metastore
+        made = [name for name in sorted(undone.made) if not self.has_made(table, name)]
+        if made:
+            with metastore.on_behalf_of(self.id):
+                metastore.disown_partitions(table.database, table.name, made)
 
     def has_made(self, table: Table, partition: str) -> bool:
         """Whether a statement of it, which stays, has registered a partition, or has written to one that no transaction

@@ -430,6 +430,16 @@ class EmbeddedCatalog(EmbeddedChanges):
                 creating_txn = self._owner.txn_id or None
                 insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=creating_txn)
 
+    def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
+        with self._change() as db:
+            mine = and_(
+                PARTITIONS.c.TBL_ID == table_id_of(db, database, table),
+                PARTITIONS.c.CREATING_TXN == self._owner.txn_id,
+            )
+            for some in batches(names):
+                undone = and_(mine, PARTITIONS.c.PART_NAME.in_(some))
+                db.execute(update(PARTITIONS).where(undone).values(CREATING_TXN=0))
+
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         with self._store.read() as db:
             return list_partitions(db, database, table, names)

@@ -185,7 +185,7 @@ PARTITIONS = Table(
     Column("TBL_ID", _ID, nullable=False),
     Column("PART_NAME", _PARTITION, nullable=False),
     Column("LOCATION", _LONG, nullable=False),
-    Column("CREATING_TXN", BigInteger),  # NULL once that is committed
+    Column("CREATING_TXN", BigInteger),  # NULL once that is committed, 0 where it has undone what it wrote
     _by_location("ix_PARTITIONS_LOCATION"),
     Index("PARTITIONS_CREATING_TXN_IDX", "CREATING_TXN"),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),

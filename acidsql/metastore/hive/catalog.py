@@ -245,6 +245,9 @@ class HiveCatalog(HiveClient):
             )
             self._call(methodcaller("add_partitions_req", request))
 
+    def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
+        """A Hive Metastore does not know whose they are."""
+
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         missing = f"Table not found {database}.{table}"
         if names is None:

@@ -244,8 +244,8 @@ class Partition:
     created_at: int = field(default=0, compare=False)
     """Seconds since 1970, as a Hive Metastore has it."""
     created_by: int | None = field(default=None, compare=False)
-    """The transaction that has registered it, or has last written to it, where none has been committed that has
-    (:attr:`.Capabilities.tells_creators`)."""
+    """The transaction that has registered it, or has last written to it, where none has been committed that has; 0
+    where that was undone (:attr:`.Capabilities.tells_creators`)."""
 
 
 class WrittenBy(NamedTuple):
