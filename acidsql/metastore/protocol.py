@@ -202,13 +202,14 @@ class Catalog(Protocol):
     ) -> None:
         """Register partitions, as those of the transaction that the thread works for until that is committed.
 
-        One that exists and whose transaction has not been committed (:attr:`.Partition.created_by`) stays where it is,
-        and is that one's from now on.
+        One that is there, and that no transaction has committed (:attr:`.Partition.created_by`), stays where it is; it
+        exists once any of those is committed that have made it.
 
         Args:
             partitions: The partitions.
             holds_rows: As for :meth:`create_table`.
-            if_not_exists: Whether others that exist are left unchanged, and are no error.
+            if_not_exists: Whether those that exist, or that another transaction is making, are left where they are, and
+                are no error.
 
         Raises:
             TableNotFound, AlreadyExists (then none is registered).
@@ -218,8 +219,8 @@ class Catalog(Protocol):
     def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         """Tell that the transaction that the thread works for has undone what it wrote to partitions.
 
-        Those that are its (:attr:`.Partition.created_by`) are nobody's, also when it is committed. Without effect where
-        the store does not tell whose they are (:attr:`Capabilities.tells_creators`).
+        It is none of those any more that have made them (:attr:`.Partition.created_by`). Without effect where the store
+        does not tell that (:attr:`Capabilities.tells_creators`).
 
         Raises:
             TableNotFound.

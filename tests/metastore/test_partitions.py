@@ -136,44 +136,63 @@ def test_a_directory_is_done_with_by_a_slow_session_only_if_it_is_the_one_that_i
     assert (dropped.location, dropped.is_aside) == (partition("1").location, False)
 
 
-def test_a_partition_is_its_transactions_until_that_is_committed(by_p: Metastore) -> None:
-    """A Hive Metastore does not tell that."""
+def creators(store: Metastore, *names: str) -> list[list[int] | None]:
+    """Of a Hive Metastore's None; it does not tell."""
+    found = store.list_partitions("default", "t", [f"p={name}" for name in names])
+    return [None if p.created_by is None else sorted(p.created_by) for p in found]
+
+
+def test_a_partition_exists_once_one_of_those_who_have_made_it_is_committed(by_p: Metastore) -> None:
     tells = by_p.capabilities.tells_creators
-
-    def created_by(*names: str) -> list[int | None]:
-        return [p.created_by for p in by_p.list_partitions("default", "t", [f"p={name}" for name in names])]
-
-    undone, done = by_p.open_txns(2, user="u", host="h")
+    undone, done, late = by_p.open_txns(3, user="u", host="h")
     with by_p.on_behalf_of(undone):
         by_p.add_partitions([partition("1"), partition("2"), partition("3")])
     by_p.add_partitions([partition("0")])
-    assert created_by("0", "1", "2", "3") == [None, *[undone if tells else None] * 3]
-    by_p.abort_txns([undone])
-    assert created_by("0", "1", "2", "3") == [None, *[undone if tells else None] * 3]
+    assert creators(by_p, "0", "1", "2", "3") == [None, *[[undone] if tells else None] * 3]
     with by_p.on_behalf_of(done):
         by_p.add_partitions([partition("0"), partition("1"), Partition("default", "t", ("2",), f"{home()}/elsewhere")])
-    assert created_by("0", "1", "2", "3") == [None, *[done if tells else None] * 2, undone if tells else None]
+    assert creators(by_p, "0", "1", "3") == ([None, [undone, done], [undone]] if tells else [None] * 3)
+    with pytest.raises(AlreadyExists), by_p.on_behalf_of(late):
+        by_p.add_partitions([partition("3")], if_not_exists=False)  # that one may commit it
+    by_p.abort_txns([undone])
+    assert creators(by_p, "0", "1", "3") == ([None, [done], []] if tells else [None] * 3)
     by_p.commit_txn(done)
-    assert created_by("0", "1", "2", "3") == [None, None, None, undone if tells else None]
+    assert creators(by_p, "0", "1", "2", "3") == [None, None, None, [] if tells else None]
     assert by_p.list_partitions("default", "t") == [partition(v) for v in "0123"]
     for name in ("0", "1") if tells else ("0", "1", "3"):
         with pytest.raises(AlreadyExists):
             by_p.add_partitions([partition(name)], if_not_exists=False)
     if tells:
         by_p.add_partitions([partition("3")], if_not_exists=False)
-        assert created_by("3") == [None]
+        assert creators(by_p, "3") == [None]
+    by_p.abort_txns([late])
 
 
 def test_a_partition_is_nobodys_where_its_transaction_has_undone_what_it_wrote(by_p: Metastore) -> None:
     tells = by_p.capabilities.tells_creators
     mine, other = by_p.open_txns(2, user="u", host="h")
     with by_p.on_behalf_of(other):
-        by_p.add_partitions([partition("1")])
+        by_p.add_partitions([partition("1"), partition("2")])
     with by_p.on_behalf_of(mine):
-        by_p.add_partitions([partition("2"), partition("3")])
-        by_p.disown_partitions("default", "t", ["p=1", "p=2", "p=4"])
+        by_p.add_partitions([partition("2"), partition("3"), partition("4")])
+        by_p.disown_partitions("default", "t", ["p=1", "p=2", "p=3", "p=7"])
+        by_p.disown_partitions("default", "t", ["p=3"])
     by_p.commit_txn(mine)
-    found = by_p.list_partitions("default", "t")
-    assert found == [partition("1"), partition("2"), partition("3")]
-    assert [p.created_by for p in found] == ([other, 0, None] if tells else [None] * 3)
-    by_p.abort_txns([other])
+    assert by_p.list_partitions("default", "t") == [partition(v) for v in "1234"]
+    assert creators(by_p, "1", "2", "3", "4") == ([[other], [other], [], None] if tells else [None] * 4)
+    by_p.commit_txn(other)
+    assert creators(by_p, "1", "2", "3", "4") == ([None, None, [], None] if tells else [None] * 4)
+
+
+def test_a_partition_that_is_renamed_or_moved_or_made_anew_exists(by_p: Metastore) -> None:
+    [undone] = by_p.open_txns(user="u", host="h")
+    with by_p.on_behalf_of(undone):
+        by_p.add_partitions([partition("1"), partition("2"), partition("3")])
+    by_p.abort_txns([undone])
+    by_p.rename_partition("p=1", partition("8"))
+    by_p.drop_partitions("default", "t", ["p=3"])
+    sweep(by_p)
+    by_p.add_partitions([partition("1"), partition("3")])
+    assert creators(by_p, "1", "3", "8") == [None] * 3
+    by_p.alter_partition(partition("2"))
+    assert creators(by_p, "2") == [None]

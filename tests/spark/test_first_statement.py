@@ -18,7 +18,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import acidsql
-from acidsql.errors import AcidError, LockTimeout, UnsupportedError, WriteConflict
+from acidsql.errors import AcidError, AlreadyExists, LockTimeout, UnsupportedError, WriteConflict
 from acidsql.fs.local import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.plan.staging import Staging
@@ -169,9 +169,19 @@ def test_a_partition_that_comes_before_the_snapshot_exists_for_a_statement_alone
         acid.sql("DROP TABLE IF EXISTS t")
         acid.sql(KINDS["full"])
         acid.sql("INSERT INTO t VALUES (1, 1)")
+        waiting = list[str]()
+
+        def insert() -> None:
+            try:
+                other.sql("INSERT INTO t VALUES (50, 1), (51, 9)")
+            except LockTimeout as e:
+                waiting.append(e.message)
+
         with pytest.MonkeyPatch.context() as patch:
-            calls = before_call(acid, patch, number, lambda: other.sql("INSERT INTO t VALUES (50, 1), (51, 9)"))
+            calls = before_call(acid, patch, number, insert)
             acid.sql(text)
+        if waiting:
+            insert()
         nothing_is_open(acid)
         return calls, sorted(rows(acid, "SELECT * FROM t"))
 
@@ -186,14 +196,8 @@ def test_a_partition_that_comes_before_the_snapshot_exists_for_a_statement_alone
 
 
 @pytest.mark.parametrize("place", ["alone", "first", "later"])
-@pytest.mark.parametrize("is_beside", [False, True])
 def test_what_an_attempt_of_its_own_has_made_does_not_exist(
-    acid: AcidSession,
-    other: AcidSession,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    place: str,
-    is_beside: bool,
+    acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
     """It left its own INSERT out: an attempt that is undone leaves partitions without rows."""
     acid.sql(KINDS["full"])
@@ -204,13 +208,9 @@ def test_what_an_attempt_of_its_own_has_made_does_not_exist(
         if (partitions[0].table, partitions[0].values) == ("u", ("9",)) and not placed:
             placed.append("u")
             other.sql(f"ALTER TABLE u ADD PARTITION (p = 9) LOCATION '{tmp_path}/elsewhere'")
-            if is_beside:
-                other.sql("SET hive.txn.xlock.iow=false")
-                other.sql("INSERT INTO t VALUES (51, 9)")
         add(partitions, **options)
 
     monkeypatch.setattr(acid.metastore, "add_partitions", beside)
-    acid.sql("SET hive.txn.xlock.iow=false")
     with nullcontext() if place == "alone" else acid.transaction():
         if place == "later":
             acid.sql("INSERT INTO u VALUES (1, 1)")
@@ -220,7 +220,7 @@ def test_what_an_attempt_of_its_own_has_made_does_not_exist(
         )
     assert placed
     assert rows(acid, "SELECT * FROM u WHERE p = 9") == [(70, 9)]
-    assert rows(acid, "SELECT * FROM t") == ([(51, 9)] if is_beside else [(70, 9)])
+    assert rows(acid, "SELECT * FROM t") == [(70, 9)]
     nothing_is_open(acid)
 
 
@@ -319,83 +319,102 @@ def test_what_a_failed_statement_of_the_same_transaction_has_made_does_not_exist
 
 
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
-@pytest.mark.parametrize("is_alone", [False, True])
-def test_what_others_have_not_committed_does_not_exist(
-    acid: AcidSession, other: AcidSession, end: str, is_alone: bool
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize(
+    "setting", ["hive.txn.xlock.iow=true", "hive.txn.xlock.iow=false", "hive.txn.xlock.write=false"]
+)
+def test_it_waits_for_those_who_may_be_making_its_partition(
+    acid: AcidSession, other: AcidSession, end: str, within: bool, setting: str
 ) -> None:
-    """Nothing was written, and what was there went with their ROLLBACK."""
+    """Nothing was written where it was there, and it went with their ROLLBACK."""
     acid.sql(KINDS["full"])
+    acid.sql(f"SET {setting}")
     other.sql("START TRANSACTION")
     other.sql("INSERT INTO t VALUES (51, 9)")
-    expected = [(51, 9)] if end == "COMMIT" else []
-    if is_alone:  # it waits for their lock
-        ending = threading.Timer(1, lambda: other.sql(end))
-        ending.start()
+    ending = threading.Timer(0.5, lambda: other.sql(end))
+    ending.start()
+    with acid.transaction() if within else nullcontext():
         written = acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows
-        ending.join()
-        assert written == (end == "ROLLBACK")
-        expected = expected or [(70, 9)]
-    else:
-        with acid.transaction():
-            assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
-            other.sql(end)
-        expected.append((70, 9))
-    assert sorted(rows(acid, "SELECT * FROM t")) == expected
+    ending.join()
+    assert written == (end == "ROLLBACK")
+    assert rows(acid, "SELECT * FROM t") == ([(51, 9)] if end == "COMMIT" else [(70, 9)])
     nothing_is_open(acid)
 
 
-def test_what_others_have_added_to_what_an_attempt_has_made_exists(
-    acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The partition that was added second made it start over; the first one was taken for its own."""
-    for table in ("t", "u"):
-        acid.sql(KINDS["full"].replace(" t ", f" {table} "))
-    add, placed = acid.metastore.add_partitions, list[str]()
-
-    def beside(partitions: Any, **options: Any) -> None:
-        if partitions[0].table == "u" and not placed:
-            placed.append("u")
-            for table in ("t", "u"):
-                other.sql(f"ALTER TABLE {table} ADD PARTITION (p = 9)")
-        add(partitions, **options)
-
-    monkeypatch.setattr(acid.metastore, "add_partitions", beside)
-    acid.sql("SET hive.txn.xlock.iow=false")
-    legs = (f"INSERT OVERWRITE TABLE {table} PARTITION (p = 9) IF NOT EXISTS SELECT id" for table in ("t", "u"))
-    acid.sql(f"FROM (SELECT 70 AS id) s {' '.join(legs)}")
-    assert placed
-    assert [rows(acid, f"SELECT * FROM {table}") for table in ("t", "u")] == [[], []]
-    nothing_is_open(acid)
-
-
-@pytest.mark.parametrize("where", ["", " LOCATION '{}'"], ids=["usual place", "elsewhere"])
-@pytest.mark.parametrize("in_transaction", [False, True])
-@pytest.mark.parametrize("step", ["add_partitions", "heartbeat"])
-def test_a_partition_that_is_added_as_it_is_published_exists(
-    acid: AcidSession,
-    other: AcidSession,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    step: str,
-    in_transaction: bool,
-    where: str,
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize(
+    "setting", ["hive.txn.xlock.iow=true", "hive.txn.xlock.iow=false", "hive.txn.xlock.write=false"]
+)
+@pytest.mark.parametrize("step", ["latest_version", "add_partitions"])
+def test_nobody_makes_its_partition_meanwhile(
+    acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, step: str, within: bool, setting: str
 ) -> None:
     """ADD PARTITION and this statement both succeeded in making it."""
     acid.sql(KINDS["full"])
-    acid.sql("SET hive.txn.xlock.iow=false")
+    acid.sql(f"SET {setting}")
     real, placed = getattr(acid.metastore, step), list[str]()
 
-    def beside(*args: Any, **options: Any) -> None:
+    def beside(*args: Any, **options: Any) -> Any:
         if not placed:
             placed.append(step)
-            other.sql("ALTER TABLE t ADD PARTITION (p = 9)" + where.format(tmp_path / "elsewhere"))
-        real(*args, **options)
+            for text in ("ALTER TABLE t ADD PARTITION (p = 9)", "INSERT INTO t VALUES (51, 9)"):
+                with pytest.raises(LockTimeout):
+                    other.sql(text)
+        return real(*args, **options)
 
     monkeypatch.setattr(acid.metastore, step, beside)
-    with acid.transaction() if in_transaction else nullcontext():
-        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    with acid.transaction() if within else nullcontext():
+        assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
     assert placed
-    assert rows(acid, "SELECT * FROM t") == []
+    assert rows(acid, "SELECT * FROM t") == [(70, 9)]
+    nothing_is_open(acid)
+
+
+MAKERS = {
+    "without rows": "INSERT INTO t PARTITION (p = 9) SELECT 1 WHERE false",
+    "with rows": "INSERT INTO t VALUES (51, 9)",
+}
+
+
+@pytest.mark.parametrize("ends", ["first", "last"])
+@pytest.mark.parametrize("kept", MAKERS.values(), ids=MAKERS)
+def test_what_one_of_two_has_committed_exists(acid: AcidSession, other: AcidSession, kept: str, ends: str) -> None:
+    """The other one, who had written to it as well, was rolled back, and it with that."""
+    acid.sql(KINDS["full"])
+    acid.sql("START TRANSACTION")
+    other.sql("START TRANSACTION")
+    if ends == "first":
+        acid.sql(kept)
+        other.sql("INSERT INTO t VALUES (61, 9)")
+        acid.sql("COMMIT")
+        other.sql("ROLLBACK")
+    else:
+        other.sql("INSERT INTO t VALUES (61, 9)")
+        acid.sql(kept)
+        other.sql("ROLLBACK")
+        acid.sql("COMMIT")
+    before = rows(acid, "SELECT * FROM t")
+    assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    with pytest.raises(AlreadyExists):
+        other.sql("ALTER TABLE t ADD PARTITION (p = 9)")
+    assert rows(acid, "SELECT * FROM t") == before
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("text", ["TRUNCATE TABLE t", "TRUNCATE TABLE t PARTITION (p = 9)", "DELETE FROM t"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_undone_does_not_exist_for_what_removes_its_rows(
+    acid: AcidSession, monkeypatch: pytest.MonkeyPatch, kind: str, text: str
+) -> None:
+    acid.sql(KINDS[kind])
+    acid.sql("INSERT INTO t VALUES (1, 1)")
+    _rolled_back(acid, monkeypatch)
+    acid.sql(text)
+    assert acid.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 1
+    with acid.transaction():
+        acid.sql("INSERT INTO t VALUES (2, 8)")
+        acid.sql(text.replace("9", "8"))
+        assert rows(acid, "SELECT * FROM t WHERE p = 8") == []
     nothing_is_open(acid)
 
 

@@ -232,15 +232,15 @@ def _named(
 def _missing(
     env: Environment, table: Table, statement: AddPartitions, named: Mapping[str, NewPartition]
 ) -> list[tuple[NewPartition, Partition]]:
-    """The partitions that do not exist yet, and those that no transaction has committed."""
+    """The partitions that do not exist yet, and those that are there only because others were undone."""
     known = env.metastore.list_partitions(table.database, table.name, list(named))
     existing = {partition_names(table, p): p for p in known}
     added = []
     for name, new in named.items():
         usual, found = new_partition(table, name), existing.get(name)
         location = usual.location if new.location is None else fs.qualify(new.location.value)
-        is_uncommitted = found is not None and found.created_by is not None and found.location == usual.location
-        if found is None or (is_uncommitted and location == usual.location):
+        is_undone = found is not None and found.created_by == frozenset() and found.location == usual.location
+        if found is None or (is_undone and location == usual.location):
             added.append((new, replace(usual, location=location)))
         elif not statement.if_not_exists:
             raise with_location(new.spec.span, AlreadyExists(f"Partition already exists: {name}"))

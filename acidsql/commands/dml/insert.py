@@ -21,13 +21,12 @@ from acidsql.commands.resolve.context import StatementContext
 from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError, TableNotFound
-from acidsql.metastore.model import LockComponent, LockType, Table
+from acidsql.metastore.lock_rules import STRENGTH
+from acidsql.metastore.model import LockComponent, Table
 from acidsql.plan.staging import Staging
 from acidsql.plan.target import RowCounts
 from acidsql.sql.statements import Insert
 from acidsql.sql.with_clause import whole_query
-
-_STRENGTH = (LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE)
 
 Plans = Callable[[StatementContext, Sequence[InsertClause]], list[InsertPlan]]
 
@@ -38,6 +37,7 @@ def run_inserts(env: Environment, clauses: Sequence[InsertClause], plans: Plans,
     1. Open a transaction. Resolve each INSERT, and let Spark resolve its query, all at one current time. Those whose
        partition is there already, with IF NOT EXISTS, are only checked.
     2. Lock the tables or the static partitions SHARED_READ (OVERWRITE: EXCLUSIVE), and the tables read SHARED_READ.
+       The partition of IF NOT EXISTS is locked EXCLUSIVE in any case: nobody else makes it meanwhile.
     3. Take one snapshot for all tables. Look everything up again, and start over if something has changed, if a
        partition of IF NOT EXISTS has come or gone, or if OVERWRITE has not seen all rows.
     4. Evaluate a source that all of them share. Allocate the write ids; write the INSERTs in order into staging
@@ -65,8 +65,6 @@ def run_inserts(env: Environment, clauses: Sequence[InsertClause], plans: Plans,
         context = StatementContext(env, now=now)
         parts = list(zip(chosen, plans(context, chosen), strict=True))
         txn.lock([*_locks(chosen), *dict.fromkeys(lock for _, plan in parts for lock in plan.read_locks)])
-        for clause in chosen:
-            clause.exclude_makers(txn)
         context.revalidate(txn.snapshot)
         if [clause for clause in clauses if not clause.is_left_out(txn, context)] != chosen:
             txn.start_over("A partition that IF NOT EXISTS asks for was made or dropped meanwhile")
@@ -113,7 +111,7 @@ def _locks(clauses: Sequence[InsertClause]) -> Iterator[LockComponent]:
             chosen[place] = component
             continue
         dynamic = held.is_dynamic_partition_write or component.is_dynamic_partition_write
-        stronger = max(held, component, key=lambda c: _STRENGTH.index(c.type))
+        stronger = max(held, component, key=lambda c: STRENGTH.index(c.type))
         chosen[place] = replace(stronger, is_dynamic_partition_write=dynamic)
     yield from chosen.values()
 

@@ -23,7 +23,7 @@ from acidsql.commands.resolve.reads import Read, read_locks
 from acidsql.commands.transaction.locking import change_lock_type, insert_lock
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AcidError, AnalysisError
-from acidsql.metastore.model import Column, LockComponent, Partition, Table
+from acidsql.metastore.model import Column, LockComponent, LockType, Partition, Table
 from acidsql.partition_names import partition_name
 from acidsql.plan.changes import ChangeSet, key_column, value_column
 from acidsql.plan.failures import own_failures
@@ -120,8 +120,6 @@ class InsertClause:
         self.body = self._body()
         self._made: frozenset[str] = frozenset()
         """The partitions that earlier attempts, which were undone, have registered, where the store does not tell."""
-        self._used: frozenset[str] = frozenset()
-        """Those of undone statements that others have written to: they exist."""
         self.resolve(table)
 
     def resolve(self, table: Table) -> None:
@@ -261,10 +259,9 @@ class InsertClause:
     def publish(self, txn: WriteTransaction, staging: Staging) -> None:
         """Move the staged directories to their final location."""
         self.name_partitions(txn, staging)
-        only_new = self.statement.if_not_exists and self._static_name() not in self._made
         for one in self._staged(staging):
             try:
-                txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic), only_new=only_new)
+                txn.publish(self.table, one, dynamic=bool(self.partitioning.dynamic))
             finally:
                 if not self.env.metastore.capabilities.tells_creators:
                     self._made |= one.made
@@ -292,14 +289,13 @@ class InsertClause:
         return f"{kind} in {'the partitions of its rows' if self.partitioning.dynamic else self._static_name()}"
 
     def is_left_out(self, txn: WriteTransaction | None = None, context: StatementContext | None = None) -> bool:
-        """Whether IF NOT EXISTS finds its partition.
-
-        One that only statements have made which were undone, or are not committed yet, stays registered; it exists only
-        where it has rows.
+        """Whether IF NOT EXISTS finds its partition: one that only statements have made which were undone, or are not
+        committed, stays registered, and does not exist.
 
         Args:
             txn: The transaction, whose own statements count.
-            context: The statement over its snapshot: only there it can tell whether there are rows.
+            context: The statement over its snapshot. Where the store does not tell who has made a partition, only that
+                tells whether others have written to what an earlier attempt has made.
         """
         if not self.statement.if_not_exists:
             return False
@@ -307,19 +303,17 @@ class InsertClause:
             raise self._at_table(AnalysisError("IF NOT EXISTS requires static partitions"))
         name = self._static_name()
         found = self._found(name)
-        if not found or name in self._used or (txn is not None and txn.has_made(self.table, name)):
-            return bool(found)
-        if found[0].created_by is None and name not in self._made:
+        if not found:
+            return False
+        created_by = found[0].created_by
+        if created_by is not None:
+            return txn is not None and txn.id in created_by
+        if name not in self._made:
             return True
         if context is None or all(part.state.is_empty for part in context.table_snapshot(self.table, found).partitions):
             return False
-        self._used |= {name}
+        self._made -= {name}
         return True
-
-    def exclude_makers(self, txn: WriteTransaction) -> None:
-        """Wait for those who may be making the partition that IF NOT EXISTS asks for, where its lock lets them."""
-        if self.statement.if_not_exists and not txn.has_several_statements:
-            txn.exclude_writers(self.table)
 
     def _found(self, partition: str) -> tuple[Partition, ...]:
         return tuple(self.env.metastore.list_partitions(self.table.database, self.table.name, [partition]))
@@ -333,7 +327,9 @@ class InsertClause:
         dynamic = bool(self.partitioning.dynamic)
         partition = self._static_name() if self.table.partition_keys and not dynamic else None
         lock = insert_lock(self.env, self.table, partition, overwrite=self.statement.overwrite, dynamic=dynamic)
-        if self._deletes_what_it_replaces:  # others may read meanwhile, and insert
+        if self.statement.if_not_exists:  # nobody else is to make it meanwhile
+            lock = replace(lock, type=LockType.EXCLUSIVE)
+        elif self._deletes_what_it_replaces:  # others may read meanwhile, and insert
             lock = replace(lock, type=change_lock_type(self.env))
         return [lock]
 

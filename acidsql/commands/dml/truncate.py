@@ -182,6 +182,8 @@ class TruncateCommand:
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None, *, whole: bool) -> None:
         """Steps 3 and 4."""
         table, known = self.table, self._known(names)
+        if known is not None:  # what nobody else has committed to has no rows, and is not to exist for that
+            known = tuple(p for p in known if p.created_by is None or txn.id in p.created_by)
         txn.revalidate(table)
         if txn.has_several_statements:  # the table may be another one than that of the snapshot
             context = StatementContext(self.env)

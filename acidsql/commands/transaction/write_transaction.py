@@ -24,7 +24,6 @@ from acidsql.commands.transaction.unseen import (
 from acidsql.compactor.dropped import free_places
 from acidsql.compactor.rename_journal import finish_moves
 from acidsql.errors import (
-    AlreadyExists,
     NoSuchTransaction,
     StorageError,
     TransactionAborted,
@@ -355,7 +354,6 @@ class WriteTransaction:
         *,
         dynamic: bool = False,
         as_changes: bool = False,
-        only_new: bool = False,
     ) -> None:
         """Move the staged directories to the table or its partitions, registering new partitions.
 
@@ -364,17 +362,14 @@ class WriteTransaction:
             staging: The staging area.
             dynamic: Whether the locks could not name the partitions: see :meth:`name_partitions`.
             as_changes: As there.
-            only_new: Whether no partition of its may be there before, but for those that no transaction has committed.
 
         Raises:
-            StartOver: When one is there that may not be, or was registered elsewhere meanwhile.
+            StartOver: When one was registered elsewhere meanwhile.
         """
         metastore, names = self.env.metastore, staging.partitions
         self._refuse_hidden(table, staging)
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         locations = {partition_names(table, p): p.location for p in known}
-        if only_new and any(p.created_by is None for p in known):
-            self.start_over(f"Partition {', '.join(locations)} of {table.full_name} was made meanwhile")
         if table.partition_keys and len(locations) < len(names):
             # The remains of a killed DROP PARTITION must not reappear.
             free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
@@ -405,16 +400,12 @@ class WriteTransaction:
         self._written.append((table, tuple(names), dict(staging.changes)))
         new = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
         made = [*new, *(p for p in known if p.created_by is not None)]
-        added = [p for p in made if p.created_by != self.id]
+        added = [p for p in made if self.id not in (p.created_by or ())]
         staging.made = frozenset(partition_names(table, p) for p in made)
         if added:
             without_rows = [p.location for p in added if partition_names(table, p) in staging.without_rows]
-            try:
-                with created_directories(metastore, without_rows):
-                    metastore.add_partitions(added, if_not_exists=not only_new)
-            except AlreadyExists as e:
-                staging.made = frozenset()
-                self.start_over(e.message)
+            with created_directories(metastore, without_rows):
+                metastore.add_partitions(added)
             staging.registered = {**staging.registered, **self._places(table, added)}
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
@@ -486,15 +477,11 @@ class WriteTransaction:
     def _disown(self, undone: Staging) -> None:
         """Make what a statement has registered nobody's: the commit is that of the others."""
         table, metastore = undone.table, self.env.metastore
-        made = [name for name in sorted(undone.made) if not self.has_made(table, name)]
+        kept = {name for staging in self._stagings_of(table) for name in staging.made}
+        made = sorted(undone.made - kept)
         if made:
             with metastore.on_behalf_of(self.id):
                 metastore.disown_partitions(table.database, table.name, made)
-
-    def has_made(self, table: Table, partition: str) -> bool:
-        """Whether a statement of it, which stays, has registered a partition, or has written to one that no transaction
-        has committed."""
-        return any(partition in staging.made for staging in self._stagings_of(table))
 
     def own_file(self, table: Table) -> str | None:
         """A data file that it has published in a table; None where it has published none."""

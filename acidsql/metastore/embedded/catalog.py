@@ -16,6 +16,7 @@ from acidsql.metastore.embedded import (
     constraints,
     dropped_places,
     moves,
+    partition_creators,
     places,
     schema,
     txns,
@@ -85,6 +86,8 @@ _UNFINISHED = (
     .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
     .where(_IS_NEW, ~exists().where(TXNS.c.TXN_ID == TBLS.c.CREATING_TXN, TXNS.c.TXN_STATE == TxnState.OPEN.value))
 )
+
+_PARTS_OF_PARTITIONS = (PARTITIONS, schema.PARTITION_CREATORS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS)
 
 # --- tables ----------------------------------------------------------------------------------------------------------
 
@@ -209,7 +212,7 @@ def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) ->
     _delete_parts(db, table_id)
     moves.forget_all(db, table_id)
     constraints.forget(db, table_id, is_dropped=True)
-    for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
+    for part in _PARTS_OF_PARTITIONS:
         db.execute(delete(part).where(part.c.TBL_ID == table_id))
     db.execute(delete(TBLS).where(TBLS.c.TBL_ID == table_id))
     forget_name(db, database, name)
@@ -299,14 +302,15 @@ def _name(is_there: bool, name: str | None, kind: ConstraintKind) -> str | None:
 
 
 def insert_partitions(
-    db: Connection, partitions: Sequence[Partition], *, if_not_exists: bool = True, creating_txn: int | None = None
+    db: Connection, partitions: Sequence[Partition], *, if_not_exists: bool = True, creating_txn: int = 0
 ) -> None:
-    """Register partitions; those that exist are left unchanged, if that is no error. Those that no transaction has
-    committed become the ones of ``creating_txn``.
+    """Register partitions; those that exist are left unchanged, if that is no error.
+
+    Until it is committed, ``creating_txn`` is one of those who have made the ones that no transaction has committed.
 
     Raises:
         TableNotFound, AnalysisError.
-        AlreadyExists: When the place of one is another's, or one exists.
+        AlreadyExists: When the place of one is another's, or one exists, or another transaction is making it.
     """
     by_table: dict[tuple[str, str], list[Partition]] = {}
     for partition in partitions:
@@ -315,17 +319,22 @@ def insert_partitions(
         table_id = table_id_of(db, database, name)
         keys = [c.name for c in get_table(db, database, name).partition_keys]
         named = {partition_name(keys, p.values): p for p in reversed(added)}
-        known = {row.PART_NAME: row.CREATING_TXN for row in _partition_rows(db, table_id, list(named))}
-        existing = [n for n, created_by in known.items() if created_by is None]
+        known = {row.PART_NAME for row in _partition_rows(db, table_id, list(named))}
+        makers = partition_creators.find(db, table_id)
+        existing = sorted(n for n in known if n not in makers or makers[n] - {creating_txn})
         if existing and not if_not_exists:
             raise AlreadyExists(f"Partition already exists: {', '.join(existing[:5])}")
         wanted = {n: p.location for n, p in named.items() if n not in known}
         take_partition_places(db, table_id, database, name, wanted)
-        of_txn = {"TBL_ID": table_id, "CREATING_TXN": creating_txn}
-        insert_rows(db, PARTITIONS, [{**of_txn, "PART_NAME": n, "LOCATION": place} for n, place in wanted.items()])
-        for some in batches([n for n in known if n not in existing]):
-            taken = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME.in_(some))
-            db.execute(update(PARTITIONS).where(taken).values(CREATING_TXN=creating_txn))
+        rows = [{"TBL_ID": table_id, "PART_NAME": n, "LOCATION": place} for n, place in wanted.items()]
+        insert_rows(db, PARTITIONS, rows)
+        uncommitted = [n for n in named if n in wanted or n in makers]
+        if creating_txn:
+            partition_creators.add(
+                db, table_id, [n for n in uncommitted if creating_txn not in makers.get(n, ())], creating_txn
+            )
+        else:
+            partition_creators.forget(db, table_id, uncommitted)
 
 
 def take_partition_places(db: Connection, table_id: int, database: str, table: str, wanted: Mapping[str, str]) -> None:
@@ -336,23 +345,24 @@ def take_partition_places(db: Connection, table_id: int, database: str, table: s
 
 def list_partitions(db: Connection, database: str, table: str, names: Sequence[str] | None) -> list[Partition]:
     """Partitions ordered by name; only those named, where names are given. Raises: TableNotFound."""
-    rows = _partition_rows(db, table_id_of(db, database, table), names)
+    table_id = table_id_of(db, database, table)
+    rows, makers = _partition_rows(db, table_id, names), partition_creators.find(db, table_id)
     return [
         Partition(
             database,
             table,
             tuple(value for _, value in parse_partition_name(row.PART_NAME)),
             row.LOCATION,
-            created_by=row.CREATING_TXN,
+            created_by=makers.get(row.PART_NAME),
         )
         for row in rows
     ]
 
 
-def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[Row[str, str, int | None]]:
-    """PART_NAME, LOCATION and CREATING_TXN of partitions, by name."""
+def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[Row[str, str]]:
+    """PART_NAME and LOCATION of partitions, by name."""
     p = PARTITIONS.c
-    query = select(p.PART_NAME, p.LOCATION, p.CREATING_TXN).where(p.TBL_ID == table_id)
+    query = select(p.PART_NAME, p.LOCATION).where(p.TBL_ID == table_id)
     if names is None:
         found = list(db.execute(query))
     else:
@@ -427,18 +437,11 @@ class EmbeddedCatalog(EmbeddedChanges):
     ) -> None:
         if partitions:
             with self._change() as db:
-                creating_txn = self._owner.txn_id or None
-                insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=creating_txn)
+                insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=self._owner.txn_id)
 
     def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         with self._change() as db:
-            mine = and_(
-                PARTITIONS.c.TBL_ID == table_id_of(db, database, table),
-                PARTITIONS.c.CREATING_TXN == self._owner.txn_id,
-            )
-            for some in batches(names):
-                undone = and_(mine, PARTITIONS.c.PART_NAME.in_(some))
-                db.execute(update(PARTITIONS).where(undone).values(CREATING_TXN=0))
+            partition_creators.disown(db, table_id_of(db, database, table), names, self._owner.txn_id)
 
     def list_partitions(self, database: str, table: str, names: Sequence[str] | None = None) -> list[Partition]:
         with self._store.read() as db:
@@ -461,7 +464,7 @@ class EmbeddedCatalog(EmbeddedChanges):
                 (schema.COMPLETED_COMPACTIONS, "CC"),
             )
             for some in batches(names):
-                for part in (PARTITIONS, schema.PARTITION_PARAMS, schema.TAB_COL_STATS):
+                for part in _PARTS_OF_PARTITIONS:
                     db.execute(delete(part).where(part.c.TBL_ID == table_id, part.c.PART_NAME.in_(some)))
                 for entity, prefix in known_by_name:
                     c = entity.c

@@ -62,9 +62,10 @@ def _catalog(db: Connection) -> Iterator[str]:
     for part in _PARTS_OF_TABLES:
         gone = ~exists(select(1).where(tables.TBL_ID == part.c.TBL_ID))
         yield from _orphans(db, part, gone, "rows of no table")
-    params, parts = schema.PARTITION_PARAMS.c, schema.PARTITIONS.c
-    gone = ~exists(select(1).where(parts.TBL_ID == params.TBL_ID, parts.PART_NAME == params.PART_NAME))
-    yield from _orphans(db, schema.PARTITION_PARAMS, gone, "properties of no partition")
+    parts = schema.PARTITIONS.c
+    for part, what in ((schema.PARTITION_PARAMS, "properties"), (schema.PARTITION_CREATORS, "creators")):
+        gone = ~exists(select(1).where(parts.TBL_ID == part.c.TBL_ID, parts.PART_NAME == part.c.PART_NAME))
+        yield from _orphans(db, part, gone, f"{what} of no partition")
     unfinished = and_(tables.CREATING_TXN.is_not(None), ~_is_txn(tables.CREATING_TXN, _OPEN, _ABORTED))
     yield from _orphans(db, schema.TBLS, unfinished, "tables that wait for a transaction that is over")
 

@@ -28,12 +28,21 @@ from sqlalchemy import (
 )
 
 from acidsql.errors import MetastoreError, WriteConflict
-from acidsql.metastore.embedded import aborts, catalog, cleaning, components, locks, queue, txns, versions
+from acidsql.metastore.embedded import (
+    aborts,
+    catalog,
+    cleaning,
+    components,
+    locks,
+    partition_creators,
+    queue,
+    txns,
+    versions,
+)
 from acidsql.metastore.embedded.client import EmbeddedClient
 from acidsql.metastore.embedded.schema import (
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
-    PARTITIONS,
     TBLS,
     TXN_COMPONENTS,
     WRITE_SET,
@@ -172,7 +181,7 @@ def _commit(
         db.execute(_SHOW, {"id": table_id})
         versions.set_new_version(db, table_id)
     if type not in NO_WRITE_SET:
-        db.execute(_KEEP_PARTITIONS, {"txn": txn_id})
+        partition_creators.commit(db, txn_id)
     if type in _IN_QUEUE:
         queue.set_committed(db, txn_id, txns.newest_txn(db), now)
     locks.release_of(db, txn_id)
@@ -244,7 +253,6 @@ def _prune_write_set(db: Connection) -> None:
 
 _CREATED = select(TBLS.c.TBL_ID).where(TBLS.c.CREATING_TXN == bindparam("txn"))
 _SHOW = update(TBLS).where(TBLS.c.TBL_ID == bindparam("id")).values(CREATING_TXN=None)
-_KEEP_PARTITIONS = update(PARTITIONS).where(PARTITIONS.c.CREATING_TXN == bindparam("txn")).values(CREATING_TXN=None)
 
 
 class EmbeddedCommits(EmbeddedClient):

@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, delete, insert, 
 from sqlalchemy import Table as Entity
 
 from acidsql.errors import AlreadyExists, PartitionNotFound
-from acidsql.metastore.embedded import catalog, components, dropped_places, moves, schema, versions
+from acidsql.metastore.embedded import catalog, components, dropped_places, moves, partition_creators, schema, versions
 from acidsql.metastore.embedded.changes import EmbeddedChanges
 from acidsql.metastore.embedded.databases import database_id_of
 from acidsql.metastore.embedded.schema import (
@@ -159,6 +159,7 @@ class EmbeddedRenames(EmbeddedChanges):
                 .where(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
                 .values(PART_NAME=new, LOCATION=partition.location)
             )
+            partition_creators.forget(db, table_id, [name])
             for entity in (PARTITION_PARAMS, TAB_COL_STATS):
                 same = and_(entity.c.TBL_ID == table_id, entity.c.PART_NAME == name)
                 db.execute(update(entity).where(same).values(PART_NAME=new))
@@ -184,6 +185,7 @@ class EmbeddedRenames(EmbeddedChanges):
                 catalog.take_partition_places(db, table_id, owner.database, owner.name, {name: partition.location})
             same = and_(PARTITIONS.c.TBL_ID == table_id, PARTITIONS.c.PART_NAME == name)
             db.execute(update(PARTITIONS).where(same).values(LOCATION=partition.location))
+            partition_creators.forget(db, table_id, [name])
             versions.set_new_version(db, table_id)
 
     def forget_moves(self, table: Table) -> None:

@@ -41,7 +41,7 @@ SCHEMA_VERSION = 11
 8: TBL_VERSION of TBLS, NEXT_TBL_VERSION.
 9: WS_ROWS of WRITE_SET.
 10: LAST_WRITES.
-11: which transaction has registered a partition, until it is committed (CREATING_TXN of PARTITIONS).
+11: PARTITION_CREATORS.
 """
 
 metadata = MetaData()
@@ -185,10 +185,18 @@ PARTITIONS = Table(
     Column("TBL_ID", _ID, nullable=False),
     Column("PART_NAME", _PARTITION, nullable=False),
     Column("LOCATION", _LONG, nullable=False),
-    Column("CREATING_TXN", BigInteger),  # NULL once that is committed, 0 where it has undone what it wrote
     _by_location("ix_PARTITIONS_LOCATION"),
-    Index("PARTITIONS_CREATING_TXN_IDX", "CREATING_TXN"),
     UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
+)
+
+# the transactions that have made a partition, until one of them is committed; 0: one that has undone what it wrote
+PARTITION_CREATORS = Table(
+    "PARTITION_CREATORS",
+    metadata,
+    Column("TBL_ID", _ID, primary_key=True),
+    Column("PART_NAME", _PARTITION, primary_key=True),
+    Column("TXN_ID", BigInteger, primary_key=True),
+    Index("PARTITION_CREATORS_TXN_IDX", "TXN_ID"),
 )
 
 PARTITION_PARAMS = Table(

@@ -243,9 +243,10 @@ class Partition:
     location: str
     created_at: int = field(default=0, compare=False)
     """Seconds since 1970, as a Hive Metastore has it."""
-    created_by: int | None = field(default=None, compare=False)
-    """The transaction that has registered it, or has last written to it, where none has been committed that has; 0
-    where that was undone (:attr:`.Capabilities.tells_creators`)."""
+    created_by: frozenset[int] | None = field(default=None, compare=False)
+    """The open transactions that have registered it or written to it, where none that has was ever committed: it is
+    there only because others were undone, or are not committed yet. None for one that exists
+    (:attr:`.Capabilities.tells_creators`)."""
 
 
 class WrittenBy(NamedTuple):
