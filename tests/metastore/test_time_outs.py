@@ -10,6 +10,7 @@ from acidsql.errors import NoSuchLock, NoSuchTransaction, TransactionAborted
 from acidsql.metastore.embedded import EmbeddedMetastore
 from acidsql.metastore.model import LockState, Operation, TxnState
 from acidsql.metastore.protocol import Metastore
+from acidsql.metastore.waiting import wait_for_earlier_writers
 from acidsql.settings import Settings
 from tests.metastore.conftest import OpenStore
 from tests.metastore.situations import (
@@ -53,6 +54,15 @@ class TestATransactionWithoutHeartbeats:
         assert shown.state is TxnState.ABORTED
         assert shown.abort_reason
         assert read_write_ids(store).is_aborted(1)
+
+    def test_is_aborted_by_who_waits_for_it_without_a_lock(self, store: Metastore, clock: Clock) -> None:
+        """Until then a session's heartbeats had to do it, each ``hive.txn.timeout`` / 2."""
+        silent = write(store)
+        clock.pass_seconds(300.001)
+        mine = begin(store)
+        write_id = store.allocate_table_write_id(mine, "default", "t")
+        wait_for_earlier_writers(store, Settings({"acidsql.lock.timeout": "1s"}), table(), write_id, mine)
+        assert {txn.id: txn.state for txn in store.show_txns()} == {silent: TxnState.ABORTED, mine: TxnState.OPEN}
 
     def test_is_aborted_after_it_although_the_clock_was_set_back_meanwhile(
         self, store: Metastore, clock: Clock
