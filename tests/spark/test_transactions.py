@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 
 import acidsql
 from acidsql.commands.environment import Environment
-from acidsql.commands.transaction import control, write_transaction
+from acidsql.commands.transaction import control, held_locks, write_transaction
 from acidsql.commands.transaction.held import HeldTransactions
 from acidsql.commands.transaction.session_transaction import SessionTransaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
@@ -1223,6 +1223,7 @@ def test_all_of_an_insert_that_is_waited_for_is_there_or_hidden(
     other.sql("SET hive.txn.xlock.iow = false")
     publish, reached, waits = Staging.publish, threading.Event(), threading.Event()
     wait_for, mine = write_transaction.wait_for_earlier_writers, threading.get_ident()
+    ask = held_locks.wait_for_lock
 
     def published(self: Staging, *args: Any) -> Any:
         if threading.get_ident() != mine:
@@ -1234,9 +1235,15 @@ def test_all_of_an_insert_that_is_waited_for_is_there_or_hidden(
         waits.set()
         wait_for(*args)
 
+    def asking(*args: Any) -> Any:
+        if threading.get_ident() == mine and "IF NOT EXISTS" in text:  # that one waits for its lock
+            waits.set()
+        return ask(*args)
+
     with monkeypatch.context() as patch, ThreadPoolExecutor(1) as pool:
         patch.setattr(Staging, "publish", published)
         patch.setattr(write_transaction, "wait_for_earlier_writers", waiting)
+        patch.setattr(held_locks, "wait_for_lock", asking)
         inserted = pool.submit(bank.sql, "INSERT INTO t VALUES (50, 1, 1), (51, 1, 3)")
         assert reached.wait(60)
         other.sql(text)
