@@ -485,8 +485,12 @@ class Transactions(Protocol):
         """
         ...
 
-    def time_out_txns(self) -> list[int]:
-        """Abort transactions, and release locks, whose heartbeats stopped ``hive.txn.timeout`` ago; the aborted ids."""
+    def time_out_txns(self, *, spared: int = 0) -> list[int]:
+        """Abort transactions, and release locks, whose heartbeats stopped ``hive.txn.timeout`` ago; the aborted ids.
+
+        Args:
+            spared: A transaction that lives: it is that of whoever asks.
+        """
         ...
 
     def clean_empty_aborted_txns(self) -> None:

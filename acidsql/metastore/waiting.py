@@ -114,7 +114,7 @@ def _wait_for_earlier_writers(
     first, longest = metastore.lock_pauses
     pauses = _growing(first, min(longest, settings.value(LOCK_SLEEP)))
     while True:
-        metastore.time_out_txns()
+        metastore.time_out_txns(spared=txn_id)
         [seen] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
         earlier = [one for one in seen.open_ids if one < write_id]
         if not earlier:

@@ -64,6 +64,14 @@ class TestATransactionWithoutHeartbeats:
         wait_for_earlier_writers(store, Settings({"acidsql.lock.timeout": "1s"}), table(), write_id, mine)
         assert {txn.id: txn.state for txn in store.show_txns()} == {silent: TxnState.ABORTED, mine: TxnState.OPEN}
 
+    def test_does_not_take_who_waits_for_it_with_it(self, store: Metastore, clock: Clock) -> None:
+        """The clock was set forward, or the machine had slept: nobody had a heartbeat in time."""
+        silent, mine = write(store), begin(store)
+        write_id = store.allocate_table_write_id(mine, "default", "t")
+        clock.pass_seconds(3600)
+        wait_for_earlier_writers(store, Settings({"acidsql.lock.timeout": "1s"}), table(), write_id, mine)
+        assert {txn.id: txn.state for txn in store.show_txns()} == {silent: TxnState.ABORTED, mine: TxnState.OPEN}
+
     def test_is_aborted_after_it_although_the_clock_was_set_back_meanwhile(
         self, store: Metastore, clock: Clock
     ) -> None:

@@ -7,6 +7,7 @@ before each call of the store that the statement makes.
 from __future__ import annotations
 
 import itertools
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -415,6 +416,27 @@ def test_what_was_undone_does_not_exist_for_what_removes_its_rows(
         acid.sql("INSERT INTO t VALUES (2, 8)")
         acid.sql(text.replace("9", "8"))
         assert rows(acid, "SELECT * FROM t WHERE p = 8") == []
+    nothing_is_open(acid)
+
+
+@pytest.mark.parametrize("repaired", [False, True])
+@pytest.mark.parametrize("text", [IF_NOT_EXISTS, "TRUNCATE TABLE t", "TRUNCATE TABLE t PARTITION (p = 9)"])
+def test_a_partition_that_has_rows_exists_whoever_has_made_it(
+    acid: AcidSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, repaired: bool
+) -> None:
+    """Its files came back from a copy: IF NOT EXISTS hid them, and TRUNCATE left them."""
+    acid.sql(KINDS["full"])
+    acid.sql("INSERT INTO t VALUES (3, 9)")
+    shutil.copytree(warehouse / "t" / "p=9", tmp_path / "copy")
+    acid.sql("ALTER TABLE t DROP PARTITION (p = 9)")
+    _rolled_back(acid, monkeypatch)
+    shutil.copytree(tmp_path / "copy", warehouse / "t" / "p=9", dirs_exist_ok=True)
+    if repaired:
+        acid.sql("MSCK REPAIR TABLE t")
+        assert [p.created_by for p in acid.metastore.list_partitions("default", "t")] == [None]
+    assert rows(acid, "SELECT * FROM t") == [(3, 9)]
+    acid.sql(text)
+    assert rows(acid, "SELECT * FROM t") == ([(3, 9)] if text == IF_NOT_EXISTS else [])
     nothing_is_open(acid)
 
 

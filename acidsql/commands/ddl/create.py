@@ -173,7 +173,8 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
     with write_transaction(env, [LockComponent(LockType.SHARED_READ, table.database, table.name)]) as txn:
         txn.revalidate(table)
         free_place(env.metastore, table.location)
-        known = {p.values for p in env.metastore.list_partitions(table.database, table.name)}
+        registered = env.metastore.list_partitions(table.database, table.name)
+        known = {p.values for p in registered if p.created_by is None}
         on_disk = [new_partition(table, name) for name in find_partitions(table)]
         missing = [p for p in on_disk if p.values not in known]
         held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]

@@ -120,6 +120,8 @@ class InsertClause:
         self.body = self._body()
         self._made: frozenset[str] = frozenset()
         """The partitions that earlier attempts, which were undone, have registered, where the store does not tell."""
+        self._used: frozenset[str] = frozenset()
+        """Those of undone statements that have rows: they exist."""
         self.resolve(table)
 
     def resolve(self, table: Table) -> None:
@@ -294,8 +296,8 @@ class InsertClause:
 
         Args:
             txn: The transaction, whose own statements count.
-            context: The statement over its snapshot. Where the store does not tell who has made a partition, only that
-                tells whether others have written to what an earlier attempt has made.
+            context: The statement over its snapshot: only there it can tell whether there are rows, which others may
+                have put there in other ways. Then it exists all the same.
         """
         if not self.statement.if_not_exists:
             return False
@@ -306,13 +308,12 @@ class InsertClause:
         if not found:
             return False
         created_by = found[0].created_by
-        if created_by is not None:
-            return txn is not None and txn.id in created_by
-        if name not in self._made:
+        is_own = txn is not None and txn.id in (created_by or ())
+        if is_own or name in self._used or (created_by is None and name not in self._made):
             return True
         if context is None or all(part.state.is_empty for part in context.table_snapshot(self.table, found).partitions):
             return False
-        self._made -= {name}
+        self._used |= {name}
         return True
 
     def _found(self, partition: str) -> tuple[Partition, ...]:

@@ -179,12 +179,23 @@ class TruncateCommand:
         seen = context.table_snapshot(self.table, self._known(names))
         return any(not part.state.is_empty for part in seen.partitions)
 
+    def _existing(self, txn: WriteTransaction, known: tuple[Partition, ...] | None) -> tuple[Partition, ...] | None:
+        """Those partitions that exist: what is there because others were undone, and has no rows, does not by this."""
+        undone = [p for p in known or () if p.created_by is not None and txn.id not in p.created_by]
+        if known is None or not undone:
+            return known
+        context = StatementContext(self.env)
+        context.add(self.table)
+        context.revalidate(txn.snapshot)
+        parts = context.table_snapshot(self.table, undone).partitions
+        empty = {part.partition for part in parts if part.state.is_empty}
+        return tuple(p for p in known if p not in undone or p not in empty)
+
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None, *, whole: bool) -> None:
         """Steps 3 and 4."""
         table, known = self.table, self._known(names)
-        if known is not None:  # what nobody else has committed to has no rows, and is not to exist for that
-            known = tuple(p for p in known if p.created_by is None or txn.id in p.created_by)
         txn.revalidate(table)
+        known = self._existing(txn, known)
         if txn.has_several_statements:  # the table may be another one than that of the snapshot
             context = StatementContext(self.env)
             context.add(table)

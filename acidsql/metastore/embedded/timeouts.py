@@ -84,11 +84,11 @@ def abort_silent_txns(db: Connection, *, now: int, timeout: int, spared: int = 0
 class EmbeddedTimeouts(EmbeddedClient):
     """:class:`~acidsql.metastore.protocol.Transactions`: time-outs."""
 
-    def time_out_txns(self) -> list[int]:
+    def time_out_txns(self, *, spared: int = 0) -> list[int]:
         with self._store.read() as db:
             if not are_due(db, now=self._now(db), timeout=self._timeout):
                 return []
         with self._store.write() as db:
             now = self._now(db)
             release_silent_locks(db, now=now, timeout=self._timeout)
-            return abort_silent_txns(db, now=now, timeout=self._timeout)
+            return abort_silent_txns(db, now=now, timeout=self._timeout, spared=spared)
