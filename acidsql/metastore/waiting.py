@@ -114,11 +114,12 @@ def _wait_for_earlier_writers(
     first, longest = metastore.lock_pauses
     pauses = _growing(first, min(longest, settings.value(LOCK_SLEEP)))
     while True:
-        metastore.time_out_txns(spared=txn_id)
         [seen] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
         earlier = [one for one in seen.open_ids if one < write_id]
         if not earlier:
             return
+        if metastore.time_out_txns(spared=txn_id):
+            continue
         if circle := metastore.circle_with_writers(txn_id, table.database, table.name, write_id):
             others = ", ".join(map(str, circle[1:]))
             raise Deadlock(

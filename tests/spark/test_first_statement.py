@@ -33,6 +33,7 @@ KINDS = {
     " 'transactional_properties'='insert_only')",
 }
 Rows = list[tuple[Any, ...]]
+XLOCKS = ["hive.txn.xlock.iow=true", "hive.txn.xlock.iow=false", "hive.txn.xlock.write=false"]
 IF_NOT_EXISTS = "INSERT OVERWRITE TABLE t PARTITION (p = 9) IF NOT EXISTS SELECT 70"
 
 
@@ -321,9 +322,7 @@ def test_what_a_failed_statement_of_the_same_transaction_has_made_does_not_exist
 
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
 @pytest.mark.parametrize("within", [False, True])
-@pytest.mark.parametrize(
-    "setting", ["hive.txn.xlock.iow=true", "hive.txn.xlock.iow=false", "hive.txn.xlock.write=false"]
-)
+@pytest.mark.parametrize("setting", XLOCKS)
 def test_it_waits_for_those_who_may_be_making_its_partition(
     acid: AcidSession, other: AcidSession, end: str, within: bool, setting: str
 ) -> None:
@@ -343,9 +342,7 @@ def test_it_waits_for_those_who_may_be_making_its_partition(
 
 
 @pytest.mark.parametrize("within", [False, True])
-@pytest.mark.parametrize(
-    "setting", ["hive.txn.xlock.iow=true", "hive.txn.xlock.iow=false", "hive.txn.xlock.write=false"]
-)
+@pytest.mark.parametrize("setting", XLOCKS)
 @pytest.mark.parametrize("step", ["latest_version", "add_partitions"])
 def test_nobody_makes_its_partition_meanwhile(
     acid: AcidSession, other: AcidSession, monkeypatch: pytest.MonkeyPatch, step: str, within: bool, setting: str

@@ -20,7 +20,7 @@ from acidsql.commands.transaction.run import in_transaction
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.errors import AnalysisError
 from acidsql.metastore.model import MANAGED_TABLE, LockComponent, LockType, Operation, Partition, Table
-from acidsql.plan.snapshot import partition_names
+from acidsql.plan.snapshot import TableSnapshot, partition_names
 from acidsql.plan.text import quote
 from acidsql.plan.write import Writer
 from acidsql.settings import LOCK_PARTITIONS
@@ -173,22 +173,21 @@ class TruncateCommand:
         """Whether some partitions have rows to hide: in a transaction of several statements, by its snapshot."""
         if not txn.has_several_statements:
             return True
+        return any(not part.state.is_empty for part in self._seen(txn, self._known(names)).partitions)
+
+    def _seen(self, txn: WriteTransaction, known: Sequence[Partition] | None) -> TableSnapshot:
+        """The table, which is still that of the snapshot, with some partitions."""
         context = StatementContext(self.env)
         context.add(self.table)
         context.revalidate(txn.snapshot)
-        seen = context.table_snapshot(self.table, self._known(names))
-        return any(not part.state.is_empty for part in seen.partitions)
+        return context.table_snapshot(self.table, known)
 
     def _existing(self, txn: WriteTransaction, known: tuple[Partition, ...] | None) -> tuple[Partition, ...] | None:
         """Those partitions that exist: what is there because others were undone, and has no rows, does not by this."""
         undone = [p for p in known or () if p.created_by is not None and txn.id not in p.created_by]
         if known is None or not undone:
             return known
-        context = StatementContext(self.env)
-        context.add(self.table)
-        context.revalidate(txn.snapshot)
-        parts = context.table_snapshot(self.table, undone).partitions
-        empty = {part.partition for part in parts if part.state.is_empty}
+        empty = {part.partition for part in self._seen(txn, undone).partitions if part.state.is_empty}
         return tuple(p for p in known if p not in undone or p not in empty)
 
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None, *, whole: bool) -> None:
@@ -197,10 +196,7 @@ class TruncateCommand:
         txn.revalidate(table)
         known = self._existing(txn, known)
         if txn.has_several_statements:  # the table may be another one than that of the snapshot
-            context = StatementContext(self.env)
-            context.add(table)
-            context.revalidate(txn.snapshot)
-            context.table_snapshot(table, known)
+            self._seen(txn, known)
         if known == ():
             return
         hide_rows(self.env, txn, table, _places(table, known), dynamic=whole)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, delete, exists, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, or_, select, update
 
 from acidsql.errors import AlreadyExists, PartitionNotFound, TableNotFound
 from acidsql.metastore.embedded import (
@@ -205,7 +205,7 @@ def drop_table(db: Connection, database: str, name: str, *, keep_files: bool) ->
     table_id = table_id_of(db, database, name)
     home = db.execute(select(TBLS.c.LOCATION).where(TBLS.c.TBL_ID == table_id)).scalar_one()
     below = f"{home.rstrip('/')}/"
-    elsewhere = [row.LOCATION for row in _partition_rows(db, table_id, None) if not row.LOCATION.startswith(below)]
+    elsewhere = [place for _, place in _partition_rows(db, table_id, None) if not place.startswith(below)]
     dropped_places.leave(db, database, name, [home, *elsewhere])
     if not keep_files:
         dropped_places.drop(db, [home, *elsewhere])
@@ -319,7 +319,7 @@ def insert_partitions(
         table_id = table_id_of(db, database, name)
         keys = [c.name for c in get_table(db, database, name).partition_keys]
         named = {partition_name(keys, p.values): p for p in reversed(added)}
-        known = {row.PART_NAME for row in _partition_rows(db, table_id, list(named))}
+        known = {n for n, _ in _partition_rows(db, table_id, list(named))}
         makers = partition_creators.find(db, table_id)
         existing = sorted(n for n in known if n not in makers or makers[n] - {creating_txn})
         if existing and not if_not_exists:
@@ -330,9 +330,8 @@ def insert_partitions(
         insert_rows(db, PARTITIONS, rows)
         uncommitted = [n for n in named if n in wanted or n in makers]
         if creating_txn:
-            partition_creators.add(
-                db, table_id, [n for n in uncommitted if creating_txn not in makers.get(n, ())], creating_txn
-            )
+            unnoted = [n for n in uncommitted if creating_txn not in makers.get(n, ())]
+            partition_creators.add(db, table_id, unnoted, creating_txn)
         else:
             partition_creators.forget(db, table_id, uncommitted)
 
@@ -351,24 +350,24 @@ def list_partitions(db: Connection, database: str, table: str, names: Sequence[s
         Partition(
             database,
             table,
-            tuple(value for _, value in parse_partition_name(row.PART_NAME)),
-            row.LOCATION,
-            created_by=makers.get(row.PART_NAME),
+            tuple(value for _, value in parse_partition_name(name)),
+            location,
+            created_by=makers.get(name),
         )
-        for row in rows
+        for name, location in rows
     ]
 
 
-def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[Row[str, str]]:
-    """PART_NAME and LOCATION of partitions, by name."""
+def _partition_rows(db: Connection, table_id: int, names: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Name and location of partitions, by name."""
     p = PARTITIONS.c
     query = select(p.PART_NAME, p.LOCATION).where(p.TBL_ID == table_id)
     if names is None:
-        found = list(db.execute(query))
+        found = [(r[0], r[1]) for r in db.execute(query)]
     else:
         distinct = list(dict.fromkeys(names))
-        found = [row for some in batches(distinct) for row in db.execute(query.where(p.PART_NAME.in_(some)))]
-    return sorted(found, key=lambda row: row.PART_NAME)
+        found = [(r[0], r[1]) for some in batches(distinct) for r in db.execute(query.where(p.PART_NAME.in_(some)))]
+    return sorted(found)
 
 
 class EmbeddedCatalog(EmbeddedChanges):
@@ -451,7 +450,7 @@ class EmbeddedCatalog(EmbeddedChanges):
         """Components of aborted transactions stay until the cleaner finds that nothing is left of them."""
         with self._change() as db:
             table_id = table_id_of(db, database, table)
-            known = {row.PART_NAME: row.LOCATION for row in _partition_rows(db, table_id, names)}
+            known = dict(_partition_rows(db, table_id, names))
             missing = [n for n in names if n not in known]
             if missing:
                 raise PartitionNotFound(f"Partition not found in {database}.{table}: {', '.join(missing[:5])}")
