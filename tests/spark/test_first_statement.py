@@ -399,6 +399,66 @@ def test_what_one_of_two_has_committed_exists(acid: AcidSession, other: AcidSess
     nothing_is_open(acid)
 
 
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize("text", ["ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 9)", "MSCK REPAIR TABLE t"])
+def test_what_is_added_beside_its_maker_exists_however_that_one_ends(
+    acid: AcidSession, other: AcidSession, text: str, end: str
+) -> None:
+    """ADD IF NOT EXISTS found it, and did nothing; it was gone with the other's ROLLBACK."""
+    acid.sql(KINDS["full"])
+    acid.sql("START TRANSACTION")
+    acid.sql("INSERT INTO t VALUES (51, 9)")
+    with pytest.raises(AlreadyExists, match=r"p=9") as failure:
+        other.sql("ALTER TABLE t ADD PARTITION (p = 8) PARTITION (p = 9)")
+    assert "not committed" in (failure.value.hint or "")
+    other.sql(text)
+    acid.sql(end)
+    assert rows(acid, "SHOW PARTITIONS t") == [("p=9",)]
+    assert other.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    assert rows(acid, "SELECT * FROM t") == ([(51, 9)] if end == "COMMIT" else [])
+    nothing_is_open(acid)
+
+
+def test_what_was_undone_at_another_place_is_added_there_again(
+    acid: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was taken for somebody else's place by the same statement, and for existing with IF NOT EXISTS."""
+    acid.sql(KINDS["full"])
+    text, again = "ALTER TABLE t ADD PARTITION (p = 9)", "ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 9)"
+    at = f" LOCATION '{tmp_path}/elsewhere'"
+
+    def fail() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(acid.metastore, "commit_txn", lambda txn_id, *_: acid.metastore.abort_txns([txn_id]))
+            acid.sql(text + at)
+        [found] = acid.metastore.list_partitions("default", "t")
+        assert found.is_undone
+
+    def location() -> str:
+        [found] = acid.metastore.list_partitions("default", "t")
+        assert found.exists
+        return found.location.removeprefix("file:")
+
+    fail()
+    with pytest.raises(AlreadyExists) as failure:
+        acid.sql(text)
+    assert "DROP PARTITION" in (failure.value.hint or "")
+    acid.sql(text + at)
+    assert location() == f"{tmp_path}/elsewhere"
+    acid.sql("INSERT INTO t VALUES (1, 9)")
+    assert rows(acid, "SELECT * FROM t") == [(1, 9)]
+    acid.sql("ALTER TABLE t DROP PARTITION (p = 9)")
+    fail()
+    acid.sql(again)
+    assert location() == f"{tmp_path}/elsewhere"
+    acid.sql("ALTER TABLE t DROP PARTITION (p = 9)")
+    fail()
+    acid.sql("ALTER TABLE t DROP PARTITION (p = 9)")
+    acid.sql(text)
+    assert location().endswith("/t/p=9")
+    nothing_is_open(acid)
+
+
 @pytest.mark.parametrize("text", ["TRUNCATE TABLE t", "TRUNCATE TABLE t PARTITION (p = 9)", "DELETE FROM t"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_undone_does_not_exist_for_what_removes_its_rows(

@@ -174,7 +174,7 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
         txn.revalidate(table)
         free_place(env.metastore, table.location)
         registered = env.metastore.list_partitions(table.database, table.name)
-        known = {p.values for p in registered if p.created_by is None}
+        known = {p.values for p in registered if p.exists}
         on_disk = [new_partition(table, name) for name in find_partitions(table)]
         missing = [p for p in on_disk if p.values not in known]
         held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -181,7 +181,9 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
     1. Evaluate the values; refuse existing partitions (unless IF NOT EXISTS).
     2. Lock the table SHARED_READ, as Hive does, and look again. Refuse locations with other data; remove the remains of
        dropped partitions.
-    3. Create the directories, register the partitions, commit. On failure remove the directories created.
+    3. Create the directories, register the partitions, commit. On failure remove the directories created. One that is
+       registered, and that nobody has committed, is this statement's from now on, too: where all of those were undone,
+       and with IF NOT EXISTS also beside one who is making it.
 
     A partition's default location may have files that this table wrote there; any other LOCATION has to be empty,
     because the write ids of foreign directories have no meaning in this table. A Hive Metastore allows no other
@@ -193,16 +195,18 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
         return env.sql(statement.span.text, parameters)
     named = _named(env, table, statement, parameters)
 
-    def find() -> list[tuple[NewPartition, Partition]]:
+    def find() -> list[_Added]:
         return _missing(env, table, statement, named)
 
-    def run(txn: WriteTransaction, added: list[tuple[NewPartition, Partition]]) -> None:
+    def run(txn: WriteTransaction, added: list[_Added]) -> None:
         txn.revalidate(table)
-        free_places(env.metastore, [p.location for _, p in added])
+        free_places(env.metastore, [one.partition.location for one in added])
         _check_places(txn, table, added)
         try:
-            with created_directories(env.metastore, [p.location for _, p in added]):
-                env.metastore.add_partitions([p for _, p in added], if_not_exists=False)
+            with created_directories(env.metastore, [one.partition.location for one in added]):
+                for is_shared in (False, True):
+                    some = [one.partition for one in added if one.is_shared is is_shared]
+                    env.metastore.add_partitions(some, if_not_exists=is_shared)
         except AlreadyExists:
             if find() == added:  # the place of one is another's
                 raise
@@ -229,32 +233,52 @@ def _named(
     return named
 
 
+class _Added(NamedTuple):
+    """A partition to be added; ``is_shared`` where it is registered, and nobody has committed it."""
+
+    new: NewPartition
+    partition: Partition
+    is_shared: bool
+
+
 def _missing(
     env: Environment, table: Table, statement: AddPartitions, named: Mapping[str, NewPartition]
-) -> list[tuple[NewPartition, Partition]]:
-    """The partitions that do not exist yet, and those that are there only because others were undone."""
+) -> list[_Added]:
+    """The partitions that do not exist yet, and those that nobody has committed."""
     known = env.metastore.list_partitions(table.database, table.name, list(named))
     existing = {partition_names(table, p): p for p in known}
     added = []
     for name, new in named.items():
         usual, found = new_partition(table, name), existing.get(name)
         location = usual.location if new.location is None else fs.qualify(new.location.value)
-        is_undone = found is not None and found.created_by == frozenset() and found.location == usual.location
-        if found is None or (is_undone and location == usual.location):
-            added.append((new, replace(usual, location=location)))
+        if found is None:
+            added.append(_Added(new, replace(usual, location=location), is_shared=False))
+        elif not found.exists and (statement.if_not_exists or (found.is_undone and found.location == location)):
+            added.append(_Added(new, found, is_shared=True))
         elif not statement.if_not_exists:
-            raise with_location(new.spec.span, AlreadyExists(f"Partition already exists: {name}"))
+            raise with_location(new.spec.span, AlreadyExists(f"Partition already exists: {name}", hint=_why(found)))
     return added
 
 
-def _check_places(txn: WriteTransaction, table: Table, added: Sequence[tuple[NewPartition, Partition]]) -> None:
+def _why(found: Partition) -> str | None:
+    """A hint for who meets a partition that nobody has committed."""
+    if found.exists:
+        return None
+    if found.is_undone:
+        return f"A statement that failed has left it at {found.location}: DROP PARTITION removes it."
+    return "A transaction that is not committed has made it; ADD IF NOT EXISTS makes it exist in any case."
+
+
+def _check_places(txn: WriteTransaction, table: Table, added: Sequence[_Added]) -> None:
     """Foreign files must not become rows of this table, nor files of one partition rows of another."""
     metastore = txn.env.metastore
     known = metastore.list_partitions(table.database, table.name)
     taken = [fs.absolute(p.location) for p in known]
-    for new, partition in added:
+    for new, partition, is_shared in added:
         filesystem, path = fs.resolve(partition.location)
         usual = fs.absolute(new_partition(table, partition_names(table, partition)).location)
+        if is_shared:  # its place is its own
+            usual = path
         span = new.location.span if new.location is not None else new.spec.span
         if path != usual and metastore.capabilities.is_shared_with_hive:
             message = "Hive keeps partitions of an ACID table below the table: LOCATION is not supported"

@@ -307,9 +307,8 @@ class InsertClause:
         found = self._found(name)
         if not found:
             return False
-        created_by = found[0].created_by
-        is_own = txn is not None and txn.id in (created_by or ())
-        if is_own or name in self._used or (created_by is None and name not in self._made):
+        is_own = txn is not None and found[0].is_of(txn.id)
+        if is_own or name in self._used or (found[0].exists and name not in self._made):
             return True
         if context is None or all(part.state.is_empty for part in context.table_snapshot(self.table, found).partitions):
             return False
@@ -434,7 +433,7 @@ class InsertClause:
             return
         if is_base:
             writer.write_nothing(partition)
-        elif partition and all(found.created_by is not None for found in self._found(partition)):
+        elif partition and not any(found.exists for found in self._found(partition)):
             staging.without_rows.add(partition)
 
     def _at_table(self, error: AcidError) -> AcidError:

@@ -184,7 +184,7 @@ class TruncateCommand:
 
     def _existing(self, txn: WriteTransaction, known: tuple[Partition, ...] | None) -> tuple[Partition, ...] | None:
         """Those partitions that exist: what is there because others were undone, and has no rows, does not by this."""
-        undone = [p for p in known or () if p.created_by is not None and txn.id not in p.created_by]
+        undone = [p for p in known or () if not p.exists and not p.is_of(txn.id)]
         if known is None or not undone:
             return known
         empty = {part.partition for part in self._seen(txn, undone).partitions if part.state.is_empty}

@@ -399,8 +399,8 @@ class WriteTransaction:
             return
         self._written.append((table, tuple(names), dict(staging.changes)))
         new = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
-        made = [*new, *(p for p in known if p.created_by is not None)]
-        added = [p for p in made if self.id not in (p.created_by or ())]
+        made = [*new, *(p for p in known if not p.exists)]
+        added = [p for p in made if not p.is_of(self.id)]
         staging.made = frozenset(partition_names(table, p) for p in made)
         if added:
             without_rows = [p.location for p in added if partition_names(table, p) in staging.without_rows]

@@ -248,6 +248,20 @@ class Partition:
     there only because others were undone, or are not committed yet. None for one that exists
     (:attr:`.Capabilities.tells_creators`)."""
 
+    @property
+    def exists(self) -> bool:
+        """Whether anybody who has made it is committed; true wherever the store does not tell."""
+        return self.created_by is None
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether all who have made it were undone."""
+        return self.created_by is not None and not self.created_by
+
+    def is_of(self, txn_id: int) -> bool:
+        """Whether an open transaction is one of those who have made it."""
+        return self.created_by is not None and txn_id in self.created_by
+
 
 class WrittenBy(NamedTuple):
     """Which files in a directory are meant: what a transaction has staged, and what has its write id in its name."""
