@@ -25,9 +25,9 @@ from acidsql.metastore.model import (
     LockResponse,
     Operation,
     Partition,
-    RowChange,
     Statistics,
     Table,
+    TableChanges,
     TxnInfo,
     TxnType,
 )
@@ -141,23 +141,6 @@ class Catalog(Protocol):
 
         Raises:
             TableNotFound: When it does not exist.
-        """
-        ...
-
-    def update_statistics(
-        self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
-    ) -> None:
-        """Record that a transaction changes rows: queries must no longer be answered from the table's statistics.
-
-        The number of rows is carried on nevertheless: Hive 4's compactor takes it for exact again, whatever it was
-        told. A store without statistics does nothing. It is called before the commit: whoever gathers statistics
-        meanwhile does not see the transaction's rows, and must not have the last word.
-
-        Args:
-            table: The table.
-            write_id: The write id under which rows come or go.
-            write_ids: What the transaction sees.
-            changes: What it does, by the name of a registered partition; by the empty name for a table without keys.
         """
         ...
 
@@ -438,8 +421,12 @@ class Transactions(Protocol):
         deleted: Mapping[str, RowSet] | None = None,
         seen: ValidTxnList | None = None,
         first_wins: bool = False,
+        changes: Sequence[TableChanges] = (),
     ) -> None:
         """Commit: the one moment at which the transaction's writes become visible. Committing twice is no error.
+
+        From then on queries must no longer be answered from the statistics of what it has changed. Numbers of rows are
+        carried on: Hive 4's compactor takes them for exact again, whatever it was told.
 
         Args:
             txn_id: The transaction.
@@ -449,6 +436,7 @@ class Transactions(Protocol):
             seen: What all its snapshots saw: it is in conflict with none of them. A Hive Metastore goes by their ids.
             first_wins: Whether it has changed rows under locks that let others do so (SHARED_WRITE): then conflicts are
                 looked for, whatever ``hive.txn.xlock.write`` is by now. An embedded store knows it by the locks.
+            changes: What it does to the rows of tables. A commit that is refused leaves their statistics as they were.
 
         Raises:
             WriteConflict: When another transaction committed a change of the same table or partition first; the

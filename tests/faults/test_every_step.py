@@ -32,7 +32,6 @@ METASTORE_STEPS = (
     "get_latest_txn_in_conflict",
     "add_partitions",
     "add_dynamic_partitions",
-    "update_statistics",
     "commit_txn",
 )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from acidsql.metastore.model import RowChange
+from acidsql.metastore.hive.metastore import HiveMetastore
+from acidsql.metastore.model import RowChange, TableChanges
 from tests.interop.both import ACIDSQL, HIVE, SIDES, Both
 
 
@@ -94,7 +97,7 @@ def test_beside_an_open_writer_nothing_is_exact(both: Both) -> None:
     [writer] = store.open_txns(user="ann", host="desk")
     write_id = store.allocate_table_write_id(writer, table.database, table.name)
     [seen] = store.get_valid_write_ids([table.full_name], store.get_valid_txns(writer))
-    store.update_statistics(table, write_id, seen, {"": RowChange(inserted=1)})
+    cast(HiveMetastore, store).carry_on(TableChanges(table, write_id, seen, {"": RowChange(inserted=1)}))
     both.run(ACIDSQL, f"ANALYZE TABLE {t.name} COMPUTE STATISTICS")
     assert not _from_statistics(both, f"SELECT count(*) FROM {t.name}")
     store.abort_txns([writer])

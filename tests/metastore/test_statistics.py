@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from acidsql.errors import TableNotFound
-from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table
+from acidsql.errors import TableNotFound, TransactionAborted
+from acidsql.metastore.model import ColumnStatistics, RowChange, Statistics, Table, TableChanges
 from acidsql.metastore.protocol import Metastore
 from tests.metastore.situations import begin, partition, sweep, table
 
@@ -28,11 +28,11 @@ def analyze(store: Metastore, t: Table, found: Mapping[str, Statistics]) -> None
     store.commit_txn(txn_id)
 
 
-def change(store: Metastore, txn_id: int, t: Table, changes: Mapping[str, RowChange]) -> None:
-    """What a write says before its commit."""
+def changed(store: Metastore, txn_id: int, t: Table, rows: Mapping[str, RowChange]) -> TableChanges:
+    """What a write tells with its commit."""
     write_id = store.allocate_table_write_id(txn_id, t.database, t.name)
     [write_ids] = store.get_valid_write_ids([t.full_name], store.get_valid_txns(txn_id))
-    store.update_statistics(t, write_id, write_ids, changes)
+    return TableChanges(t, write_id, write_ids, rows)
 
 
 def parameters(store: Metastore, t: Table) -> Mapping[str, str]:
@@ -77,21 +77,56 @@ def test_a_write_carries_them_on_and_nothing_is_exact(
 ) -> None:
     analyze(store, t, {"": Statistics(BASIC, exact=True)})
     txn_id = begin(store)
-    change(store, txn_id, t, {"": changes})
-    store.commit_txn(txn_id)
+    store.commit_txn(txn_id, changes=[changed(store, txn_id, t, {"": changes})])
     found = parameters(store, t)
     assert found["numRows"] == rows
     assert EXACT not in found
 
 
+REFUSED = [RowChange(inserted=3), RowChange(deleted=2), RowChange(inserted=4, overwrites=True)]
+
+
+@pytest.mark.needs("carries statistics on")
+@pytest.mark.parametrize("keys", ["", "p=1"])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("rows", REFUSED)
+def test_a_refused_commit_leaves_them(
+    store: Metastore, t: Table, pt: Table, rows: RowChange, known: bool, keys: str
+) -> None:
+    """They counted what was never committed, and what was tried again twice."""
+    written = pt if keys else t
+    if known:
+        analyze(store, written, {keys: Statistics(BASIC, exact=True)})
+    for _ in range(2):
+        txn_id = begin(store)
+        told = changed(store, txn_id, written, {keys: rows})
+        store.abort_txns([txn_id])
+        with pytest.raises(TransactionAborted):
+            store.commit_txn(txn_id, changes=[told])
+    found = store.partition_parameters("default", "pt")["p=1"] if keys else parameters(store, t)
+    assert found.get("numRows") == ("7" if known else None)
+
+
+@pytest.mark.needs("carries statistics on")
+def test_a_commit_counts_once_and_never_below_zero(store: Metastore, t: Table) -> None:
+    for deleted, rows in ((2, "5"), (6, None), (1, None)):
+        analyze(store, t, {"": Statistics({"numRows": "7"} if deleted != 1 else {}, exact=True)})
+        txn_id = begin(store)
+        told = changed(store, txn_id, t, {"": RowChange(deleted=deleted if deleted != 6 else 8)})
+        store.commit_txn(txn_id, changes=[told])
+        if store.capabilities.tells_creators:  # an embedded store: committing twice is no error
+            store.commit_txn(txn_id, changes=[told])
+        assert parameters(store, t).get("numRows") == rows
+
+
 @pytest.mark.needs("exact statistics")
 def test_a_writer_that_is_not_seen_keeps_them_from_being_exact(store: Metastore, t: Table) -> None:
-    """He has said that nothing is exact, and will not say it again: his commit must not make them wrong."""
     writer = begin(store)
-    change(store, writer, t, {"": RowChange(inserted=3)})
+    told = changed(store, writer, t, {"": RowChange(inserted=3)})
     analyze(store, t, {"": Statistics(BASIC, exact=True)})
+    store.commit_txn(writer, changes=[told])
     assert EXACT not in parameters(store, t)
-    store.commit_txn(writer)
+    assert parameters(store, t)["numRows"] == "10"
     analyze(store, t, {"": Statistics(BASIC, exact=True)})
     assert EXACT in parameters(store, t)
 
@@ -101,8 +136,7 @@ def test_one_that_committed_later_keeps_them_from_being_exact(store: Metastore, 
     analyst = begin(store)
     valid = store.get_valid_txns(analyst)
     writer = begin(store)
-    change(store, writer, t, {"": RowChange(inserted=3)})
-    store.commit_txn(writer)
+    store.commit_txn(writer, changes=[changed(store, writer, t, {"": RowChange(inserted=3)})])
     write_id = store.allocate_table_write_id(analyst, "default", "t")
     [write_ids] = store.get_valid_write_ids([t.full_name], valid)
     store.set_statistics(t, write_id, write_ids, {"": Statistics(BASIC, exact=True)})
@@ -131,8 +165,7 @@ def test_partitions_have_their_own(store: Metastore, pt: Table) -> None:
     assert {name: found[name]["numRows"] for name in found} == {"p=1": "7", "p=2": "0"}
     assert list(store.partition_parameters("default", "pt", ["p=2"])) == ["p=2"]
     txn_id = begin(store)
-    change(store, txn_id, pt, {"p=1": RowChange(deleted=1)})
-    store.commit_txn(txn_id)
+    store.commit_txn(txn_id, changes=[changed(store, txn_id, pt, {"p=1": RowChange(deleted=1)})])
     found = store.partition_parameters("default", "pt")
     assert (found["p=1"]["numRows"], EXACT in found["p=1"]) == ("6", False)
     assert (found["p=2"]["numRows"], EXACT in found["p=2"]) == ("0", True)
@@ -148,8 +181,8 @@ def test_a_write_carries_on_those_of_hundreds_of_partitions(store: Metastore, pt
     store.add_partitions([partition(str(number), "pt") for number in numbers], holds_rows=True)
     analyze(store, pt, {name: Statistics({**BASIC, "numRows": name[2:]}, exact=True) for name in names[::2]})
     txn_id = begin(store)
-    change(store, txn_id, pt, {name: RowChange(inserted=1) for name in names[:1000]})
-    store.commit_txn(txn_id)
+    rows_of_each = {name: RowChange(inserted=1) for name in names[:1000]}
+    store.commit_txn(txn_id, changes=[changed(store, txn_id, pt, rows_of_each)])
     found = store.partition_parameters("default", "pt", names)
     rows = {name: one["numRows"] for name, one in found.items() if "numRows" in one}
     assert rows == {n: str(int(n[2:]) + 1) for n in names[:1000:2]} | {n: n[2:] for n in names[1000::2]}
@@ -196,8 +229,7 @@ def test_statistics_that_a_user_wrote_as_properties_are_no_error(store: Metastor
     made = replace(table(), parameters={"transactional": "true", "numRows": value, "COLUMN_STATS_ACCURATE": value})
     store.create_table(made)
     txn_id = begin(store)
-    write_id = store.allocate_table_write_id(txn_id, "default", "t")
-    [valid] = store.get_valid_write_ids(["default.t"], store.get_valid_txns(txn_id))
-    store.update_statistics(made, write_id, valid, {"": RowChange(inserted=1)})
-    store.set_statistics(made, write_id, valid, {"": Statistics({"numRows": "1"}, exact=True)})
+    told = changed(store, txn_id, made, {"": RowChange(inserted=1)})
+    store.commit_txn(txn_id, changes=[told])
+    store.set_statistics(made, told.write_id, told.write_ids, {"": Statistics({"numRows": "1"}, exact=True)})
     assert store.get_table("default", "t").parameters["numRows"] == "1"

@@ -43,7 +43,6 @@ STEPS = {
         "get_valid_txns",
         "get_valid_write_ids",
         "allocate_table_write_id",
-        "update_statistics",
         "commit_txn",
     ),
 }

@@ -862,7 +862,7 @@ def test_a_base_of_a_killed_writer_is_no_conflict(bank: AcidSession, other: Acid
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Staging, "discard", lambda self: False)
-        patch.setattr(other._env.metastore, "update_statistics", killed)
+        patch.setattr(other._env.metastore, "commit_txn", killed)
         with pytest.raises(RuntimeError, match="killed"):
             other.sql("INSERT OVERWRITE TABLE t PARTITION (p = 2) VALUES (3)")
     assert len(list(warehouse.glob("t/p=2/base_*"))) == 1

@@ -40,6 +40,7 @@ from acidsql.metastore.model import (
     Partition,
     RowChange,
     Table,
+    TableChanges,
 )
 from acidsql.metastore.waiting import wait_for_earlier_writers
 from acidsql.plan.snapshot import new_partition, partition_names
@@ -523,13 +524,15 @@ class WriteTransaction:
                     table = staging.table
                     places = list(staging.registered.values()) if table.partition_keys else [table.location]
                     require_not_hidden(metastore, table, places, self.allocate_write_id(table))
-        for table, _, changes in self._written:
-            metastore.update_statistics(table, self.allocate_write_id(table), self.valid_write_ids(table), changes)
+        changes = [
+            TableChanges(table, self.allocate_write_id(table), self.valid_write_ids(table), rows)
+            for table, _, rows in self._written
+        ]
         deleted = {table: rows for table, rows in self._deleted.items() if rows is not None}
         with Deferred():  # an interrupt finds either all of it, or nothing
             self.may_be_committed = True
             try:
-                metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares))
+                metastore.commit_txn(self.id, deleted, self._first_txns, bool(shares), changes)
             except (NoSuchTransaction, TransactionAborted):
                 self.may_be_committed = False
                 raise

@@ -10,7 +10,7 @@ id not above the commit id of the other. Hive's words for all this are in ``Comm
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import (
     CHAR,
@@ -36,6 +36,7 @@ from acidsql.metastore.embedded import (
     locks,
     partition_creators,
     queue,
+    statistics,
     txns,
     versions,
 )
@@ -47,7 +48,7 @@ from acidsql.metastore.embedded.schema import (
     TXN_COMPONENTS,
     WRITE_SET,
 )
-from acidsql.metastore.model import CHANGES, LockType, TxnType
+from acidsql.metastore.model import CHANGES, LockType, TableChanges, TxnType
 from acidsql.row_set import RowSet
 from acidsql.settings import XLOCK_WRITE
 from acidsql.valid_ids import ValidTxnList
@@ -139,6 +140,7 @@ def _commit(
     txn_id: int,
     deleted: Mapping[str, RowSet],
     seen: ValidTxnList | None,
+    changes: Sequence[TableChanges],
     *,
     exclusive_writes: bool,
     now: int,
@@ -150,6 +152,7 @@ def _commit(
         txn_id: The transaction.
         deleted: The rows that it has deleted, by table (``database.table``), of those of which it tells them.
         seen: What all its snapshots saw.
+        changes: What it does to the rows of tables.
         exclusive_writes: ``hive.txn.xlock.write``: those who change rows lock each other out. Their conflicts were
             found when the locks were granted (``get_latest_txn_in_conflict``), and are not looked for here, except
             where the transaction has changed rows under a shared lock all the same.
@@ -170,6 +173,8 @@ def _commit(
             aborts.abort(db, [txn_id], reason=conflict.message)
             return conflict
     txns.set_committed(db, txn_id)
+    for one in changes:
+        statistics.carry_on(db, one.table, one.rows)
     if changed:
         _keep_write_set(db, txn_id, commit_id, deleted)
     if operations:
@@ -264,10 +269,11 @@ class EmbeddedCommits(EmbeddedClient):
         deleted: Mapping[str, RowSet] | None = None,
         seen: ValidTxnList | None = None,
         first_wins: bool = False,
+        changes: Sequence[TableChanges] = (),
     ) -> None:
         exclusive = self._settings.value(XLOCK_WRITE)
         with self._store.write() as db:
-            conflict = _commit(db, txn_id, deleted or {}, seen, exclusive_writes=exclusive, now=self._now(db))
+            conflict = _commit(db, txn_id, deleted or {}, seen, changes, exclusive_writes=exclusive, now=self._now(db))
         if conflict is not None:  # raised only here: the abort has to stay
             raise conflict
 

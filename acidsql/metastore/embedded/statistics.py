@@ -33,6 +33,7 @@ from acidsql.metastore.model import (
     TxnState,
     accurate_statistics,
     row_count,
+    set_row_count,
 )
 from acidsql.valid_ids import ValidWriteIdList
 
@@ -55,8 +56,10 @@ def _exist(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> bo
     )
 
 
-def _increment(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> None:
-    """Carry numbers of rows on, and say that nothing is exact."""
+def carry_on(db: Connection, table: Table, changes: Mapping[str, RowChange]) -> None:
+    """The number of rows is carried on where ANALYZE has counted it; nothing is exact any longer."""
+    if not _exist(db, table, changes):
+        return
     table_id = table_id_of(db, table.database, table.name)
     of_table = _parameters(db, table_id, "")
     kept = _carried_on(of_table, changes.get("", RowChange()))
@@ -73,7 +76,7 @@ def _carried_on(known: Mapping[str, str], change: RowChange) -> dict[str, str]:
     kept = {k: v for k, v in known.items() if k != STATS_ACCURATE}
     rows = row_count(known)
     if rows is not None:
-        kept[NUM_ROWS] = str(change.applied(rows))
+        set_row_count(kept, change.applied(rows))
     return kept
 
 
@@ -171,23 +174,12 @@ def _replace_columns(db: Connection, table_id: int, name: str, columns: Sequence
 class EmbeddedStatistics(EmbeddedChanges):
     """The part of :class:`~acidsql.metastore.protocol.Catalog` about statistics."""
 
-    def update_statistics(
-        self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
-    ) -> None:
-        """The number of rows is carried on where ANALYZE has counted it; nothing is exact any longer."""
-        with self._store.read() as db:
-            if not _exist(db, table, changes):
-                return
-        with self._change(durable=False) as db:
-            _increment(db, table, changes)
-
     def set_statistics(
         self, table: Table, write_id: int, write_ids: ValidWriteIdList, found: Mapping[str, Statistics]
     ) -> None:
         """As the protocol says; columns that were not analysed keep theirs.
 
-        Where others have written, or are writing, what ``write_ids`` does not see, nothing is exact: they may have
-        recorded that already, and would not do it again.
+        Where others have written, or are writing, what ``write_ids`` does not see, nothing is exact.
         """
         with self._change() as db:
             table_id = table_id_of(db, table.database, table.name)

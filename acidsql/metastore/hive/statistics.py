@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import methodcaller
-from typing import Any
+from typing import Any, TypeVar
 
 from hive_metastore import ttypes
 
@@ -13,18 +13,20 @@ from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.catalog import ALL, HiveCatalog
 from acidsql.metastore.hive.column_statistics import from_thrift, to_thrift
 from acidsql.metastore.model import (
-    NUM_ROWS,
     STATS_ACCURATE,
     ColumnStatistics,
     RowChange,
     Statistics,
     Table,
+    TableChanges,
     accurate_statistics,
     row_count,
+    set_row_count,
 )
 from acidsql.partition_names import partition_name
 from acidsql.valid_ids import ValidWriteIdList
 
+T = TypeVar("T")
 _ENGINE = "hive"
 """Whose statistics they are: Hive 4 keeps Impala's apart."""
 _AT_ONCE = 100
@@ -33,13 +35,26 @@ _NO_NEW_STATISTICS = "DO_NOT_UPDATE_STATS"
 """Tells the server not to list the table's files at an ALTER."""
 
 
-def _increment(place: Any, change: RowChange) -> None:
-    """Carry on the number of rows of a Thrift table or partition, and say that no statistics of it are exact."""
+def _increment(place: Any, change: RowChange) -> int | None:
+    """Carry on the number of rows of a Thrift table or partition, and say that no statistics of it are exact.
+
+    Returns:
+        How many there are more; None where there was no number.
+    """
     parameters = place.parameters or {}
     parameters.pop(STATS_ACCURATE, None)
     rows = row_count(parameters)
     if change.overwrites or rows is not None:
-        parameters[NUM_ROWS] = str(change.applied(rows or 0))
+        set_row_count(parameters, change.applied(rows or 0))
+    place.parameters = parameters
+    return None if rows is None else change.applied(rows) - rows
+
+
+def _take_back(place: Any, more: int | None) -> None:
+    """Undo an increment; a number that there was none before is none again."""
+    parameters = place.parameters or {}
+    rows = row_count(parameters)
+    set_row_count(parameters, -1 if more is None or rows is None else rows - more)
     place.parameters = parameters
 
 
@@ -75,9 +90,7 @@ class HiveStatistics(HiveCatalog):
             raw.writeId = write_id
         self._put(raw.dbName, raw.tableName, raw, write_id, write_ids, _no_new_statistics())
 
-    def update_statistics(
-        self, table: Table, write_id: int, write_ids: ValidWriteIdList, changes: Mapping[str, RowChange]
-    ) -> None:
+    def carry_on(self, made: TableChanges) -> dict[str, int | None]:
         """As Hive's ``StatsTask`` ends a statement, but with the word that nothing is known.
 
         After a major compaction Hive 4 declares the number of rows that stands there exact, without having counted
@@ -86,18 +99,28 @@ class HiveStatistics(HiveCatalog):
         Also where the statistics do not hold as it is: the write id that is left there keeps an ANALYZE that runs
         meanwhile, and does not see this transaction, from declaring its own exact (``ObjectStore``). Hive 3.1 answers
         no query on a transactional table from statistics.
+
+        Returns:
+            How many rows there are more, by the names of places; None where there was no number.
         """
         if not self._is_hive4:
-            return
+            return {}
+        return self._changed(made, lambda name, place: _increment(place, made.rows[name]))
+
+    def take_back(self, made: TableChanges, more: Mapping[str, int | None]) -> None:
+        """Undo :meth:`carry_on`: the commit was refused."""
+        if more:
+            self._changed(made, lambda name, place: _take_back(place, more.get(name)))
+
+    def _changed(self, made: TableChanges, change: Callable[[str, Any], T]) -> dict[str, T]:
+        """Change properties of what a transaction has written to, under its write id."""
+        table, places = made.table, self._places(made.table, list(made.rows))
+        changed = {name: change(name, place) for name, place in places.items()}
         if table.partition_keys:
-            found = self._named_partitions(table, list(changes))
-            for name, partition in found.items():
-                _increment(partition, changes[name])
-            self._alter_partitions(table, list(found.values()), write_id, write_ids)
+            self._alter_partitions(table, list(places.values()), made.write_id, made.write_ids)
         else:
-            raw = self._raw_table(table.database, table.name)
-            _increment(raw, changes[""])
-            self._put_statistics(raw, write_id, write_ids)
+            self._put_statistics(places[""], made.write_id, made.write_ids)
+        return changed
 
     def _named_partitions(self, table: Table, names: Sequence[str]) -> dict[str, Any]:
         """Thrift partitions by name."""

@@ -23,6 +23,7 @@ from acidsql.metastore.hive.locks import HiveLocks
 from acidsql.metastore.hive.seeds import take_write_ids
 from acidsql.metastore.model import (
     Operation,
+    TableChanges,
     TxnInfo,
     TxnState,
     TxnType,
@@ -55,7 +56,9 @@ class HiveTransactions(HiveLocks):
         deleted: Mapping[str, RowSet] | None = None,
         seen: ValidTxnList | None = None,
         first_wins: bool = False,
+        changes: Sequence[TableChanges] = (),
     ) -> None:
+        """As the protocol says, but the changes are told by :class:`.HiveCommits`."""
         assert not deleted  # Capabilities.compares_rows
         is_exclusive = self._settings.value(XLOCK_WRITE) and not first_wins
         request = ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=is_exclusive)

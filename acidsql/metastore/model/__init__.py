@@ -32,10 +32,12 @@ from acidsql.metastore.model.catalog import (
     RowChange,
     Statistics,
     Table,
+    TableChanges,
     WrittenBy,
     accurate_statistics,
     is_marked,
     row_count,
+    set_row_count,
 )
 from acidsql.metastore.model.compaction import (
     DEFAULT_POOL,
@@ -117,6 +119,7 @@ __all__ = [
     "RowChange",
     "Statistics",
     "Table",
+    "TableChanges",
     "TxnInfo",
     "TxnState",
     "TxnType",
@@ -124,4 +127,5 @@ __all__ = [
     "accurate_statistics",
     "is_marked",
     "row_count",
+    "set_row_count",
 ]

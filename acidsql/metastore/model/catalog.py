@@ -355,6 +355,31 @@ class RowChange:
         return (0 if self.overwrites else rows) + self.inserted - self.deleted
 
 
+@dataclass(frozen=True)
+class TableChanges:
+    """What a transaction does to the rows of a table.
+
+    Attributes:
+        table: The table.
+        write_id: The write id under which rows come or go.
+        write_ids: What the transaction sees.
+        rows: What it does, by the name of a registered partition; by the empty name for a table without keys.
+    """
+
+    table: Table
+    write_id: int
+    write_ids: ValidWriteIdList
+    rows: Mapping[str, RowChange]
+
+
+def set_row_count(parameters: dict[str, str], rows: int) -> None:
+    """Record a number of rows in properties; none where it cannot be one, as after what a user has written there."""
+    if rows >= 0:
+        parameters[NUM_ROWS] = str(rows)
+    else:
+        parameters.pop(NUM_ROWS, None)
+
+
 def row_count(parameters: Mapping[str, str]) -> int | None:
     """The number of rows that properties record; None where they record none: any user may write them."""
     text = parameters.get(NUM_ROWS, "")
