@@ -10,7 +10,17 @@ from acidsql.fs.jvm import attach, attach_when_needed, detach, needed_jvm
 from acidsql.fs.listed import ListedOnce
 from acidsql.fs.local import LocalFileSystem
 from acidsql.fs.protocol import FileStatus, FileSystem
-from acidsql.fs.resolve import absolute, is_local, join, overlap, qualify, renames_in_one_step, resolve, spark_path
+from acidsql.fs.resolve import (
+    absolute,
+    is_local,
+    join,
+    overlap,
+    qualify,
+    renames_in_one_step,
+    resolve,
+    spark_path,
+    up_to,
+)
 from acidsql.fs.side_by_side import side_by_side
 
 __all__ = [
@@ -32,4 +42,5 @@ __all__ = [
     "resolve",
     "side_by_side",
     "spark_path",
+    "up_to",
 ]

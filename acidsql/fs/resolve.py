@@ -120,6 +120,14 @@ def overlap(one: str, other: str) -> bool:
     return a.startswith(b) or b.startswith(a)
 
 
+def up_to(path: str, root: str) -> list[str]:
+    """A full path and those of the directories above it, up to another one; itself alone where it is not below that."""
+    if not path.startswith(f"{root}/"):
+        return [path]
+    below = path[len(root) + 1 :].split("/")
+    return [join(root, *below[:depth]) for depth in range(len(below), 0, -1)] + [root]
+
+
 def join(base: str, *names: str) -> str:
     """A path below another, with single slashes between."""
     return "/".join([base.rstrip("/"), *names])

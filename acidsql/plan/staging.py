@@ -185,7 +185,7 @@ class Staging:
         named: dict[str, None] = {}
         for directory in self._directories.values():
             parent = self._parent(directory.partition, locations or {})
-            above = self._above(parent)
+            above = fs.up_to(parent, self._root)
             if directory.partition and not self.fs.exists(parent):
                 self.fs.mkdirs(parent, durable=len(above) == 1)
             named |= dict.fromkeys(above)
@@ -205,13 +205,6 @@ class Staging:
             self.fs.sync(directories=named)
         for path in (self.path, *self._taken):
             self.fs.delete(path)
-
-    def _above(self, parent: str) -> list[str]:
-        """A directory and those above it, up to the table's; itself alone where it is not below the table."""
-        if not parent.startswith(f"{self._root}/"):
-            return [parent]
-        below = parent[len(self._root) + 1 :].split("/")
-        return [fs.join(self._root, *below[:depth]) for depth in range(len(below), 0, -1)] + [self._root]
 
     def _parent(self, partition: str, locations: Mapping[str, str]) -> str:
         """The directory of a partition, or of the table."""

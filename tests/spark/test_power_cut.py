@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import acidsql
+from acidsql.fs.local import LocalFileSystem
 from acidsql.session import AcidSession
 from tests.power_cut import Disk, watch_commits
 
@@ -105,6 +106,35 @@ def test_what_a_commit_makes_visible_survives_a_power_cut(
         shop.sql(text.format(**files, home=warehouse))
         assert (text, [one for one in lost if one], disk.lost()) == (text, [], [])
     assert len(lost) >= len(statements) - 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO p PARTITION (p = 5, q = 'new') SELECT 1, 'no row' WHERE false",
+        "ALTER TABLE p ADD PARTITION (p = 5, q = 'new')",
+        "MSCK REPAIR TABLE p",
+    ],
+)
+def test_a_directory_that_another_is_making_is_synced_by_whoever_registers_it(
+    shop: AcidSession, spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """A partition whose directory is away is an error for every query of the table."""
+    disk = Disk(monkeypatch, warehouse)
+    lost = list[list[str]]()
+    real = LocalFileSystem.rename
+
+    def rename(self: LocalFileSystem, source: str, target: str) -> None:
+        if "p=5" in target and not lost:
+            lost.append(["at work"])
+            with acidsql.connect(spark, warehouse=warehouse) as other:
+                other.sql(text)
+                lost.append([one for one in disk.lost() if "delta" not in one])
+        real(self, source, target)
+
+    monkeypatch.setattr(LocalFileSystem, "rename", rename)
+    shop.sql("INSERT INTO p VALUES (9, 'new', 5, 'new')")
+    assert (lost, disk.lost()) == ([["at work"], []], [])
 
 
 def test_a_new_warehouse_is_durable_too(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,7 +180,8 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
         held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]
         try:
             _check_write_ids(env, table, held)
-            env.metastore.add_partitions(missing, holds_rows=True)
+            with created_directories(env.metastore, [p.location for p in missing], of=table):
+                env.metastore.add_partitions(missing, holds_rows=True)
         except AcidError as e:
             raise with_location(statement.table.span, e) from e
         txn.invalidate_caches(table)

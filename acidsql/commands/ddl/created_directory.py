@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from acidsql import fs
 from acidsql.errors import AcidError
+from acidsql.metastore.model import Table
 from acidsql.metastore.protocol import Metastore
 
 logger = logging.getLogger(__name__)
@@ -69,12 +70,26 @@ def remove_empty(metastore: Metastore, path: str) -> bool:
 
 
 @contextmanager
-def created_directories(metastore: Metastore, locations: Iterable[str]) -> Iterator[None]:
-    """The directories of what the block registers: created before it and checked after it; removed if it fails."""
+def created_directories(metastore: Metastore, locations: Iterable[str], *, of: Table | None = None) -> Iterator[None]:
+    """The directories of what the block registers: created before it and checked after it; removed if it fails.
+
+    Args:
+        metastore: The metastore.
+        locations: The directories.
+        of: The table whose partitions they are: somebody else may have made one, or one above it, and not have synced
+            its name yet.
+
+    Raises:
+        StorageError: When one cannot be created.
+    """
     directories = [CreatedDirectory(metastore, location) for location in locations]
     try:
         for directory in directories:
             directory.make()
+        if of is not None and directories:
+            filesystem, root = fs.resolve(of.location)
+            parents = (d.path.rpartition("/")[0] for d in directories if d.path.startswith(f"{root}/"))
+            filesystem.sync(directories=dict.fromkeys(above for parent in parents for above in fs.up_to(parent, root)))
         yield
         for directory in directories:
             directory.make()

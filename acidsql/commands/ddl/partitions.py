@@ -203,7 +203,7 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
         free_places(env.metastore, [one.partition.location for one in added])
         _check_places(txn, table, added)
         try:
-            with created_directories(env.metastore, [one.partition.location for one in added]):
+            with created_directories(env.metastore, [one.partition.location for one in added], of=table):
                 for is_shared in (False, True):
                     some = [one.partition for one in added if one.is_shared is is_shared]
                     env.metastore.add_partitions(some, if_not_exists=is_shared)

@@ -405,7 +405,7 @@ class WriteTransaction:
         staging.made = frozenset(partition_names(table, p) for p in made)
         if added:
             without_rows = [p.location for p in added if partition_names(table, p) in staging.without_rows]
-            with created_directories(metastore, without_rows):
+            with created_directories(metastore, without_rows, of=table):
                 metastore.add_partitions(added)
             staging.registered = {**staging.registered, **self._places(table, added)}
 
