@@ -146,6 +146,51 @@ def test_a_transaction_that_is_begun_within_the_block_of_another_one(bank: AcidS
     nothing_is_open(bank)
 
 
+def _closes(acid: AcidSession) -> None:
+    acid.close()
+
+
+def _fails(acid: AcidSession) -> None:
+    raise ValueError("in the child")
+
+
+def _exits(acid: AcidSession) -> None:
+    sys.exit(3)
+
+
+def _commits(acid: AcidSession) -> None:
+    """Go on to the end of the block."""
+
+
+def _runs_a_statement(acid: AcidSession) -> None:
+    acid.sql("ROLLBACK")
+
+
+@pytest.mark.parametrize("child", [_closes, _fails, _exits, _commits, _runs_a_statement])
+def test_a_forked_child_cannot_end_it(bank: AcidSession, child: Callable[[AcidSession], None]) -> None:
+    """Its copy of the block, or of the session, ended the transaction of its parent."""
+    stream = bank.streaming("b")
+    stream.begin()
+    stream.write([{"id": 70, "v": 7}])
+    parent = os.getpid()
+    try:
+        with stream, bank.transaction():
+            bank.sql("INSERT INTO a VALUES (71, 1)")
+            pid = os.fork()
+            if pid == 0:
+                child(bank)
+            else:
+                os.waitpid(pid, 0)
+                bank.sql("INSERT INTO a VALUES (72, 1)")
+                stream.commit()
+    finally:
+        if os.getpid() != parent:
+            os._exit(0)
+    assert values(bank, "a")[2:] == [(71, 1), (72, 1)]
+    assert values(bank, "b")[2:] == [(70, 7)]
+    nothing_is_left(bank)
+
+
 def test_later_statements_change_rows_of_earlier_ones(bank: AcidSession) -> None:
     """Inserted, updated twice, deleted, merged: many directories of one write id."""
     bank.sql("START TRANSACTION")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,12 +18,23 @@ from acidsql.plan.failures import own_failures
 
 class HeldTransactions:
     """Transactions of an object of the user's, kept alive by heartbeats until they end; or the object is garbage: then
-    they end soon, without rows."""
+    they end soon, without rows. A process that was forked meanwhile has a copy of the object, and cannot end them."""
 
     def __init__(self, env: Environment, owner: object) -> None:
         self._env = env
         self._held: set[int] = set()
+        self._process = os.getpid()
         weakref.finalize(owner, _let_go, env.heartbeats, self._held)
+
+    @property
+    def are_ours(self) -> bool:
+        """Whether this is the process that opened them."""
+        return os.getpid() == self._process
+
+    def require_ours(self) -> None:
+        """Raises: TransactionError in another process."""
+        if not self.are_ours:
+            raise TransactionError("The transaction belongs to the process that this one was forked from")
 
     def open(self, count: int, into: list[WriteTransaction], *, for_several_statements: bool = False) -> None:
         """Open transactions, and append them to a list, also where this is interrupted."""
@@ -39,6 +51,8 @@ class HeldTransactions:
 
     def roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
         """Abort a transaction (:func:`acidsql.commands.transaction.run.roll_back`)."""
+        if not self.are_ours:
+            return None
         with Deferred():
             try:
                 return roll_back(txn, error)
@@ -60,6 +74,7 @@ class HeldTransactions:
             roll_back: Aborts it, told why; returns how others had ended it before.
             lets: Errors that do not.
         """
+        self.require_ours()
         try:
             with own_failures(), self._env.metastore.on_behalf_of(txn.id):
                 yield

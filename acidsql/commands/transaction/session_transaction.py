@@ -220,8 +220,10 @@ class SessionTransaction(OpenTransaction):
 
         Raises:
             WriteConflict: When another transaction has changed the same rows first (``hive.txn.xlock.write=false``).
-            TransactionError: When the transaction is over: nothing of it is there.
+            TransactionError: When the transaction is over: nothing of it is there. And in a process that was forked
+                from the transaction's.
         """
+        self._held.require_ours()
         with self._lock:
             self._require_usable(is_end=True)
             self._is_finished = True
@@ -244,7 +246,9 @@ class SessionTransaction(OpenTransaction):
         txn.committed()
 
     def roll_back(self) -> None:
-        """Undo all of it."""
+        """Undo all of it; nothing in a process that was forked from the transaction's."""
+        if not self._held.are_ours:
+            return
         with self._lock:
             self._is_finished = True
             if self._txn is not None:
