@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from acidsql.errors import AnalysisError, ColumnNotFound, PartitionNotFound
+import acidsql
+from acidsql.errors import AnalysisError, ColumnNotFound, PartitionNotFound, WriteConflict
 from acidsql.metastore.model import LockComponent, LockRequest, LockType, Operation
 from acidsql.session import AcidSession
 
@@ -181,6 +182,39 @@ class TestOfPartitions:
         acid.sql("ALTER TABLE t ADD PARTITION (p = 2, q = 'x')")
         assert self.of(acid, "p=2/q=x") == {}
         assert "max" not in of_column(acid, "id", "t PARTITION (p = 2, q = 'x')")
+
+
+def test_what_is_not_committed_does_not_count(acid: AcidSession, warehouse: Path) -> None:
+    """A DELETE that had lost once, and ran again by itself, counted twice; so did a refused COMMIT, for ever."""
+    acid.sql("CREATE TRANSACTIONAL TABLE t (id int, v int)")
+    acid.sql("INSERT INTO t SELECT id, 1 FROM range(10)")
+    acid.sql("ANALYZE TABLE t COMPUTE STATISTICS")
+    settings = {"acidsql.write.conflicts": "row"}
+    with acidsql.connect(acid.spark, warehouse=warehouse, settings=settings) as first:
+        second = acidsql.connect(acid.spark, warehouse=warehouse, settings=settings)
+        real, lost = first.metastore.commit_txn, list[int]()
+
+        def commit(*given: Any) -> None:
+            if not lost:
+                lost.append(given[0])
+                second.sql("DELETE FROM t WHERE id = 3")
+            real(*given)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(first.metastore, "commit_txn", commit)
+            assert first.sql("DELETE FROM t WHERE id IN (3, 4)").collect()[0].num_deleted_rows == 1
+        assert lost
+        assert parameters(acid)["numRows"] == "8"
+        first.sql("START TRANSACTION")
+        first.sql("DELETE FROM t WHERE id < 9")
+        second.sql("UPDATE t SET v = 2 WHERE id = 1")
+        with pytest.raises(WriteConflict):
+            first.sql("COMMIT")
+        first.sql("START TRANSACTION")
+        first.sql("INSERT INTO t SELECT id, 2 FROM range(1000)")
+        first.sql("ROLLBACK")
+        second.close()
+    assert parameters(acid)["numRows"] == str(acid.table("t").count()) == "8"
 
 
 def test_a_table_of_sparks_is_analyzed_by_spark(acid: AcidSession) -> None:
