@@ -181,7 +181,7 @@ class Catalog(Protocol):
         ...
 
     def add_partitions(
-        self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True
+        self, partitions: Sequence[Partition], *, with_rows: Sequence[Partition] = (), if_not_exists: bool = True
     ) -> None:
         """Register partitions, as those of the transaction that the thread works for until that is committed.
 
@@ -190,7 +190,8 @@ class Catalog(Protocol):
 
         Args:
             partitions: The partitions.
-            holds_rows: As for :meth:`create_table`.
+            with_rows: Those whose places hold rows already; a store with statistics counts from 0 otherwise. They exist
+                at once, as a new version of their table: older snapshots must not see those rows.
             if_not_exists: Whether those that exist, or that another transaction is making, are left where they are, and
                 are no error.
 

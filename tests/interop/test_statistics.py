@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
+from acidsql.errors import TransactionAborted
+from acidsql.metastore.hive.metastore import HiveMetastore
+from acidsql.metastore.model import TableChanges, TxnState
 from tests.interop.both import HIVE, Both, SharedTable
 
 WRITES = [
@@ -75,3 +80,42 @@ def test_hive_trusts_its_own_statistics_again_after_its_next_analyze(both: Both)
     both.run(HIVE, f"ANALYZE TABLE {t.name} COMPUTE STATISTICS")
     assert _from_statistics(both, f"SELECT count(*) FROM {t.name}")
     t.holds((1,), (2,))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("keys", ["", "k int"], ids=["plain", "partitioned"])
+def test_a_refused_commit_is_not_counted(both: Both, keys: str, is_late: bool) -> None:
+    """After a major compaction Hive takes the number of rows that stands there for exact, and does not count."""
+    t = both.table("id int, v string" + ("" if keys else ", k int"), keys, by=HIVE)
+    part = " PARTITION (k=1)" if keys else ""
+    t.hive("INSERT INTO {t} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1)")
+    store = cast(HiveMetastore, both.acid.metastore)
+    real, values = store.carry_on, "" if keys else ", 1"
+
+    def end() -> None:
+        store.abort_txns([one.id for one in store.show_txns() if one.state is TxnState.OPEN and one.id > before])
+
+    def carry_on(made: TableChanges) -> dict[str, int | None]:
+        found = real(made)
+        end()
+        return found
+
+    for text in (
+        f"INSERT INTO {t.name} SELECT id + 10, 'x', 1 FROM range(100)",
+        f"DELETE FROM {t.name} WHERE id > 1",
+        f"INSERT OVERWRITE TABLE {t.name}{part} SELECT 7, 'only'{values}",
+    ):
+        before = store.get_valid_txns().high_watermark
+        with pytest.MonkeyPatch.context() as patch:
+            if is_late:
+                patch.setattr(store, "carry_on", carry_on)
+            else:
+                both.acid.sql("START TRANSACTION")
+                both.acid.sql(text)
+                end()
+            with pytest.raises(TransactionAborted):
+                both.acid.sql(text if is_late else "COMMIT")
+    assert both.ask(HIVE, f"SELECT count(*) FROM {t.name}") == [(3,)]
+    both.run(HIVE, f"ALTER TABLE {t.name}{part} COMPACT 'major' AND WAIT")
+    assert both.ask(HIVE, f"SELECT count(*) FROM {t.name}") == [(3,)]
+    t.holds((1, "a", 1), (2, "b", 1), (3, "c", 1))

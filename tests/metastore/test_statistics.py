@@ -178,7 +178,8 @@ def test_partitions_have_their_own(store: Metastore, pt: Table) -> None:
 def test_a_write_carries_on_those_of_hundreds_of_partitions(store: Metastore, pt: Table) -> None:
     numbers = range(10, 1210)
     names = [f"p={number}" for number in numbers]
-    store.add_partitions([partition(str(number), "pt") for number in numbers], holds_rows=True)
+    added = [partition(str(number), "pt") for number in numbers]
+    store.add_partitions(added, with_rows=added)
     analyze(store, pt, {name: Statistics({**BASIC, "numRows": name[2:]}, exact=True) for name in names[::2]})
     txn_id = begin(store)
     rows_of_each = {name: RowChange(inserted=1) for name in names[:1000]}

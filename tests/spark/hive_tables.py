@@ -48,7 +48,8 @@ def register(
     high = max(found.max_write_id, valid.high_watermark if valid else 0)
     if high:
         acid.metastore.seed_write_id(ValidWriteIdList(table.full_name, high, opened, aborted))
-    acid.metastore.add_partitions([new_partition(table, p) for p in partitions], holds_rows=True)
+    added = [new_partition(table, p) for p in partitions]
+    acid.metastore.add_partitions(added, with_rows=added)
     return table
 
 

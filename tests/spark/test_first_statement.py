@@ -19,9 +19,11 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import acidsql
+from acidsql.commands.resolve.context import DefinitionChanged
 from acidsql.errors import AcidError, AlreadyExists, LockTimeout, UnsupportedError, WriteConflict
 from acidsql.fs.local import LocalFileSystem
 from acidsql.metastore.embedded import EmbeddedMetastore
+from acidsql.plan.snapshot import new_partition
 from acidsql.plan.staging import Staging
 from acidsql.session import AcidSession
 from tests.spark.answers import nothing_is_open, rows
@@ -476,25 +478,114 @@ def test_what_was_undone_does_not_exist_for_what_removes_its_rows(
     nothing_is_open(acid)
 
 
-@pytest.mark.parametrize("repaired", [False, True])
-@pytest.mark.parametrize("text", [IF_NOT_EXISTS, "TRUNCATE TABLE t", "TRUNCATE TABLE t PARTITION (p = 9)"])
-def test_a_partition_that_has_rows_exists_whoever_has_made_it(
-    acid: AcidSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, repaired: bool
+@pytest.fixture(params=[*KINDS, "elsewhere"])
+def former(acid: AcidSession, warehouse: Path, tmp_path: Path, request: pytest.FixtureRequest) -> AcidSession:
+    """A table with (1, 1), where the files of a former partition are that had (3, 9)."""
+    acid.sql(KINDS[request.param] if request.param in KINDS else KINDS["full"])
+    acid.sql("INSERT INTO t VALUES (1, 1), (3, 9)")
+    if request.param == "elsewhere":
+        acid.sql(f"ALTER TABLE t PARTITION (p = 9) SET LOCATION '{tmp_path}/elsewhere'")
+        acid.sql("ALTER TABLE t DROP PARTITION (p = 9)")
+    else:
+        shutil.copytree(warehouse / "t" / "p=9", tmp_path / "copy")
+        acid.sql("ALTER TABLE t DROP PARTITION (p = 9)")
+        shutil.copytree(tmp_path / "copy", warehouse / "t" / "p=9")
+    return acid
+
+
+MERGE = "MERGE INTO t USING (SELECT 5 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.id, 9)"
+WRITES = [
+    MERGE,
+    "INSERT INTO t VALUES (33, 9)",
+    "INSERT INTO t PARTITION (p = 9) SELECT 1 WHERE false",
+    "INSERT OVERWRITE TABLE t PARTITION (p = 9) SELECT 33",
+    "INSERT OVERWRITE TABLE t SELECT id, 9 FROM t",
+    IF_NOT_EXISTS,
+]
+REGISTERS = [
+    "MSCK REPAIR TABLE t",
+    "ALTER TABLE t ADD PARTITION (p = 9)",
+    "ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 9)",
+]
+
+
+@pytest.mark.parametrize("undone", [False, True])
+@pytest.mark.parametrize("text", WRITES)
+def test_what_writes_does_not_bring_rows_of_a_former_partition_back(
+    former: AcidSession, monkeypatch: pytest.MonkeyPatch, text: str, undone: bool
 ) -> None:
-    """Its files came back from a copy: IF NOT EXISTS hid them, and TRUNCATE left them."""
-    acid.sql(KINDS["full"])
-    acid.sql("INSERT INTO t VALUES (3, 9)")
-    shutil.copytree(warehouse / "t" / "p=9", tmp_path / "copy")
-    acid.sql("ALTER TABLE t DROP PARTITION (p = 9)")
-    _rolled_back(acid, monkeypatch)
-    shutil.copytree(tmp_path / "copy", warehouse / "t" / "p=9", dirs_exist_ok=True)
-    if repaired:
-        acid.sql("MSCK REPAIR TABLE t")
-        assert [p.created_by for p in acid.metastore.list_partitions("default", "t")] == [None]
-    assert rows(acid, "SELECT * FROM t") == [(3, 9)]
-    acid.sql(text)
-    assert rows(acid, "SELECT * FROM t") == ([(3, 9)] if text == IF_NOT_EXISTS else [])
-    nothing_is_open(acid)
+    """They were seen before its COMMIT and after its ROLLBACK, and stayed where INSERT OVERWRITE had replaced them."""
+    if undone:
+        _registered_without_rows(former)
+    if former.metastore.get_table("default", "t").is_insert_only:
+        text = text.replace(MERGE, "INSERT INTO t SELECT 5, 9")
+    for within in (False, True):
+        with former.transaction() if within else nullcontext():
+            with pytest.raises(UnsupportedError, match=r"p=9 of default\.t does not exist, but .*p=9 has rows"):
+                former.sql(text)
+            assert rows(former, "SELECT * FROM t") == [(1, 1)]
+        assert rows(former, "SELECT * FROM t") == [(1, 1)]
+    former.sql("TRUNCATE TABLE t")
+    former.sql("INSERT INTO t VALUES (2, 1)")
+    former.sql("MSCK REPAIR TABLE t")
+    assert rows(former, "SELECT * FROM t") == [(2, 1), (3, 9)]
+    assert [p.created_by for p in former.metastore.list_partitions("default", "t")] == [None, None]
+    former.sql("INSERT INTO t VALUES (33, 9)")
+    assert rows(former, "SELECT * FROM t") == [(2, 1), (3, 9), (33, 9)]
+    nothing_is_open(former)
+
+
+def _registered_without_rows(acid: AcidSession) -> None:
+    """The partition is registered, and undone, as by a transaction that was killed."""
+    table = acid.metastore.get_table("default", "t")
+    [txn_id] = acid.metastore.open_txns(user="u", host="h")
+    with acid.metastore.on_behalf_of(txn_id):
+        acid.metastore.add_partitions([new_partition(table, "p=9")])
+    acid.metastore.abort_txns([txn_id])
+
+
+@pytest.mark.parametrize("undone", [False, True])
+@pytest.mark.parametrize("text", REGISTERS)
+def test_who_has_an_older_snapshot_does_not_see_rows_that_are_registered(
+    former: AcidSession, other: AcidSession, text: str, undone: bool
+) -> None:
+    """A transaction saw them in its second statement, changed them, and removed them."""
+    if undone:
+        _registered_without_rows(former)
+    with other.transaction(read_only=True):
+        assert rows(other, "SELECT * FROM t") == [(1, 1)]
+        former.sql(text)
+        assert rows(former, "SELECT * FROM t") == [(1, 1), (3, 9)]
+        for query in ("SELECT * FROM t", "SELECT count(*) FROM t WHERE p = 9"):
+            with pytest.raises(DefinitionChanged):
+                other.sql(query)
+    assert rows(other, "SELECT * FROM t") == [(1, 1), (3, 9)]
+    other._env.heartbeats.end_released(collect=True)
+    nothing_is_open(former)
+
+
+def test_rows_that_are_registered_stay_whatever_becomes_of_the_statement(
+    former: AcidSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(former.metastore, "commit_txn", lambda txn_id, *_: former.metastore.abort_txns([txn_id]))
+        former.sql("MSCK REPAIR TABLE t")
+    assert former.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
+    assert rows(former, "SELECT * FROM t") == [(1, 1), (3, 9)]
+
+
+def test_repair_does_not_take_over_what_was_undone_elsewhere(
+    former: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(former.metastore, "commit_txn", lambda txn_id, *_: former.metastore.abort_txns([txn_id]))
+        former.sql(f"ALTER TABLE t ADD PARTITION (p = 9) LOCATION '{tmp_path}/third'")
+    with pytest.raises(AlreadyExists) as failure:
+        former.sql("MSCK REPAIR TABLE t")
+    assert "DROP PARTITION" in (failure.value.hint or "")
+    former.sql("ALTER TABLE t DROP PARTITION (p = 9)")
+    former.sql("MSCK REPAIR TABLE t")
+    assert rows(former, "SELECT * FROM t") == [(1, 1), (3, 9)]
 
 
 def test_a_partition_that_is_dropped_before_the_locks_does_not_exist(acid: AcidSession, other: AcidSession) -> None:

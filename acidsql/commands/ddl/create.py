@@ -12,6 +12,7 @@ from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.created_directory import created_directories, remove_empty
 from acidsql.commands.ddl.import_directory import find_partitions
+from acidsql.commands.ddl.partitions import add_with_rows, why_it_is_there
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
@@ -24,7 +25,7 @@ from acidsql.errors import AcidError, AlreadyExists, AnalysisError
 from acidsql.format.foreign import DirectorySummary, directory_summary
 from acidsql.metastore.model import DEFAULT_DATABASE, Database, LockComponent, LockType, Operation, Partition, Table
 from acidsql.partition_names import check_database_name
-from acidsql.plan.snapshot import new_partition
+from acidsql.plan.snapshot import new_partition, partition_names
 from acidsql.settings import DROP_IGNORES
 from acidsql.sql.statements import (
     CreateDatabase,
@@ -161,7 +162,8 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
     3. Refuse a directory with write ids that the table never allocated: its rows would become visible gradually, as
        others write to the table. If the table has allocated none, these are its first ones, and the next write id is
        above them. (Hive's ``Msck.validateAndAddMaxTxnIdAndWriteId`` does the same.)
-    4. Register the partitions, commit.
+    4. Register the partitions, commit. One that is registered, and that nobody has committed, is this statement's from
+       now on, too; at another place it is an error.
     """
     if env.find_table(statement.table) is None and env.known_to_spark(statement.table):
         return env.sql(statement.span.text, parameters)
@@ -175,13 +177,18 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
         free_place(env.metastore, table.location)
         registered = env.metastore.list_partitions(table.database, table.name)
         known = {p.values for p in registered if p.exists}
+        elsewhere = {p.values: p for p in registered if not p.exists}
         on_disk = [new_partition(table, name) for name in find_partitions(table)]
         missing = [p for p in on_disk if p.values not in known]
         held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]
         try:
+            for partition in missing:
+                undone = elsewhere.get(partition.values)
+                if undone is not None and fs.absolute(undone.location) != fs.absolute(partition.location):
+                    name = partition_names(table, partition)
+                    raise AlreadyExists(f"Partition already exists: {name}", hint=why_it_is_there(undone))
             _check_write_ids(env, table, held)
-            with created_directories(env.metastore, [p.location for p in missing], of=table):
-                env.metastore.add_partitions(missing, holds_rows=True)
+            add_with_rows(txn, table, missing)
         except AcidError as e:
             raise with_location(statement.table.span, e) from e
         txn.invalidate_caches(table)

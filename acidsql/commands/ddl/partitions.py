@@ -16,6 +16,7 @@ from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.locked import run_locked
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
+from acidsql.commands.transaction.former_rows import with_rows
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
@@ -203,10 +204,8 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
         free_places(env.metastore, [one.partition.location for one in added])
         _check_places(txn, table, added)
         try:
-            with created_directories(env.metastore, [one.partition.location for one in added], of=table):
-                for is_shared in (False, True):
-                    some = [one.partition for one in added if one.is_shared is is_shared]
-                    env.metastore.add_partitions(some, if_not_exists=is_shared)
+            found = [one.partition for one in added]
+            add_with_rows(txn, table, found, if_not_exists=statement.if_not_exists)
         except AlreadyExists:
             if find() == added:  # the place of one is another's
                 raise
@@ -216,6 +215,22 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
     lock = LockComponent(LockType.SHARED_READ, table.database, table.name)
     run_locked(env, find(), find, lambda _: [lock], run)
     return env.nothing()
+
+
+def add_with_rows(
+    txn: WriteTransaction, table: Table, partitions: Sequence[Partition], *, if_not_exists: bool = True
+) -> None:
+    """Register partitions with what is in their places. Those with rows exist at once, and are a new version of the
+    table: the rows are as old as other snapshots.
+
+    Raises:
+        AlreadyExists: When the place of one is another's; and unless ``if_not_exists`` when one is there.
+        StartOver: When the table is changed meanwhile.
+    """
+    metastore = txn.env.metastore
+    with created_directories(metastore, [p.location for p in partitions], of=table):
+        found = with_rows(txn.env, table, partitions)
+        metastore.add_partitions(partitions, with_rows=found, if_not_exists=if_not_exists)
 
 
 def _named(
@@ -256,11 +271,13 @@ def _missing(
         elif not found.exists and (statement.if_not_exists or (found.is_undone and found.location == location)):
             added.append(_Added(new, found, is_shared=True))
         elif not statement.if_not_exists:
-            raise with_location(new.spec.span, AlreadyExists(f"Partition already exists: {name}", hint=_why(found)))
+            raise with_location(
+                new.spec.span, AlreadyExists(f"Partition already exists: {name}", hint=why_it_is_there(found))
+            )
     return added
 
 
-def _why(found: Partition) -> str | None:
+def why_it_is_there(found: Partition) -> str | None:
     """A hint for who meets a partition that nobody has committed."""
     if found.exists:
         return None

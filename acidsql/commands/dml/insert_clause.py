@@ -121,7 +121,7 @@ class InsertClause:
         self._made: frozenset[str] = frozenset()
         """The partitions that earlier attempts, which were undone, have registered, where the store does not tell."""
         self._used: frozenset[str] = frozenset()
-        """Those of undone statements that have rows: they exist."""
+        """Those of them that have rows by now: they exist."""
         self.resolve(table)
 
     def resolve(self, table: Table) -> None:
@@ -296,8 +296,8 @@ class InsertClause:
 
         Args:
             txn: The transaction, whose own statements count.
-            context: The statement over its snapshot: only there it can tell whether there are rows, which others may
-                have put there in other ways. Then it exists all the same.
+            context: The statement over its snapshot: only there it can tell whether others have put rows into what an
+                earlier attempt has registered, where the store does not tell. Then it exists all the same.
         """
         if not self.statement.if_not_exists:
             return False
@@ -307,8 +307,9 @@ class InsertClause:
         found = self._found(name)
         if not found:
             return False
-        is_own = txn is not None and found[0].is_of(txn.id)
-        if is_own or name in self._used or (found[0].exists and name not in self._made):
+        if not found[0].exists:
+            return txn is not None and found[0].is_of(txn.id)
+        if name in self._used or name not in self._made:
             return True
         if context is None or all(part.state.is_empty for part in context.table_snapshot(self.table, found).partitions):
             return False

@@ -183,12 +183,8 @@ class TruncateCommand:
         return context.table_snapshot(self.table, known)
 
     def _existing(self, txn: WriteTransaction, known: tuple[Partition, ...] | None) -> tuple[Partition, ...] | None:
-        """Those partitions that exist: what is there because others were undone, and has no rows, does not by this."""
-        undone = [p for p in known or () if not p.exists and not p.is_of(txn.id)]
-        if known is None or not undone:
-            return known
-        empty = {part.partition for part in self._seen(txn, undone).partitions if part.state.is_empty}
-        return tuple(p for p in known if p not in undone or p not in empty)
+        """Those partitions that exist: what is there because others were undone does not by this."""
+        return None if known is None else tuple(p for p in known if p.exists or p.is_of(txn.id))
 
     def _write(self, txn: WriteTransaction, names: Sequence[str] | None, *, whole: bool) -> None:
         """Steps 3 and 4."""

@@ -221,7 +221,8 @@ class StatementContext:
             listed = self.env.metastore.list_partitions(table.database, table.name)
             if self._snapshot is not None and self._snapshot.before is not None:
                 self._snapshot.before.require_partitions(table, listed)
-            self._partitions[table.full_name] = tuple(listed)
+            seen = None if self._snapshot is None else self._snapshot.txns
+            self._partitions[table.full_name] = tuple(p for p in listed if seen is None or p.is_seen(seen))
         return self._partitions[table.full_name]
 
     def revalidate(self, snapshot: StatementSnapshot) -> None:

@@ -13,6 +13,7 @@ from acidsql.commands.environment import Environment
 from acidsql.commands.resolve.before import SeenBefore
 from acidsql.commands.resolve.context import SnapshotOutdated, StartOver, StatementSnapshot, essence
 from acidsql.commands.transaction import outcome
+from acidsql.commands.transaction.former_rows import refuse_former_rows
 from acidsql.commands.transaction.held_locks import HeldLocks, excluding
 from acidsql.commands.transaction.unseen import (
     require_all_seen,
@@ -376,6 +377,10 @@ class WriteTransaction:
             free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
         if self._before is not None:
             self._before.require_places(table, names, known)
+        if table.partition_keys and metastore.capabilities.tells_creators:
+            unmade = [new_partition(table, name) for name in names if name not in locations]
+            unmade += [p for p in known if not p.exists and not p.is_of(self.id)]
+            refuse_former_rows(self.env, table, unmade)
         # once partitions are named, no lock stands for the whole table any more
         unnamed = dynamic or table.full_name in self._named_in or self.locks.are_of_unnamed(table)
         if table.partition_keys and unnamed:

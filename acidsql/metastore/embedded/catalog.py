@@ -432,11 +432,16 @@ class EmbeddedCatalog(EmbeddedChanges):
             return dropped_places.dropped(db)
 
     def add_partitions(
-        self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True
+        self, partitions: Sequence[Partition], *, with_rows: Sequence[Partition] = (), if_not_exists: bool = True
     ) -> None:
-        if partitions:
-            with self._change() as db:
-                insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=self._owner.txn_id)
+        if not partitions:
+            return
+        with self._change() as db:
+            insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=self._owner.txn_id)
+            if with_rows:
+                insert_partitions(db, with_rows)
+            for place in {(p.database, p.table) for p in with_rows}:
+                versions.set_new_version(db, table_id_of(db, *place))
 
     def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         with self._change() as db:

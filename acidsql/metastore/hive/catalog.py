@@ -225,11 +225,12 @@ class HiveCatalog(HiveClient):
     # --- partitions --------------------------------------------------------------------------------------------------
 
     def add_partitions(
-        self, partitions: Sequence[Partition], *, holds_rows: bool = False, if_not_exists: bool = True
+        self, partitions: Sequence[Partition], *, with_rows: Sequence[Partition] = (), if_not_exists: bool = True
     ) -> None:
         by_table: dict[tuple[str, str], list[Partition]] = {}
         for partition in partitions:
             by_table.setdefault((partition.database, partition.table), []).append(partition)
+        held = frozenset(with_rows)
         tables = {place: self._raw_table(*place) for place in by_table}
         self._require_owner()
         for (database, name), added in by_table.items():
@@ -239,7 +240,7 @@ class HiveCatalog(HiveClient):
                 catName=translate.CATALOG,
                 dbName=database,
                 tblName=name,
-                parts=[_counted(translate.partition_to_thrift(p, table), holds_rows) for p in distinct.values()],
+                parts=[_counted(translate.partition_to_thrift(p, table), p in held) for p in distinct.values()],
                 ifNotExists=if_not_exists,
                 needResult=False,
             )

@@ -43,7 +43,7 @@ class HiveNewTables(HiveAlterations, HiveTransactions):
             self.seed_write_id(imported.write_ids)
         self._register(table, holds_rows=True)
         if imported.partitions:
-            self.add_partitions(imported.partitions, holds_rows=True)
+            self.add_partitions(imported.partitions, with_rows=imported.partitions)
 
     def _is_seeded(self, wanted: ValidWriteIdList) -> bool:
         """Whether the write ids are as they are to be: a try before this one was cut off after that."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
-from acidsql.valid_ids import ValidWriteIdList
+from acidsql.valid_ids import ValidTxnList, ValidWriteIdList
 
 DEFAULT_DATABASE = "default"
 
@@ -257,6 +257,11 @@ class Partition:
     def is_undone(self) -> bool:
         """Whether all who have made it were undone."""
         return self.created_by is not None and not self.created_by
+
+    def is_seen(self, txns: ValidTxnList) -> bool:
+        """Whether a snapshot sees it: it exists, or a transaction whose writes are seen is one of those who have made
+        it."""
+        return self.created_by is None or any(txns.is_valid(txn_id) for txn_id in self.created_by)
 
     def is_of(self, txn_id: int) -> bool:
         """Whether an open transaction is one of those who have made it."""
