@@ -286,7 +286,10 @@ class AcidSession(StreamingFace):
             try:
                 yield self.sql(substitute(part.text, dict(variables or {})))
             except AcidError as e:
-                if e.line is not None and part.line > 1:
+                if e.line is None or e.column is None:
+                    e.locate(text, part.offset, part.offset + len(part.text))
+                else:
+                    e.column += part.column - 1 if e.line == 1 else 0
                     e.line += part.line - 1
                 raise
 
@@ -341,9 +344,9 @@ class AcidSession(StreamingFace):
 
 def _script_text(script: str | os.PathLike[str]) -> str:
     if isinstance(script, os.PathLike):
-        return Path(script).read_text(encoding="utf-8")
+        return Path(script).read_text(encoding="utf-8-sig")
     if "\n" not in script and ";" not in script and os.path.isfile(script):
-        return Path(script).read_text(encoding="utf-8")
+        return Path(script).read_text(encoding="utf-8-sig")
     return script
 
 

@@ -115,7 +115,10 @@ def test_a_refused_commit_is_not_counted(both: Both, keys: str, is_late: bool) -
                 end()
             with pytest.raises(TransactionAborted):
                 both.acid.sql(text if is_late else "COMMIT")
-    assert both.ask(HIVE, f"SELECT count(*) FROM {t.name}") == [(3,)]
-    both.run(HIVE, f"ALTER TABLE {t.name}{part} COMPACT 'major' AND WAIT")
-    assert both.ask(HIVE, f"SELECT count(*) FROM {t.name}") == [(3,)]
-    t.holds((1, "a", 1), (2, "b", 1), (3, "c", 1))
+        database, name = t.name.split(".")
+        found = (
+            store.partition_parameters(database, name)["k=1"] if keys else store.get_table(database, name).parameters
+        )
+        assert found["numRows"] == "3"
+        assert both.ask(HIVE, f"SELECT count(*) FROM {t.name}") == [(3,)]
+    t.agree()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from acidsql.errors import AcidError
 from acidsql.session import AcidSession
 from tests.oracle.spark_conf import setting
 from tests.spark.answers import nothing_is_open
@@ -80,3 +82,22 @@ def where(text: str, piece: str) -> tuple[int, int]:
     """The line from 1 and the column from 0."""
     before = text[: text.index(piece)]
     return before.count("\n") + 1, len(before.rpartition("\n")[2])
+
+
+@pytest.mark.parametrize(
+    ("script", "place"),
+    [
+        ("SELECT 1;\nSELECT 2; INSERT INTO nowhere VALUES (6)", (2, 23)),
+        ("SELECT 1; SELECT 2;\n  INSERT INTO\n nowhere VALUES (6)", (3, 2)),
+        ("SELECT 1;\n\n SELECT 2;  START TRANSACTION READ ONLY;\n SELECT 1; DELETE FROM t", (4, 12)),
+    ],
+)
+def test_an_error_in_a_script_is_at_its_place_in_the_script(
+    shop: AcidSession, tmp_path: Path, script: str, place: tuple[int, int]
+) -> None:
+    file = tmp_path / "a.sql"
+    file.write_text(script, encoding="utf-8-sig")
+    for given in (script, file):
+        with pytest.raises(AcidError) as failure:
+            list(shop.script(given))
+        assert (failure.value.line, failure.value.column) == place

@@ -86,7 +86,7 @@ class SessionTransaction(OpenTransaction):
             Deadlock: When another one waits for this one's locks, and this one for the other's.
         """
         if self.is_read_only:
-            raise TransactionError("The transaction is READ ONLY")
+            raise TransactionError("The transaction is READ ONLY", sqlstate="25006", hint="ROLLBACK or COMMIT ends it.")
         return self._statement(run)
 
     def read(self, read: Callable[[Pin], T]) -> T:

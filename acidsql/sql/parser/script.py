@@ -19,11 +19,13 @@ class ScriptStatement:
     Attributes:
         text: The statement.
         line: Its first line in the script, from 1.
+        column: Where it begins in that line, from 1.
         offset: Its offset in the script.
     """
 
     text: str
     line: int
+    column: int
     offset: int
 
 
@@ -48,7 +50,9 @@ def split_script(text: str) -> list[ScriptStatement]:
             at += 1
         start = tokens[first].start
         found = text[start : tokens[at - 1].end]
-        statements.append(ScriptStatement(found, text.count("\n", 0, start) + 1, start))
+        statements.append(
+            ScriptStatement(found, text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start), start)
+        )
     return statements
 
 

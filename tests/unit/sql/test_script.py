@@ -10,7 +10,7 @@ from acidsql.sql.parser import ScriptStatement, is_open_script, split_script, su
 
 def test_a_semicolon_ends_a_statement_and_empty_ones_are_left_out() -> None:
     found = split_script(";;SELECT 1;\n\n ;SELECT 2 ; ")
-    assert found == [ScriptStatement("SELECT 1", 1, 2), ScriptStatement("SELECT 2", 3, 15)]
+    assert found == [ScriptStatement("SELECT 1", 1, 3, 2), ScriptStatement("SELECT 2", 3, 3, 15)]
 
 
 def test_a_statement_knows_its_line_and_its_offset() -> None:
