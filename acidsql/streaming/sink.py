@@ -265,7 +265,8 @@ class Sink:
         if not table.partition_keys:
             return
         written = set(txn.stagings[-1].partitions)
-        names = (partition_names(table, p) for p in self._env.metastore.list_partitions(table.database, table.name))
+        known = self._env.metastore.list_partitions(table.database, table.name)
+        names = [partition_names(table, p) for p in known if p.exists or p.is_of(txn.id)]
         others = [name for name in names if name not in written]
         if others:
             hide_rows(self._env, txn, table, others, dynamic=True)

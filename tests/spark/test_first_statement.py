@@ -535,6 +535,21 @@ def test_what_writes_does_not_bring_rows_of_a_former_partition_back(
     nothing_is_open(former)
 
 
+def test_what_writes_does_not_take_over_files_of_another_table(acid: AcidSession, warehouse: Path) -> None:
+    """Their write ids are still to come: their rows would be seen one day."""
+    acid.sql(KINDS["full"])
+    acid.sql(KINDS["full"].replace("TABLE t", "TABLE other"))
+    for _ in range(9):
+        acid.sql("INSERT INTO other VALUES (3, 9)")
+    acid.sql("INSERT INTO t VALUES (1, 1)")
+    shutil.copytree(warehouse / "other" / "p=9", warehouse / "t" / "p=9")
+    for text in WRITES:
+        with pytest.raises(UnsupportedError, match="never allocated"):
+            acid.sql(text)
+    assert rows(acid, "SELECT * FROM t") == [(1, 1)]
+    nothing_is_open(acid)
+
+
 def _registered_without_rows(acid: AcidSession) -> None:
     """The partition is registered, and undone, as by a transaction that was killed."""
     table = acid.metastore.get_table("default", "t")

@@ -16,14 +16,12 @@ from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.locked import run_locked
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.transaction.former_rows import with_rows
+from acidsql.commands.transaction.former_rows import holds_unknown_ids, with_rows
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
 from acidsql.format.data_files import require_there
-from acidsql.format.foreign import directory_summary
 from acidsql.metastore.model import LockComponent, LockType, Partition, Table
-from acidsql.metastore.protocol import Metastore
 from acidsql.partition_names import DEFAULT_PARTITION, partition_name
 from acidsql.plan.pruning import partitions_where
 from acidsql.plan.snapshot import new_partition, partition_names
@@ -225,7 +223,6 @@ def add_with_rows(
 
     Raises:
         AlreadyExists: When the place of one is another's; and unless ``if_not_exists`` when one is there.
-        StartOver: When the table is changed meanwhile.
     """
     metastore = txn.env.metastore
     with created_directories(metastore, [p.location for p in partitions], of=table):
@@ -311,19 +308,9 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[_Added]) 
             raise with_location(
                 span, UnsupportedError(message, hint="CREATE TABLE … LOCATION registers a directory with its files.")
             )
-        elif path == usual and _holds_unknown_ids(metastore, table, path):
+        elif path == usual and holds_unknown_ids(metastore, table, path):
             message = f"Directory {path} of the new partition has write ids that {table.full_name} never allocated"
             raise with_location(span, UnsupportedError(message))
-
-
-def _holds_unknown_ids(metastore: Metastore, table: Table, path: str) -> bool:
-    """Whether a directory has write ids that the table has not allocated so far.
-
-    The directory is listed first: a writer that publishes there meanwhile allocated its write id before.
-    """
-    newest = directory_summary(fs.resolve(path)[0], path).max_write_id
-    [allocated] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
-    return newest > allocated.high_watermark
 
 
 # --- DROP ------------------------------------------------------------------------------------------------------------

@@ -11,34 +11,33 @@ from collections.abc import Sequence
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
-from acidsql.commands.resolve.context import StatementContext, StatementSnapshot
 from acidsql.errors import UnsupportedError
+from acidsql.format.foreign import directory_summary
 from acidsql.metastore.model import Partition, Table
-from acidsql.plan.snapshot import partition_names
+from acidsql.metastore.protocol import Metastore
+from acidsql.plan.snapshot import partition_names, take_snapshot
 
 
 def with_rows(env: Environment, table: Table, partitions: Sequence[Partition]) -> list[Partition]:
-    """Those partitions, registered or not, in whose places there are committed rows.
-
-    Raises:
-        StartOver: When the table is changed meanwhile.
-    """
-
-    def is_there(partition: Partition) -> bool:
-        filesystem, path = fs.resolve(partition.location)
-        return filesystem.exists(path)
-
-    found = [
-        p for p, there in zip(partitions, fs.side_by_side(is_there, partitions, table.location), strict=True) if there
-    ]
+    """Those partitions, registered or not, in whose places there are committed rows; the table is locked."""
+    found = _with_directory(table, partitions)
     if not found:
         return []
-    metastore = env.metastore
-    version = metastore.latest_version()
-    context = StatementContext(env, StatementSnapshot(metastore.get_valid_txns(), version))
-    context.add(table)
-    parts = context.table_snapshot(table, found).partitions
+    txns = env.metastore.get_valid_txns()
+    [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txns)
+    parts = take_snapshot(table, write_ids, txns, found, is_pinned=True).partitions
     return [part.partition for part in parts if part.partition is not None and not part.state.is_empty]
+
+
+def holds_unknown_ids(metastore: Metastore, table: Table, path: str) -> bool:
+    """Whether a directory has write ids that the table has not allocated so far: of another table, say, whose rows
+    would be seen once it has.
+
+    The directory is listed first: a writer that publishes there meanwhile allocated its write id before.
+    """
+    newest = directory_summary(*fs.resolve(path)).max_write_id
+    [allocated] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
+    return newest > allocated.high_watermark
 
 
 def refuse_former_rows(env: Environment, table: Table, partitions: Sequence[Partition]) -> None:
@@ -47,6 +46,12 @@ def refuse_former_rows(env: Environment, table: Table, partitions: Sequence[Part
     Raises:
         UnsupportedError: When there are some.
     """
+    for partition in _with_directory(table, partitions):
+        if holds_unknown_ids(env.metastore, table, partition.location):
+            raise UnsupportedError(
+                f"Directory {partition.location} of the new partition has write ids that {table.full_name} never"
+                " allocated"
+            )
     found = with_rows(env, table, partitions)
     names = [partition_names(table, p) for p in found]
     exist = {p.values for p in env.metastore.list_partitions(table.database, table.name, names) if p.exists}
@@ -57,3 +62,12 @@ def refuse_former_rows(env: Environment, table: Table, partitions: Sequence[Part
             " has rows of a former one",
             hint="MSCK REPAIR TABLE, or ALTER TABLE … ADD PARTITION, makes them rows of the table again.",
         )
+
+
+def _with_directory(table: Table, partitions: Sequence[Partition]) -> list[Partition]:
+    def is_there(partition: Partition) -> bool:
+        filesystem, path = fs.resolve(partition.location)
+        return filesystem.exists(path)
+
+    looks = fs.side_by_side(is_there, partitions, table.location)
+    return [partition for partition, there in zip(partitions, looks, strict=True) if there]
