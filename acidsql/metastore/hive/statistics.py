@@ -108,8 +108,9 @@ class HiveStatistics(HiveCatalog):
         return self._changed(made, lambda name, place: _increment(place, made.rows[name]))
 
     def take_back(self, made: TableChanges, more: Mapping[str, int | None]) -> None:
-        """Undo :meth:`carry_on`: the commit was refused."""
-        if more:
+        """Undo :meth:`carry_on`: the commit was refused, and the transaction has lost its locks."""
+        table = made.table
+        if more and self._raw_table(table.database, table.name).createTime == table.created_at:
             self._changed(made, lambda name, place: _take_back(place, more.get(name)))
 
     def _changed(self, made: TableChanges, change: Callable[[str, Any], T]) -> dict[str, T]:
