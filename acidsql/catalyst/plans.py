@@ -197,9 +197,9 @@ class Catalyst(PlanBuilder):
         row = self.with_parameters(self.project([self.alias(expression, "name")], self.one_row()), parameters)
         return self.parse_name(str(self.frame(row).collect()[0][0]))
 
-    def is_temporary_view(self, name: str) -> bool:
-        """Whether a name is that of a temporary view."""
-        return bool(self._catalog.getTempView(name).isDefined())
+    def is_temporary_view(self, name: str, database: str | None = None) -> bool:
+        """Whether a name is that of a temporary view; in Spark's database of global ones, of a global one."""
+        return bool(self._temp_view(name, database, None).isDefined())
 
     def reads_a_changing_view(self, plan: Plan) -> bool:
         """Whether a parsed plan names a temporary view that is not deterministic for Spark, as those over scans."""

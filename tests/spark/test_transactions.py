@@ -431,6 +431,24 @@ def test_tables_of_spark_are_read_and_not_written(bank: AcidSession) -> None:
     assert len(values(bank, "a")) == 3
 
 
+def test_temporary_views_and_functions_are_the_sessions(bank: AcidSession, tmp_path: Path) -> None:
+    """Some were refused, as if they were definitions."""
+    bank.spark.range(3).write.parquet(f"file:{tmp_path}/files")
+    with bank.transaction():
+        bank.sql("INSERT INTO a VALUES (3, 3)")
+        bank.sql("CREATE GLOBAL TEMP VIEW g AS SELECT * FROM a")
+        assert bank.sql("SELECT count(*) FROM global_temp.g").collect()[0][0] == 3
+        bank.sql("DROP VIEW global_temp.g")
+        for head in ("CREATE", "CREATE OR REPLACE"):
+            bank.sql(f"{head} TEMPORARY VIEW files USING parquet OPTIONS (path 'file:{tmp_path}/files')")
+        assert bank.sql("SELECT count(*) FROM files").collect()[0][0] == 3
+        bank.sql("DROP VIEW files")
+        for text in ("DROP VIEW nowhere", "CREATE VIEW v AS SELECT * FROM a", "DROP VIEW default.v"):
+            with pytest.raises(TransactionError, match="not allowed"):
+                bank.sql(text)
+    assert len(values(bank, "a")) == 3
+
+
 def test_frames_see_their_moment_and_outlive_a_commit(bank: AcidSession, other: AcidSession) -> None:
     bank.sql("START TRANSACTION")
     before = bank.sql("SELECT * FROM a")

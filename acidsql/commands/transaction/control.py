@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ _ALLOWED = (
 )
 _OF_SPARK = ("CACHE", "CLEAR", "DECLARE", "DESC", "DESCRIBE", "LIST", "REFRESH", "SET", "SHOW", "UNCACHE")
 """First words of statements of Spark's that change no table."""
+_TEMPORARY = re.compile(r"CREATE (OR REPLACE )?(GLOBAL )?TEMP(ORARY)? (VIEW|FUNCTION)\b")
 
 
 def current(env: Environment) -> SessionTransaction | None:
@@ -100,10 +102,12 @@ def _is_of_session_alone(env: Environment, statement: s.Statement) -> bool:
     """Whether a statement of Spark's changes no more than the session, such as its temporary views."""
     if isinstance(statement, s.DropView):
         name = statement.view
-        return name.database is None and env.catalyst.is_temporary_view(name.table)
+        return env.catalyst.is_temporary_view(name.table, name.database)
+    if not isinstance(statement, s.Passthrough):
+        return False
     words = statement.span.text.upper().split()
-    of_spark = words[0] in _OF_SPARK or words[:2] == ["DROP", "TEMPORARY"]
-    return isinstance(statement, s.Passthrough) and of_spark
+    is_temporary = _TEMPORARY.match(" ".join(words[:6])) is not None
+    return words[0] in _OF_SPARK or words[:2] == ["DROP", "TEMPORARY"] or is_temporary
 
 
 def _name(statement: s.Statement) -> str:
