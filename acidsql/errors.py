@@ -234,3 +234,11 @@ class CorruptFile(StorageError):
     """Raised when the contents of a file are not what its name or format requires."""
 
     default_sqlstate = "XX001"
+
+
+def require_unicode(text: str, what: str) -> None:
+    """Raises: InvalidValue for half of a surrogate pair, which no file and no other program takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        raise InvalidValue(f"{what} is not valid Unicode: {e.object[e.start]!a} at {e.start + 1}") from None

@@ -17,6 +17,7 @@ from pyspark.sql.utils import is_timestamp_ntz_preferred
 
 from acidsql.catalyst.active import in_its_session
 from acidsql.catalyst.java import SPARK, Java
+from acidsql.errors import InvalidValue, require_unicode
 
 ANALYSIS = "sql.catalyst.analysis"
 MAX_RESULT_SIZE = "spark.driver.maxResultSize"
@@ -229,7 +230,14 @@ class PlanBuilder:
 
         Spark would make a ``java.sql.Date`` or ``Timestamp`` of a day or a time: there is none for the days that the
         Gregorian reform left out, nor for those that the JVM's zone skipped, and an older time becomes another one.
+
+        Raises:
+            InvalidValue: For a number above 64 bits, and a text that is not valid Unicode: Java has none.
         """
+        if isinstance(value, str):
+            require_unicode(value, "the text")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise InvalidValue(f"{value} is no bigint", hint="A Decimal may have 38 digits.")
         if isinstance(value, datetime.datetime):
             return F.lit(value) if value.tzinfo is None and is_timestamp_ntz_preferred() else self._instant(value)
         if isinstance(value, datetime.date):

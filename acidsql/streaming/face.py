@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from acidsql.commands.changes import changes_frame, newest_version
 from acidsql.commands.environment import Environment
 from acidsql.commands.transaction import control
-from acidsql.errors import InvalidValue
+from acidsql.errors import InvalidValue, require_unicode
 from acidsql.plan.feed_history import Changes
 from acidsql.sql.parser import parse_table_name
 from acidsql.sql.statements import TableName
@@ -298,6 +298,7 @@ def string(value: Any, what: str) -> str:
     """What must be a string. Raises: InvalidValue when it is none."""
     if not isinstance(value, str):
         raise InvalidValue(f"{type(value).__name__} is not {what}: a string is expected")
+    require_unicode(value, what)
     return value
 
 

@@ -229,3 +229,20 @@ def test_reset_goes_back_to_the_beginning(spark: SparkSession, tmp_path: Path) -
 
 
 WORSE = ["99s", "truncate", "3", "false"]
+
+
+def test_what_java_cannot_hold_is_said_before_it_is_asked(acid: AcidSession) -> None:
+    """It was an error of py4j's, with a trace of Java's."""
+    half = "\ud800"
+    for text, given in (
+        (f"SELECT '{half}'", {}),
+        ("SELECT :v", {"v": f"a{half}"}),
+        ("SELECT :v", {"v": [f"a{half}"]}),
+        ("SELECT :v", {"v": 2**63}),
+        ("SELECT :v", {"v": -(2**63) - 1}),
+    ):
+        with pytest.raises(InvalidValue, match=r"is not valid Unicode: '\\ud800'|is no bigint"):
+            acid.sql(text, **given)
+    assert acid.sql("SELECT :v", v=2**63 - 1).collect()[0][0] == 2**63 - 1
+    assert acid.sql("SELECT :v", v="😀").collect()[0][0] == "😀"
+    nothing_is_open(acid)
