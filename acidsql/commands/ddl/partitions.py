@@ -223,11 +223,16 @@ def add_with_rows(
 
     Raises:
         AlreadyExists: When the place of one is another's; and unless ``if_not_exists`` when one is there.
+        StartOver: When others have added one at another place meanwhile.
     """
     metastore = txn.env.metastore
     with created_directories(metastore, [p.location for p in partitions], of=table):
         found = with_rows(txn.env, table, partitions)
         metastore.add_partitions(partitions, with_rows=found, if_not_exists=if_not_exists)
+        names = [partition_names(table, p) for p in partitions]
+        now = {p.values: p.location for p in metastore.list_partitions(table.database, table.name, names)}
+        if any(fs.absolute(now.get(p.values, "")) != fs.absolute(p.location) for p in partitions):
+            txn.start_over("One of the partitions has been added by others, at another place")
 
 
 def _named(
