@@ -347,7 +347,7 @@ def _script_text(script: str | os.PathLike[str]) -> str:
         return Path(script).read_text(encoding="utf-8-sig")
     if "\n" not in script and ";" not in script and os.path.isfile(script):
         return Path(script).read_text(encoding="utf-8-sig")
-    return script
+    return script.removeprefix("\ufeff")
 
 
 def start_spark(

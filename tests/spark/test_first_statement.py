@@ -10,7 +10,7 @@ import itertools
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -521,7 +521,7 @@ def test_what_writes_does_not_bring_rows_of_a_former_partition_back(
         text = text.replace(MERGE, "INSERT INTO t SELECT 5, 9")
     for within in (False, True):
         with former.transaction() if within else nullcontext():
-            with pytest.raises(UnsupportedError, match=r"p=9 of default\.t does not exist, but .*p=9 has rows"):
+            with pytest.raises(UnsupportedError, match=r"p=9 of default\.t does not exist, but .*p=9 has files"):
                 former.sql(text)
             assert rows(former, "SELECT * FROM t") == [(1, 1)]
         assert rows(former, "SELECT * FROM t") == [(1, 1)]
@@ -577,6 +577,40 @@ def test_who_has_an_older_snapshot_does_not_see_rows_that_are_registered(
     assert rows(other, "SELECT * FROM t") == [(1, 1), (3, 9)]
     other._env.heartbeats.end_released(collect=True)
     nothing_is_open(former)
+
+
+@pytest.mark.parametrize("step", ["find_table", "list_partitions", "get_valid_write_ids"])
+def test_a_statement_does_not_write_rows_that_are_registered_meanwhile(
+    acid: AcidSession, other: AcidSession, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """It had compared the table's version, and then listed its partitions."""
+    acid.sql("CREATE TRANSACTIONAL TABLE x (id int)")
+    acid.sql(KINDS["full"])
+    acid.sql("INSERT INTO t VALUES (1, 1), (3, 9)")
+    shutil.copytree(warehouse / "t" / "p=9", tmp_path / "copy")
+    placed = 0
+    for number in range(1, 7):
+        acid.sql("ALTER TABLE t DROP IF EXISTS PARTITION (p = 9)")
+        shutil.copytree(tmp_path / "copy", warehouse / "t" / "p=9", dirs_exist_ok=True)
+        real, calls = getattr(other.metastore, step), itertools.count(1)
+
+        def beside(*args: Any, real: Any = real, calls: Any = calls, number: int = number) -> Any:
+            if next(calls) == number:
+                acid.sql("ALTER TABLE t ADD PARTITION (p = 9)")
+            return real(*args)
+
+        other.sql("START TRANSACTION")
+        assert rows(other, "SELECT * FROM t") == [(1, 1)]
+        with monkeypatch.context() as patch:
+            patch.setattr(other.metastore, step, beside)
+            with suppress(DefinitionChanged):
+                other.sql("INSERT INTO x SELECT id FROM t")
+        other.sql("COMMIT")
+        placed += len(rows(acid, "SHOW PARTITIONS t")) - 1
+        assert set(rows(acid, "SELECT * FROM x")) <= {(1,)}, number
+    assert placed
+    other._env.heartbeats.end_released(collect=True)
+    nothing_is_open(acid)
 
 
 def test_rows_that_are_registered_stay_whatever_becomes_of_the_statement(

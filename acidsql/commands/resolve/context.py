@@ -221,6 +221,10 @@ class StatementContext:
             listed = self.env.metastore.list_partitions(table.database, table.name)
             if self._snapshot is not None and self._snapshot.before is not None:
                 self._snapshot.before.require_partitions(table, listed)
+            if self._is_locked:  # whoever adds a partition with rows, under a shared lock, changes the table
+                now = self.env.metastore.find_table(table.database, table.name)
+                if now is not None:
+                    self._looked_up(now)
             seen = None if self._snapshot is None else self._snapshot.txns
             self._partitions[table.full_name] = tuple(p for p in listed if seen is None or p.is_seen(seen))
         return self._partitions[table.full_name]

@@ -12,21 +12,27 @@ from collections.abc import Sequence
 from acidsql import fs
 from acidsql.commands.environment import Environment
 from acidsql.errors import UnsupportedError
+from acidsql.format.directory import acid_state
 from acidsql.format.foreign import directory_summary
 from acidsql.metastore.model import Partition, Table
 from acidsql.metastore.protocol import Metastore
-from acidsql.plan.snapshot import partition_names, take_snapshot
+from acidsql.plan.snapshot import partition_names
 
 
 def with_rows(env: Environment, table: Table, partitions: Sequence[Partition]) -> list[Partition]:
-    """Those partitions, registered or not, in whose places there are committed rows; the table is locked."""
+    """Those partitions, registered or not, in whose places there are files of committed rows; the table is locked."""
     found = _with_directory(table, partitions)
     if not found:
         return []
     txns = env.metastore.get_valid_txns()
     [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txns)
-    parts = take_snapshot(table, write_ids, txns, found, is_pinned=True).partitions
-    return [part.partition for part in parts if part.partition is not None and not part.state.is_empty]
+
+    def has_files(partition: Partition) -> bool:
+        at = fs.resolve(partition.location)  # that of a failed ADD PARTITION may be gone by now
+        return not acid_state(*at, write_ids, txns, any_file_name=table.is_insert_only, is_pinned=True).is_empty
+
+    looks = fs.side_by_side(has_files, found, table.location)
+    return [partition for partition, has in zip(found, looks, strict=True) if has]
 
 
 def holds_unknown_ids(metastore: Metastore, table: Table, path: str) -> bool:
@@ -59,7 +65,7 @@ def refuse_former_rows(env: Environment, table: Table, partitions: Sequence[Part
     if left:
         raise UnsupportedError(
             f"Partition {partition_names(table, left[0])} of {table.full_name} does not exist, but {left[0].location}"
-            " has rows of a former one",
+            " has files of a former one",
             hint="MSCK REPAIR TABLE, or ALTER TABLE … ADD PARTITION, makes them rows of the table again.",
         )
 

@@ -437,10 +437,11 @@ class EmbeddedCatalog(EmbeddedChanges):
         if not partitions:
             return
         with self._change() as db:
+            places = {(p.database, p.table) for p in with_rows}
+            known = {p for place in places for p in list_partitions(db, *place, None) if p.exists}
             insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=self._owner.txn_id)
-            if with_rows:
-                insert_partitions(db, with_rows)
-            for place in {(p.database, p.table) for p in with_rows}:
+            insert_partitions(db, with_rows)
+            for place in {(p.database, p.table) for p in with_rows if p not in known}:
                 versions.set_new_version(db, table_id_of(db, *place))
 
     def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
