@@ -55,7 +55,7 @@ class AcidSession(StreamingFace):
     def __init__(self, env: Environment, *, owns_spark: bool) -> None:
         super().__init__(env)
         self._owns_spark = owns_spark
-        self._closed, self._process = False, os.getpid()
+        self._closed = False
         self._close_lock = threading.Lock()
 
     @property
@@ -300,7 +300,7 @@ class AcidSession(StreamingFace):
         Spark is stopped if :func:`acidsql.connect` started it. In a process that was forked from the session's nothing
         happens: all that is still the other's.
         """
-        if not self._is_ours:
+        if not self._env.is_of_this_process:
             return
         with self._close_lock:
             if self._closed:
@@ -324,13 +324,8 @@ class AcidSession(StreamingFace):
     ) -> None:
         self.close()
 
-    @property
-    def _is_ours(self) -> bool:
-        """Whether this is the process that opened the session."""
-        return os.getpid() == self._process
-
     def _require_open(self) -> None:
-        if not self._is_ours:
+        if not self._env.is_of_this_process:
             raise AcidError("The session belongs to the process that this one was forked from")
         if self._closed:
             raise AcidError("The session is closed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -64,9 +65,15 @@ class Environment:
     database_in_spark: bool = field(default=True)
     transaction: OpenTransaction | None = field(default=None)
     autocommit: bool = field(default=True)
+    _process: int = field(init=False, default_factory=os.getpid)
     _zones: dict[tuple[str, str | None], Zones] = field(init=False, default_factory=dict)
 
     _session: Environment | None = field(init=False, default=None)
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether this process opened the session, and was not forked from the one that did."""
+        return os.getpid() == self._process
 
     @property
     def session(self) -> Environment:

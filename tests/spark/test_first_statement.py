@@ -10,7 +10,7 @@ import itertools
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -242,10 +242,17 @@ def _not_committed(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
             acid.sql(IF_NOT_EXISTS)
 
 
+@contextmanager
+def aborted_at_its_commit(acid: AcidSession) -> Iterator[None]:
+    """What the session runs in the block is aborted by others, just as it commits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(acid.metastore, "commit_txn", lambda txn_id, *_: acid.metastore.abort_txns([txn_id]))
+        yield
+
+
 def _killed(acid: AcidSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others abort it: what it has published stays until the cleaner comes."""
-    with monkeypatch.context() as patch:
-        patch.setattr(acid.metastore, "commit_txn", lambda txn_id, *_: acid.metastore.abort_txns([txn_id]))
+    with monkeypatch.context() as patch, aborted_at_its_commit(acid):
         patch.setattr(Staging, "discard", lambda _: False)
         acid.sql(IF_NOT_EXISTS)
 
@@ -421,17 +428,14 @@ def test_what_is_added_beside_its_maker_exists_however_that_one_ends(
     nothing_is_open(acid)
 
 
-def test_what_was_undone_at_another_place_is_added_there_again(
-    acid: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_undone_at_another_place_is_added_there_again(acid: AcidSession, tmp_path: Path) -> None:
     """It was taken for somebody else's place by the same statement, and for existing with IF NOT EXISTS."""
     acid.sql(KINDS["full"])
     text, again = "ALTER TABLE t ADD PARTITION (p = 9)", "ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 9)"
     at = f" LOCATION '{tmp_path}/elsewhere'"
 
     def fail() -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(acid.metastore, "commit_txn", lambda txn_id, *_: acid.metastore.abort_txns([txn_id]))
+        with aborted_at_its_commit(acid):
             acid.sql(text + at)
         [found] = acid.metastore.list_partitions("default", "t")
         assert found.is_undone
@@ -512,7 +516,7 @@ REGISTERS = [
 @pytest.mark.parametrize("undone", [False, True])
 @pytest.mark.parametrize("text", WRITES)
 def test_what_writes_does_not_bring_rows_of_a_former_partition_back(
-    former: AcidSession, monkeypatch: pytest.MonkeyPatch, text: str, undone: bool
+    former: AcidSession, text: str, undone: bool
 ) -> None:
     """They were seen before its COMMIT and after its ROLLBACK, and stayed where INSERT OVERWRITE had replaced them."""
     if undone:
@@ -613,21 +617,15 @@ def test_a_statement_does_not_write_rows_that_are_registered_meanwhile(
     nothing_is_open(acid)
 
 
-def test_rows_that_are_registered_stay_whatever_becomes_of_the_statement(
-    former: AcidSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(former.metastore, "commit_txn", lambda txn_id, *_: former.metastore.abort_txns([txn_id]))
+def test_rows_that_are_registered_stay_whatever_becomes_of_the_statement(former: AcidSession) -> None:
+    with aborted_at_its_commit(former):
         former.sql("MSCK REPAIR TABLE t")
     assert former.sql(IF_NOT_EXISTS).collect()[0].num_inserted_rows == 0
     assert rows(former, "SELECT * FROM t") == [(1, 1), (3, 9)]
 
 
-def test_repair_does_not_take_over_what_was_undone_elsewhere(
-    former: AcidSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(former.metastore, "commit_txn", lambda txn_id, *_: former.metastore.abort_txns([txn_id]))
+def test_repair_does_not_take_over_what_was_undone_elsewhere(former: AcidSession, tmp_path: Path) -> None:
+    with aborted_at_its_commit(former):
         former.sql(f"ALTER TABLE t ADD PARTITION (p = 9) LOCATION '{tmp_path}/third'")
     with pytest.raises(AlreadyExists) as failure:
         former.sql("MSCK REPAIR TABLE t")

@@ -12,7 +12,7 @@ from acidsql.commands.ddl.create_as import create_table_as
 from acidsql.commands.ddl.create_table import CreateTableCommand
 from acidsql.commands.ddl.created_directory import created_directories, remove_empty
 from acidsql.commands.ddl.import_directory import find_partitions
-from acidsql.commands.ddl.partitions import add_with_rows, why_it_is_there
+from acidsql.commands.ddl.partitions import add_with_rows, already_exists
 from acidsql.commands.ddl.table_kind import is_ours
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
@@ -177,16 +177,15 @@ def repair_table(env: Environment, statement: RepairTable, parameters: Mapping[s
         free_place(env.metastore, table.location)
         registered = env.metastore.list_partitions(table.database, table.name)
         known = {p.values for p in registered if p.exists}
-        elsewhere = {p.values: p for p in registered if not p.exists}
+        uncommitted = {p.values: p for p in registered if not p.exists}
         on_disk = [new_partition(table, name) for name in find_partitions(table)]
         missing = [p for p in on_disk if p.values not in known]
         held = [(p, directory_summary(*fs.resolve(p.location))) for p in missing]
         try:
             for partition in missing:
-                undone = elsewhere.get(partition.values)
-                if undone is not None and fs.absolute(undone.location) != fs.absolute(partition.location):
-                    name = partition_names(table, partition)
-                    raise AlreadyExists(f"Partition already exists: {name}", hint=why_it_is_there(undone))
+                found = uncommitted.get(partition.values)
+                if found is not None and fs.absolute(found.location) != fs.absolute(partition.location):
+                    raise already_exists(partition_names(table, partition), found)
             _check_write_ids(env, table, held)
             add_with_rows(txn, table, missing)
         except AcidError as e:

@@ -16,7 +16,7 @@ from acidsql.commands.ddl.created_directory import created_directories
 from acidsql.commands.ddl.locked import run_locked
 from acidsql.commands.environment import Environment
 from acidsql.commands.error_location import with_location
-from acidsql.commands.transaction.former_rows import holds_unknown_ids, with_rows
+from acidsql.commands.transaction.former_rows import refuse_unknown_ids, with_rows
 from acidsql.commands.transaction.write_transaction import WriteTransaction
 from acidsql.compactor.dropped import free_places, remove_dropped
 from acidsql.errors import AcidError, AlreadyExists, AnalysisError, PartitionNotFound, UnsupportedError
@@ -202,8 +202,7 @@ def add_partitions(env: Environment, statement: AddPartitions, parameters: Mappi
         free_places(env.metastore, [one.partition.location for one in added])
         _check_places(txn, table, added)
         try:
-            found = [one.partition for one in added]
-            add_with_rows(txn, table, found, if_not_exists=statement.if_not_exists)
+            add_with_rows(txn, table, [one.partition for one in added], if_not_exists=statement.if_not_exists)
         except AlreadyExists:
             if find() == added:  # the place of one is another's
                 raise
@@ -229,10 +228,7 @@ def add_with_rows(
     with created_directories(metastore, [p.location for p in partitions], of=table):
         found = with_rows(txn.env, table, partitions)
         metastore.add_partitions(partitions, with_rows=found, if_not_exists=if_not_exists)
-        names = [partition_names(table, p) for p in partitions]
-        now = {p.values: p.location for p in metastore.list_partitions(table.database, table.name, names)}
-        if any(fs.absolute(now.get(p.values, "")) != fs.absolute(p.location) for p in partitions):
-            txn.start_over("One of the partitions has been added by others, at another place")
+        txn.places(table, partitions)
 
 
 def _named(
@@ -273,19 +269,18 @@ def _missing(
         elif not found.exists and (statement.if_not_exists or (found.is_undone and found.location == location)):
             added.append(_Added(new, found, is_shared=True))
         elif not statement.if_not_exists:
-            raise with_location(
-                new.spec.span, AlreadyExists(f"Partition already exists: {name}", hint=why_it_is_there(found))
-            )
+            raise with_location(new.spec.span, already_exists(name, found))
     return added
 
 
-def why_it_is_there(found: Partition) -> str | None:
-    """A hint for who meets a partition that nobody has committed."""
-    if found.exists:
-        return None
+def already_exists(name: str, found: Partition) -> AlreadyExists:
+    """The error for who meets a registered partition; its hint says so where nobody has committed it."""
+    hint = None
     if found.is_undone:
-        return f"A statement that failed has left it at {found.location}: DROP PARTITION removes it."
-    return "A transaction that is not committed has made it; ADD IF NOT EXISTS makes it exist in any case."
+        hint = f"A statement that failed has left it at {found.location}: DROP PARTITION removes it."
+    elif not found.exists:
+        hint = "A transaction that is not committed has made it; ADD IF NOT EXISTS makes it exist in any case."
+    return AlreadyExists(f"Partition already exists: {name}", hint=hint)
 
 
 def _check_places(txn: WriteTransaction, table: Table, added: Sequence[_Added]) -> None:
@@ -313,9 +308,11 @@ def _check_places(txn: WriteTransaction, table: Table, added: Sequence[_Added]) 
             raise with_location(
                 span, UnsupportedError(message, hint="CREATE TABLE … LOCATION registers a directory with its files.")
             )
-        elif path == usual and holds_unknown_ids(metastore, table, path):
-            message = f"Directory {path} of the new partition has write ids that {table.full_name} never allocated"
-            raise with_location(span, UnsupportedError(message))
+        elif path == usual:
+            try:
+                refuse_unknown_ids(metastore, table, [partition])
+            except UnsupportedError as e:
+                raise with_location(span, e) from None
 
 
 # --- DROP ------------------------------------------------------------------------------------------------------------

@@ -221,7 +221,8 @@ class StatementContext:
             listed = self.env.metastore.list_partitions(table.database, table.name)
             if self._snapshot is not None and self._snapshot.before is not None:
                 self._snapshot.before.require_partitions(table, listed)
-            if self._is_locked:  # whoever adds a partition with rows, under a shared lock, changes the table
+            counts = self._snapshot is not None and self._snapshot.version is not None
+            if self._is_locked and counts:  # whoever adds a partition with rows, under a shared lock, changes the table
                 now = self.env.metastore.find_table(table.database, table.name)
                 if now is not None:
                     self._looked_up(now)

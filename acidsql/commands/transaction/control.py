@@ -35,7 +35,7 @@ _ALLOWED = (
 )
 _OF_SPARK = ("CACHE", "CLEAR", "DECLARE", "DESC", "DESCRIBE", "LIST", "REFRESH", "SET", "SHOW", "UNCACHE")
 """First words of statements of Spark's that change no table."""
-_TEMPORARY = re.compile(r"CREATE (OR REPLACE )?(GLOBAL )?TEMP(ORARY)? (VIEW|FUNCTION)\b")
+_TEMPORARY = re.compile(r"DROP TEMPORARY\b|CREATE (OR REPLACE )?(GLOBAL )?TEMP(ORARY)? (VIEW|FUNCTION)\b")
 
 
 def current(env: Environment) -> SessionTransaction | None:
@@ -106,8 +106,7 @@ def _is_of_session_alone(env: Environment, statement: s.Statement) -> bool:
     if not isinstance(statement, s.Passthrough):
         return False
     words = statement.span.text.upper().split()
-    is_temporary = _TEMPORARY.match(" ".join(words[:6])) is not None
-    return words[0] in _OF_SPARK or words[:2] == ["DROP", "TEMPORARY"] or is_temporary
+    return words[0] in _OF_SPARK or _TEMPORARY.match(" ".join(words[:6])) is not None
 
 
 def _name(statement: s.Statement) -> str:

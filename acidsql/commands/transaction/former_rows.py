@@ -7,7 +7,8 @@ not: they would come back, and be seen by older snapshots and after a ROLLBACK.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import compress
 
 from acidsql import fs
 from acidsql.commands.environment import Environment
@@ -21,8 +22,7 @@ from acidsql.plan.snapshot import partition_names
 
 def with_rows(env: Environment, table: Table, partitions: Sequence[Partition]) -> list[Partition]:
     """Those partitions, registered or not, in whose places there are files of committed rows; the table is locked."""
-    found = _with_directory(table, partitions)
-    if not found:
+    if not partitions:
         return []
     txns = env.metastore.get_valid_txns()
     [write_ids] = env.metastore.get_valid_write_ids([table.full_name], txns)
@@ -31,19 +31,25 @@ def with_rows(env: Environment, table: Table, partitions: Sequence[Partition]) -
         at = fs.resolve(partition.location)  # that of a failed ADD PARTITION may be gone by now
         return not acid_state(*at, write_ids, txns, any_file_name=table.is_insert_only, is_pinned=True).is_empty
 
-    looks = fs.side_by_side(has_files, found, table.location)
-    return [partition for partition, has in zip(found, looks, strict=True) if has]
+    return _those(has_files, table, partitions)
 
 
-def holds_unknown_ids(metastore: Metastore, table: Table, path: str) -> bool:
-    """Whether a directory has write ids that the table has not allocated so far: of another table, say, whose rows
-    would be seen once it has.
+def refuse_unknown_ids(metastore: Metastore, table: Table, partitions: Sequence[Partition]) -> None:
+    """Make sure that directories have no write ids that the table has not allocated so far: of another table, say,
+    whose rows would be seen once it has.
 
-    The directory is listed first: a writer that publishes there meanwhile allocated its write id before.
+    The directories are listed first: a writer that publishes there meanwhile allocated its write id before.
+
+    Raises:
+        UnsupportedError: When one has.
     """
-    newest = directory_summary(*fs.resolve(path)).max_write_id
+    newest = {p.location: directory_summary(*fs.resolve(p.location)).max_write_id for p in partitions}
     [allocated] = metastore.get_valid_write_ids([table.full_name], metastore.get_valid_txns())
-    return newest > allocated.high_watermark
+    for location, write_id in newest.items():
+        if write_id > allocated.high_watermark:
+            path = fs.absolute(location)
+            message = f"Directory {path} of the new partition has write ids that {table.full_name} never allocated"
+            raise UnsupportedError(message)
 
 
 def refuse_former_rows(env: Environment, table: Table, partitions: Sequence[Partition]) -> None:
@@ -52,13 +58,16 @@ def refuse_former_rows(env: Environment, table: Table, partitions: Sequence[Part
     Raises:
         UnsupportedError: When there are some.
     """
-    for partition in _with_directory(table, partitions):
-        if holds_unknown_ids(env.metastore, table, partition.location):
-            raise UnsupportedError(
-                f"Directory {partition.location} of the new partition has write ids that {table.full_name} never"
-                " allocated"
-            )
-    found = with_rows(env, table, partitions)
+
+    def is_there(partition: Partition) -> bool:
+        filesystem, path = fs.resolve(partition.location)
+        return filesystem.exists(path)
+
+    there = _those(is_there, table, partitions)
+    if not there:
+        return
+    refuse_unknown_ids(env.metastore, table, there)
+    found = with_rows(env, table, there)
     names = [partition_names(table, p) for p in found]
     exist = {p.values for p in env.metastore.list_partitions(table.database, table.name, names) if p.exists}
     left = [p for p in found if p.values not in exist]  # nobody has committed it since
@@ -70,10 +79,6 @@ def refuse_former_rows(env: Environment, table: Table, partitions: Sequence[Part
         )
 
 
-def _with_directory(table: Table, partitions: Sequence[Partition]) -> list[Partition]:
-    def is_there(partition: Partition) -> bool:
-        filesystem, path = fs.resolve(partition.location)
-        return filesystem.exists(path)
-
-    looks = fs.side_by_side(is_there, partitions, table.location)
-    return [partition for partition, there in zip(partitions, looks, strict=True) if there]
+def _those(look: Callable[[Partition], bool], table: Table, partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions of which a look at their places says so."""
+    return list(compress(partitions, fs.side_by_side(look, partitions, table.location)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,17 +22,11 @@ class HeldTransactions:
     def __init__(self, env: Environment, owner: object) -> None:
         self._env = env
         self._held: set[int] = set()
-        self._process = os.getpid()
         weakref.finalize(owner, _let_go, env.heartbeats, self._held)
-
-    @property
-    def are_ours(self) -> bool:
-        """Whether this is the process that opened them."""
-        return os.getpid() == self._process
 
     def require_ours(self) -> None:
         """Raises: TransactionError in another process."""
-        if not self.are_ours:
+        if not self._env.is_of_this_process:
             raise TransactionError("The transaction belongs to the process that this one was forked from")
 
     def open(self, count: int, into: list[WriteTransaction], *, for_several_statements: bool = False) -> None:
@@ -51,7 +44,7 @@ class HeldTransactions:
 
     def roll_back(self, txn: WriteTransaction, error: BaseException) -> TransactionError | None:
         """Abort a transaction (:func:`acidsql.commands.transaction.run.roll_back`)."""
-        if not self.are_ours:
+        if not self._env.is_of_this_process:
             return None
         with Deferred():
             try:

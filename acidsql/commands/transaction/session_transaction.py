@@ -247,7 +247,7 @@ class SessionTransaction(OpenTransaction):
 
     def roll_back(self) -> None:
         """Undo all of it; nothing in a process that was forked from the transaction's."""
-        if not self._held.are_ours:
+        if not self._env.is_of_this_process:
             return
         with self._lock:
             self._is_finished = True

@@ -372,15 +372,15 @@ class WriteTransaction:
         self._refuse_hidden(table, staging)
         known = metastore.list_partitions(table.database, table.name, names) if table.partition_keys else []
         locations = {partition_names(table, p): p.location for p in known}
-        if table.partition_keys and len(locations) < len(names):
-            # The remains of a killed DROP PARTITION must not reappear.
-            free_places(metastore, [new_partition(table, name).location for name in names if name not in locations])
+        new = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
+        made = [*new, *(p for p in known if not p.exists)]
+        added = [p for p in made if not p.is_of(self.id)]
+        if new:  # the remains of a killed DROP PARTITION must not reappear
+            free_places(metastore, [p.location for p in new])
         if self._before is not None:
             self._before.require_places(table, names, known)
-        if table.partition_keys and metastore.capabilities.tells_creators:
-            unmade = [new_partition(table, name) for name in names if name not in locations]
-            unmade += [p for p in known if not p.exists and not p.is_of(self.id)]
-            refuse_former_rows(self.env, table, unmade)
+        if metastore.capabilities.tells_creators:
+            refuse_former_rows(self.env, table, added)
         # once partitions are named, no lock stands for the whole table any more
         unnamed = dynamic or table.full_name in self._named_in or self.locks.are_of_unnamed(table)
         if table.partition_keys and unnamed:
@@ -404,15 +404,12 @@ class WriteTransaction:
         if not names:
             return
         self._written.append((table, tuple(names), dict(staging.changes)))
-        new = [new_partition(table, name) for name in names if name not in locations] if table.partition_keys else []
-        made = [*new, *(p for p in known if not p.exists)]
-        added = [p for p in made if not p.is_of(self.id)]
         staging.made = frozenset(partition_names(table, p) for p in made)
         if added:
             without_rows = [p.location for p in added if partition_names(table, p) in staging.without_rows]
             with created_directories(metastore, without_rows, of=table):
                 metastore.add_partitions(added)
-            staging.registered = {**staging.registered, **self._places(table, added)}
+            staging.registered = {**staging.registered, **self.places(table, added)}
 
     def _tell_rows(self, table: Table, staging: Staging) -> None:
         """Keep which rows are deleted by what is staged, for the commit."""
@@ -437,10 +434,11 @@ class WriteTransaction:
         hidden = {(table.full_name, name) for name, done in staging.changes.items() if done.overwrites}
         self._overwritten |= hidden
 
-    def _places(self, table: Table, published: Sequence[Partition]) -> dict[str, str]:
-        """Where partitions are registered which were published as new ones, by name: it must be where their files are.
+    def places(self, table: Table, published: Sequence[Partition]) -> dict[str, str]:
+        """Where partitions are registered which it has published as new ones, or added, by name: it must be where their
+        files are.
 
-        ADD PARTITION, which like INSERT takes a shared lock, may have put one elsewhere in the meantime.
+        Another ADD PARTITION, which like this one and INSERT takes a shared lock, may have put one elsewhere meanwhile.
 
         Raises:
             StartOver: When they are not.

@@ -303,16 +303,20 @@ def _name(is_there: bool, name: str | None, kind: ConstraintKind) -> str | None:
 
 def insert_partitions(
     db: Connection, partitions: Sequence[Partition], *, if_not_exists: bool = True, creating_txn: int = 0
-) -> None:
+) -> list[int]:
     """Register partitions; those that exist are left unchanged, if that is no error.
 
     Until it is committed, ``creating_txn`` is one of those who have made the ones that no transaction has committed.
+
+    Returns:
+        The ids of the tables of which some are new, or no transaction had committed them.
 
     Raises:
         TableNotFound, AnalysisError.
         AlreadyExists: When the place of one is another's, or one exists, or another transaction is making it.
     """
     by_table: dict[tuple[str, str], list[Partition]] = {}
+    changed = []
     for partition in partitions:
         by_table.setdefault((partition.database, partition.table), []).append(partition)
     for (database, name), added in by_table.items():
@@ -334,6 +338,9 @@ def insert_partitions(
             partition_creators.add(db, table_id, unnoted, creating_txn)
         else:
             partition_creators.forget(db, table_id, uncommitted)
+        if uncommitted:
+            changed.append(table_id)
+    return changed
 
 
 def take_partition_places(db: Connection, table_id: int, database: str, table: str, wanted: Mapping[str, str]) -> None:
@@ -436,13 +443,12 @@ class EmbeddedCatalog(EmbeddedChanges):
     ) -> None:
         if not partitions:
             return
+        held = frozenset(with_rows)
+        others = [p for p in partitions if p not in held]
         with self._change() as db:
-            places = {(p.database, p.table) for p in with_rows}
-            known = {p for place in places for p in list_partitions(db, *place, None) if p.exists}
-            insert_partitions(db, partitions, if_not_exists=if_not_exists, creating_txn=self._owner.txn_id)
-            insert_partitions(db, with_rows)
-            for place in {(p.database, p.table) for p in with_rows if p not in known}:
-                versions.set_new_version(db, table_id_of(db, *place))
+            insert_partitions(db, others, if_not_exists=if_not_exists, creating_txn=self._owner.txn_id)
+            for table_id in insert_partitions(db, with_rows, if_not_exists=if_not_exists):
+                versions.set_new_version(db, table_id)
 
     def disown_partitions(self, database: str, table: str, names: Sequence[str]) -> None:
         with self._change() as db:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from acidsql.metastore.hive.alterations import HiveAlterations
 from acidsql.metastore.hive.catalog import HiveCatalog
-from acidsql.metastore.hive.commit import HiveCommits
 from acidsql.metastore.hive.compactions import HiveCompactions
 from acidsql.metastore.hive.locks import HiveLocks
 from acidsql.metastore.hive.new_tables import HiveNewTables
@@ -13,14 +12,7 @@ from acidsql.metastore.hive.transactions import HiveTransactions
 
 
 class HiveMetastore(
-    HiveCommits,
-    HiveNewTables,
-    HiveAlterations,
-    HiveStatistics,
-    HiveCatalog,
-    HiveTransactions,
-    HiveLocks,
-    HiveCompactions,
+    HiveNewTables, HiveAlterations, HiveTransactions, HiveStatistics, HiveCatalog, HiveLocks, HiveCompactions
 ):
     """:class:`~acidsql.metastore.protocol.Metastore` of a running Hive Metastore, version 3.1 or 4.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import methodcaller
 from typing import Any, TypeVar
 
 from hive_metastore import ttypes
 
+from acidsql.errors import AcidError, NoSuchTransaction, TransactionAborted
 from acidsql.metastore.hive import translate
 from acidsql.metastore.hive.catalog import ALL, HiveCatalog
 from acidsql.metastore.hive.column_statistics import from_thrift, to_thrift
@@ -25,6 +28,8 @@ from acidsql.metastore.model import (
 )
 from acidsql.partition_names import partition_name
 from acidsql.valid_ids import ValidWriteIdList
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _ENGINE = "hive"
@@ -50,11 +55,11 @@ def _increment(place: Any, change: RowChange) -> int | None:
     return None if rows is None else change.applied(rows) - rows
 
 
-def _take_back(place: Any, more: int | None) -> None:
+def _decrement(place: Any, more: int | None) -> None:
     """Undo an increment; a number that there was none before is none again."""
     parameters = place.parameters or {}
     rows = row_count(parameters)
-    set_row_count(parameters, -1 if more is None or rows is None else rows - more)
+    set_row_count(parameters, None if more is None or rows is None else rows - more)
     place.parameters = parameters
 
 
@@ -90,6 +95,27 @@ class HiveStatistics(HiveCatalog):
             raw.writeId = write_id
         self._put(raw.dbName, raw.tableName, raw, write_id, write_ids, _no_new_statistics())
 
+    @contextmanager
+    def carried_on(self, changes: Sequence[TableChanges]) -> Iterator[None]:
+        """Tell what a commit changes, which is the block.
+
+        As Hive, statistics first: whoever gathers them meanwhile does not see the transaction's rows, and must not have
+        the last word. Where the commit is refused they are taken back; not where the process is killed in between.
+        """
+        told: list[tuple[TableChanges, Mapping[str, int | None]]] = []
+        is_asked = False
+        try:
+            for made in changes:
+                told.append((made, self.carry_on(made)))
+            is_asked = True
+            yield
+        except AcidError as e:
+            if not is_asked or isinstance(e, NoSuchTransaction | TransactionAborted):
+                with self.on_behalf_of(0):  # the transaction is over
+                    for made, more in reversed(told):
+                        self._take_back(made, more)
+            raise
+
     def carry_on(self, made: TableChanges) -> dict[str, int | None]:
         """As Hive's ``StatsTask`` ends a statement, but with the word that nothing is known.
 
@@ -107,11 +133,14 @@ class HiveStatistics(HiveCatalog):
             return {}
         return self._changed(made, lambda name, place: _increment(place, made.rows[name]))
 
-    def take_back(self, made: TableChanges, more: Mapping[str, int | None]) -> None:
-        """Undo :meth:`carry_on`: the commit was refused, and the transaction has lost its locks."""
+    def _take_back(self, made: TableChanges, more: Mapping[str, int | None]) -> None:
+        """Undo :meth:`carry_on`. The transaction has lost its locks: the table may be another one by now."""
         table = made.table
-        if more and self._raw_table(table.database, table.name).createTime == table.created_at:
-            self._changed(made, lambda name, place: _take_back(place, more.get(name)))
+        try:
+            if more and self._raw_table(table.database, table.name).createTime == table.created_at:
+                self._changed(made, lambda name, place: _decrement(place, more.get(name)))
+        except AcidError as e:
+            logger.warning("the number of rows of %s counts what was not committed: %s", table.full_name, e)
 
     def _changed(self, made: TableChanges, change: Callable[[str, Any], T]) -> dict[str, T]:
         """Change properties of what a transaction has written to, under its write id."""

@@ -21,6 +21,7 @@ from acidsql.metastore.hive.client import PROCESSOR
 from acidsql.metastore.hive.errors import NO_SUCH_TRANSACTION, TRANSACTION_ABORTED
 from acidsql.metastore.hive.locks import HiveLocks
 from acidsql.metastore.hive.seeds import take_write_ids
+from acidsql.metastore.hive.statistics import HiveStatistics
 from acidsql.metastore.model import (
     Operation,
     TableChanges,
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 GAP_SECONDS = 2.0
 
 
-class HiveTransactions(HiveLocks):
+class HiveTransactions(HiveStatistics, HiveLocks):
     """:class:`~acidsql.metastore.protocol.Transactions` over Thrift."""
 
     # --- transactions ------------------------------------------------------------------------------------------------
@@ -58,12 +59,12 @@ class HiveTransactions(HiveLocks):
         first_wins: bool = False,
         changes: Sequence[TableChanges] = (),
     ) -> None:
-        """As the protocol says, but the changes are told by :class:`.HiveCommits`."""
         assert not deleted  # Capabilities.compares_rows
         is_exclusive = self._settings.value(XLOCK_WRITE) and not first_wins
         request = ttypes.CommitTxnRequest(txnid=txn_id, exclWriteEnabled=is_exclusive)
-        # a metastore 3 forgets at once that a transaction has ended which wrote nothing
-        self._gone_once(lambda c: c.commit_txn(request), NoSuchTransaction)
+        with self.carried_on(changes):
+            # a metastore 3 forgets at once that a transaction has ended which wrote nothing
+            self._gone_once(lambda c: c.commit_txn(request), NoSuchTransaction)
 
     def abort_txns(self, txn_ids: Sequence[int], reason: str = "") -> list[int]:
         """Abort those that are not committed; those that were aborted before count too. The reason is not kept.

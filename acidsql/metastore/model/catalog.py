@@ -377,9 +377,9 @@ class TableChanges:
     rows: Mapping[str, RowChange]
 
 
-def set_row_count(parameters: dict[str, str], rows: int) -> None:
+def set_row_count(parameters: dict[str, str], rows: int | None) -> None:
     """Record a number of rows in properties; none where it cannot be one, as after what a user has written there."""
-    if rows >= 0:
+    if rows is not None and rows >= 0:
         parameters[NUM_ROWS] = str(rows)
     else:
         parameters.pop(NUM_ROWS, None)
